@@ -220,9 +220,8 @@ def _drop_calls(response: LlmResponse) -> LlmResponse:
     """The answer to a request that offered no tools: calls made anyway could never get a result."""
     if not response.has_tool_calls():
         return response
-    return LlmResponse(
+    return replace(
+        response,
         content=tuple(block for block in response.content if not isinstance(block, ToolUseBlock)),
         stop_reason=StopReason(StopKind.OTHER, "called a tool that was not offered"),
-        model=response.model,
-        usage=response.usage,
     )

@@ -90,9 +90,9 @@ class Summariser:
         return again or response
 
     async def _count(self, model: str, usage: Usage) -> None:
-        cost = self._prices.compute_cost(model, usage)
-        self._spent.append((usage, cost))
-        await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        counted = UsageCounted.of(model, usage, self._prices)
+        self._spent.append((usage, counted.cost_usd))
+        await self._events.record(counted)
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         spent, self._spent = self._spent, []

@@ -185,7 +185,7 @@ def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iter
     events = [record.event for record in records]
     opened = next((event for event in events if isinstance(event, SessionStarted | SessionResumed)), None)
     counted = [event for event in events if isinstance(event, UsageCounted)]
-    spent = reduce(lambda spent, event: spent.with_request(event.usage, event.cost_usd), counted, Spending())
+    spent = reduce(lambda spent, event: event.add_to(spent), counted, Spending())
     yield "Session", summary.id
     if summary.parent is not None:
         yield "Copied from", summary.parent
@@ -201,7 +201,7 @@ def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iter
     yield "Last used", format_time(summary.updated_ms)
     yield "Turns", f"{summary.turns:,}"
     yield "Tokens", format_usage(spent.usage)
-    yield "Cost", format_cost(spent.priced_usd, complete=not spent.has_unpriced)
+    yield "Cost", format_cost(spent)
     yield "Records", _format_records(records)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 
 from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.job import describe_job_end
+from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import Usage
 from quorum.domain.events.event import (
@@ -69,15 +69,12 @@ def format_usage(usage: Usage) -> str:
     return f"{usage.input + usage.cache_read + usage.cache_write:,} in{cached}, {usage.output:,} out"
 
 
-def format_cost(cost_usd: Decimal | None, *, complete: bool) -> str:
+def format_cost(spent: Spending) -> str:
     """What is known of the cost."""
-    if cost_usd is None:
-        return "not known"
-    return (
-        f"${cost_usd:,.4f}"
-        if complete
-        else f"at least ${cost_usd:,.4f}; the price of some requests is not known"
-    )
+    if spent.priced_usd is None:
+        return "by plan" if spent.by_plan and not spent.has_unpriced else "not known"
+    known = f"${spent.priced_usd:,.4f}" + (", and some requests by plan" if spent.by_plan else "")
+    return f"at least {known}; the price of some requests is not known" if spent.has_unpriced else known
 
 
 def describe_review_request(event: ReviewRequested) -> str:
@@ -110,7 +107,8 @@ def describe_vote(event: VoteCast) -> str:
     objection = f"; it objects to: {event.objection}" if event.objection else ""
     objection += "".join(f"; it objects ({each.describe()})" for each in event.objections)
     explained = explain_vote(event.verdict, event.in_scope, event.reason or "no reason given")
-    return f"{format_reviewer(event.reviewer, event.lens)} voted {event.verdict}{sure}: {explained}{objection}"
+    who = format_reviewer(event.reviewer, event.lens) + (f" through {event.program}" if event.program else "")
+    return f"{who} voted {event.verdict}{sure}: {explained}{objection}"
 
 
 def describe_verdict(event: QuorumConcluded) -> str:

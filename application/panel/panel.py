@@ -155,7 +155,7 @@ class Panel:
         limit_secs = self._timeout_secs if timeout_secs is None else timeout_secs
 
         async def count(response: LlmResponse) -> None:
-            on_usage(response.usage, await self._count(model, response.usage))
+            on_usage(response.usage, (await self._count(model, response.usage)).cost_usd)
 
         try:
             async with asyncio.timeout(limit_secs):
@@ -208,16 +208,15 @@ class Panel:
         if responses:
             spent = Spending()
             for response in responses:
-                cost = await self._count(participant.model, response.usage)
-                spent = spent.with_request(response.usage, cost)
+                spent = (await self._count(participant.model, response.usage)).add_to(spent)
             answer = replace(answer, usage=spent.usage, cost_usd=spent.cost_usd)
         return replace(answer, secs=round(self._clock() - began, 3))
 
-    async def _count(self, model: str, usage: Usage) -> Decimal | None:
-        cost = self._prices.compute_cost(model, usage)
-        self._spent.append((usage, cost))
-        await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
-        return cost
+    async def _count(self, model: str, usage: Usage) -> UsageCounted:
+        counted = UsageCounted.of(model, usage, self._prices)
+        self._spent.append((usage, counted.cost_usd))
+        await self._events.record(counted)
+        return counted
 
 
 async def ask_in_parallel(

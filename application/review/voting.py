@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from msgspec import UNSET
+
 from quorum.application.events.event_bus import EventBus
 from quorum.application.off_loop import run_off_loop
 from quorum.application.ports.models import LlmGateway
@@ -138,6 +140,7 @@ class Voting:
             input_tokens=usage.input + usage.cache_read + usage.cache_write,
             output_tokens=usage.output,
             cost_usd=self._prices.compute_cost(reviewer, usage),
+            by_plan=self._prices.is_by_plan(reviewer) or UNSET,
         )
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
@@ -187,10 +190,11 @@ class Voting:
 
     async def _vote(self, reviewer: str, asked: BallotPaper, packet: ReviewPacket, feed: VoteFeed) -> Usage:
         """Have one reviewer vote; what its first request used."""
-        used: list[Usage] = []
-        ballot = await self._gather_ballot(reviewer, asked, used)
+        responses: list[LlmResponse] = []
+        ballot = await self._gather_ballot(reviewer, asked, responses)
         measured = self.policy.calibration.describe(reviewer) if ballot.vote is not Vote.ERROR else ""
-        ballot = replace(ballot, lens=feed.lenses.get(reviewer), measured=measured)
+        program = responses[-1].program if responses else UNSET
+        ballot = replace(ballot, lens=feed.lenses.get(reviewer), measured=measured, program=program)
         await self._events.record(
             VoteCast(
                 context=packet.context,
@@ -204,12 +208,13 @@ class Voting:
                 lens=ballot.lens,
                 objections=ballot.objections,
                 measured=ballot.measured,
+                program=ballot.program,
             )
         )
         feed.add(ballot)
-        return used[0] if used else Usage()
+        return responses[0].usage if responses else Usage()
 
-    async def _gather_ballot(self, reviewer: str, asked: BallotPaper, used: list[Usage]) -> Ballot:
+    async def _gather_ballot(self, reviewer: str, asked: BallotPaper, responses: list[LlmResponse]) -> Ballot:
         breaker = self._breakers[reviewer]
         if (rest := breaker.get_rest_secs()) > 0:
             return _make_error_ballot(
@@ -217,7 +222,7 @@ class Voting:
                 f"not asked: it failed {FAILURES_THAT_BREAK} times in a row; asked again in {rest:.0f} s",
             )
         try:
-            ballot = await self._ask(reviewer, asked, used)
+            ballot = await self._ask(reviewer, asked, responses)
         except TimeoutError:
             limit = self.policy.vote_timeout_secs
             ballot = _make_error_ballot(reviewer, f"no vote within {limit:g} s")
@@ -228,17 +233,17 @@ class Voting:
         breaker.note(failed=ballot.vote is Vote.ERROR)
         return ballot
 
-    async def _ask(self, reviewer: str, asked: BallotPaper, used: list[Usage]) -> Ballot:
+    async def _ask(self, reviewer: str, asked: BallotPaper, responses: list[LlmResponse]) -> Ballot:
         async def count(response: LlmResponse) -> None:
-            used.append(response.usage)
+            responses.append(response)
             await self._count_usage(reviewer, response)
 
         return await request_ballot(self._gateway, self.policy, reviewer, asked, count=count)
 
     async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
-        cost = self._prices.compute_cost(reviewer, response.usage)
-        self._spent.append((response.usage, cost))
-        await self._events.record(UsageCounted(model=reviewer, usage=response.usage, cost_usd=cost))
+        counted = UsageCounted.of(reviewer, response.usage, self._prices)
+        self._spent.append((response.usage, counted.cost_usd))
+        await self._events.record(counted)
 
 
 class _Breaker:
@@ -283,6 +288,7 @@ def _record(ballot: Ballot) -> VoteRecord:
         counts_as=ballot.counts_as.value,
         lens=ballot.lens,
         objections=ballot.objections,
+        program=ballot.program,
     )
 
 

@@ -204,7 +204,7 @@ class SubagentProgress:
             case ReviewRequested():
                 self.is_asking = True
             case UsageCounted():
-                self.spending = self.spending.with_request(event.usage, event.cost_usd)
+                self.spending = event.add_to(self.spending)
             case TurnFinished():
                 self.is_over = True
                 self.is_asking = False

@@ -500,6 +500,6 @@ class Dialogue:
     def _count(self, usage: Usage) -> Decimal | None:
         """Record what an answer used. Returns its cost, where that is known."""
         model = self._session.answering
-        cost = self._prices.compute_cost(model, usage)
-        self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
-        return cost
+        counted = UsageCounted.of(model, usage, self._prices)
+        self._events.note(counted)
+        return counted.cost_usd

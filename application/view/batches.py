@@ -197,6 +197,7 @@ class Batches:
             in_scope=event.in_scope,
             lens=event.lens,
             measured=event.measured,
+            program=event.program,
         )
         others = [vote for vote in call.votes if vote.reviewer != event.reviewer]  # asked again after a restart
         call.votes = sort_dissent_first((*others, ballot))

@@ -39,14 +39,14 @@ class Book:
 
     def add(self, event: UsageCounted) -> None:
         place = (self.turn, event.model)
-        self._entries[place] = self._entries.get(place, Spending()).with_request(event.usage, event.cost_usd)
-        self.total = self.total.with_request(event.usage, event.cost_usd)
+        self._entries[place] = event.add_to(self._entries.get(place, Spending()))
+        self.total = event.add_to(self.total)
 
     def spare(self, votes: Sequence[SparedVote]) -> None:
         for vote in votes:
             usage = Usage(input=vote.input_tokens, output=vote.output_tokens)
             self.spared_votes += 1
-            self.spared = self.spared.with_request(usage, vote.cost_usd)
+            self.spared = self.spared.with_request(usage, vote.cost_usd, by_plan=bool(vote.by_plan))
 
     def list_by_turn(self) -> Iterator[tuple[int, str, Spending]]:
         """What each turn used of each model, oldest first."""
@@ -67,6 +67,7 @@ def _sum(one: Spending, other: Spending) -> Spending:
         usage=one.usage + other.usage,
         priced_usd=sum(priced, Decimal(0)) if priced else None,
         has_unpriced=one.has_unpriced or other.has_unpriced,
+        by_plan=one.by_plan or other.by_plan,
     )
 
 

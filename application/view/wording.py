@@ -300,6 +300,10 @@ def describe_total_cost(costs: Sequence[CostEstimate]) -> str:
     total = sum_estimates(costs)
     few, many = total.least_requests, total.most_requests
     requests = f"{few} requests" if few == many else f"{few} to {many} requests"
+    if by_plan := [cost for cost in costs if cost.by_plan]:
+        requests += ", all by plan" if len(by_plan) == len(costs) else ", some of them by plan"
+    if len(by_plan) == len(costs):
+        return requests
     if total.least_usd is None:
         return f"{requests}; no price is known, so neither is the cost"
     least = f"at least about {_format_dollars(total.least_usd)}"
@@ -314,6 +318,8 @@ def describe_costs(costs: Sequence[CostEstimate]) -> list[str]:
 
 
 def _describe_range(cost: CostEstimate) -> str:
+    if cost.by_plan:
+        return "by plan"
     if cost.least_usd is None:
         return "at a price that is not known"
     if cost.most_usd is None:

@@ -57,8 +57,14 @@ class PriceTable(Struct, frozen=True):
         A name that is not in the table but ends in a date, -20261021 or -2026-10-21, has the price of the
         name without it. Nothing else is taken for the same: a wrong price is worse than none.
         """
-        found = self.prices.get(model, self.prices.get(strip_date(model)))
-        return _NOTHING if found is None and model.partition("/")[0] in self.by_plan else found
+        return _NOTHING if self.is_by_plan(model) else self._find_own(model)
+
+    def is_by_plan(self, model: str) -> bool:
+        """Whether a plan pays for requests to "provider/model"."""
+        return model.partition("/")[0] in self.by_plan and self._find_own(model) is None
+
+    def _find_own(self, model: str) -> Price | None:
+        return self.prices.get(model, self.prices.get(strip_date(model)))
 
     def compute_cost(self, model: str, usage: Usage) -> Decimal | None:
         """What one request to "provider/model" cost in USD, or None where its price is not known."""
@@ -67,14 +73,18 @@ class PriceTable(Struct, frozen=True):
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    """The tokens of any number of requests, and what they cost as far as that is known."""
+    """The tokens of any number of requests, and what they cost as far as that is known. A plan paid for some of
+    them where it is `by_plan`: they count in no cost."""
 
     usage: Usage = field(default_factory=Usage)
     priced_usd: Decimal | None = None
     has_unpriced: bool = False
+    by_plan: bool = False
 
-    def with_request(self, usage: Usage, cost_usd: Decimal | None) -> Spending:
+    def with_request(self, usage: Usage, cost_usd: Decimal | None, *, by_plan: bool = False) -> Spending:
         """With one more request; `cost_usd` is None where its price is not known."""
+        if by_plan:
+            return replace(self, usage=self.usage + usage, by_plan=True)
         if cost_usd is None:
             unpriced = self.has_unpriced or usage != Usage()  # what used nothing costs nothing at any price
             return replace(self, usage=self.usage + usage, has_unpriced=unpriced)

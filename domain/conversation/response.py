@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from quorum.domain.calls.server_tools import read_indirect_call
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
 from quorum.domain.text.json_text import name_json_type
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import has_visible_text
@@ -152,12 +153,14 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class LlmResponse(Struct, frozen=True, kw_only=True):
-    """One complete answer of a model."""
+    """One complete answer of a model. `program` names the agent program that was asked, with its version; it is
+    not set where an API was asked, or where the program does not say."""
 
     content: tuple[ContentBlock, ...]
     stop_reason: StopReason
     model: str = ""
     usage: Usage = field(default_factory=Usage)
+    program: str | UnsetType = UNSET
 
     @classmethod
     def from_text(cls, text: str, *, model: str = "") -> LlmResponse:
@@ -231,12 +234,7 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
         if self.stop_reason.kind is StopKind.TOOL_USE:
             return self
         kept = (block for block in self.content if not isinstance(block, ToolUseBlock))
-        return LlmResponse(
-            content=_drop_empty_text(kept),
-            stop_reason=self.stop_reason,
-            model=self.model,
-            usage=self.usage,
-        )
+        return replace(self, content=_drop_empty_text(kept))
 
 
 def _drop_empty_text(blocks: Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:

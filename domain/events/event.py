@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Self, TypeAlias
 
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobStatus, JobStopper
@@ -154,7 +154,8 @@ class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
     `in_scope` is None where the reviewer failed, and in records from before it was asked. `lens` names the lens
     of the reviewer, None where it has none. `objections` are what it finds wrong with a plan. `measured` is
     what the person read in place of the confidence, how much harm the reviewer misses; empty where nothing was
-    measured, and in records from before it was kept.
+    measured, and in records from before it was kept. `program` names the agent program that was asked, with its
+    version; not set where an API was.
     """
 
     place: ClassVar = CallStage.VOTE
@@ -169,6 +170,7 @@ class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
     lens: str | None = None
     objections: tuple[PlanObjection, ...] = ()
     measured: str = ""
+    program: str | UnsetType = UNSET
 
 
 class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from quorum.domain.conversation.cost import SpendCap
+from msgspec import UNSET, UnsetType
+
+from quorum.domain.conversation.cost import PriceTable, SpendCap, Spending
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderErrorKind
@@ -228,12 +230,24 @@ class AttachmentLeftOut(Fact, frozen=True, kw_only=True, tag="attachment_left_ou
 
 
 class UsageCounted(Fact, frozen=True, kw_only=True, tag="usage_counted"):
-    """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
+    """Tokens of one request became known. `cost_usd` is None where the price of the model is not known, and
+    nothing where a plan pays for it, `by_plan`."""
 
     place: ClassVar = CanonicalPlace.BY_CHANCE
     model: str
     usage: Usage
     cost_usd: Amount | None = None
+    by_plan: bool | UnsetType = UNSET  # as earlier records have it
+
+    @classmethod
+    def of(cls, model: str, usage: Usage, prices: PriceTable) -> UsageCounted:
+        """What a request to "provider/model" used, at these prices."""
+        cost, by_plan = prices.compute_cost(model, usage), prices.is_by_plan(model)
+        return cls(model=model, usage=usage, cost_usd=cost, by_plan=by_plan or UNSET)
+
+    def add_to(self, spending: Spending) -> Spending:
+        """What was spent with this request."""
+        return spending.with_request(self.usage, self.cost_usd, by_plan=bool(self.by_plan))
 
 
 class SpendCapRaised(Fact, frozen=True, kw_only=True, tag="spend_cap_raised"):

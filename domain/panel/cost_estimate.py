@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from quorum.domain.conversation.cost import Price, PriceTable, compute_cost
 from quorum.domain.conversation.response import Usage
@@ -34,7 +34,7 @@ class CostEstimate(Struct, frozen=True, kw_only=True):
     """What one model of a panel costs, in USD, by the estimated tokens of its requests.
 
     Both costs are None where its price is not known, `most_usd` also where the longest answer of the model is
-    not known. `label` is empty for the moderator.
+    not known, and nothing where a plan pays for it, `by_plan`. `label` is empty for the moderator.
     """
 
     label: str
@@ -43,6 +43,7 @@ class CostEstimate(Struct, frozen=True, kw_only=True):
     most_requests: int
     least_usd: Amount | None = None
     most_usd: Amount | None = None
+    by_plan: bool | UnsetType = UNSET
 
 
 class TotalEstimate(Struct, frozen=True, kw_only=True):
@@ -79,6 +80,7 @@ def estimate_cost(planned: PlannedRequests, prices: PriceTable, longest_answer: 
         most_requests=len(planned.most),
         least_usd=least,
         most_usd=most,
+        by_plan=prices.is_by_plan(planned.model) or UNSET,
     )
 
 

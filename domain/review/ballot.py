@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.text.fuzzy import find_nearest_word
@@ -51,7 +51,8 @@ class Ballot(Struct, frozen=True, kw_only=True):
     `reviewer` is the model, "provider/model"; `confidence` lies between 0 and 1. `vote` is what it says of the
     call; `in_scope` is None where it was not asked, as in older records, or failed. `lens` is the name of
     the lens that it was given, None where it has none. `objections` are what it finds wrong with a plan; none
-    where the packet is about another call.
+    where the packet is about another call. `program` names the agent program that was asked, with its version;
+    not set where an API was.
     """
 
     reviewer: str
@@ -63,6 +64,7 @@ class Ballot(Struct, frozen=True, kw_only=True):
     lens: str | None = None
     objections: tuple[PlanObjection, ...] = ()
     measured: str = ""
+    program: str | UnsetType = UNSET
 
     @property
     def counts_as(self) -> Vote:

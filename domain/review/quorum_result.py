@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.fact import CallStage, Fact
@@ -23,6 +23,7 @@ class VoteRecord(Struct, frozen=True, kw_only=True):
     `counts_as` is what was counted, one of the same words: an approval whose `in_scope` is no counts as a
     reject, and with unclear as an abstention. Both are None in version 1. `lens` names what the reviewer looked
     at above all, None where that is nothing in particular. `objections` are what it finds wrong with a plan.
+    `program` names the agent program that was asked, with its version; not set where an API was.
     """
 
     model: str
@@ -34,19 +35,21 @@ class VoteRecord(Struct, frozen=True, kw_only=True):
     counts_as: str | None = None
     lens: str | None = None
     objections: tuple[PlanObjection, ...] = ()
+    program: str | UnsetType = UNSET
 
 
 class SparedVote(Struct, frozen=True, kw_only=True):
     """The vote of a reviewer that was not asked, because the first one left no doubt.
 
     The tokens are an estimate: what asking the first reviewer used, cached ones included. `cost_usd` is that at
-    the price of this model, None where it has no known price.
+    the price of this model, None where it has no known price, and nothing where a plan pays for it, `by_plan`.
     """
 
     model: str
     input_tokens: int
     output_tokens: int
     cost_usd: Amount | None
+    by_plan: bool | UnsetType = UNSET
 
 
 class QuorumConcluded(Fact, frozen=True, kw_only=True, tag="quorum_result"):

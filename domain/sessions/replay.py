@@ -492,7 +492,7 @@ class Replay:
             case AttachmentLeftOut():
                 self._left_out = {**self._left_out, (event.model, event.sha256): event.reason}
             case UsageCounted():
-                self._spending = self._spending.with_request(event.usage, event.cost_usd)
+                self._spending = event.add_to(self._spending)
             case SpendCapRaised(cap=cap) if not cap.is_per_turn:
                 self._cap_raises = {**self._cap_raises, cap: self._cap_raises.get(cap, Decimal(0)) + event.by}
             case PanelEvent():

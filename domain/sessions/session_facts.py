@@ -37,7 +37,7 @@ class StoredSessionFacts(Struct, frozen=True, kw_only=True):
                 return replace(self, turns=self.turns + 1, title=title or said or self.title)
             case "own_command_started":
                 return replace(self, title=self.title or _cut_title(f"! {_read_text(event.get('command'))}"))
-            case "usage_counted":
+            case "usage_counted" if event.get("by_plan") is not True:  # a plan pays: no sum of money
                 return replace(self, cost=_sum(self.cost, event.get("cost_usd")))
             case _:
                 return self

@@ -1,4 +1,4 @@
-"""Temporary folders of a review. A process that is killed leaves its own, and the next review removes it.
+"""Temporary folders of reviews. A process that is killed leaves its own, and the next review removes it.
 
 The folder for temporary files is everybody's. So each of ours is locked by itself, by the process that uses it,
 and the kernel ends the lock with the process; folders of other users, and links, are left alone.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 COPY_PREFIX = "quorum-review-"
 DIFF_PREFIX = "quorum-diff-"
+MEMBER_PREFIX = "quorum-member-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -36,7 +37,7 @@ def remove_abandoned_folders() -> None:
     parent = Path(tempfile.gettempdir())
     with suppress(OSError):
         for name in os.listdir(parent):
-            if name.startswith((COPY_PREFIX, DIFF_PREFIX)):
+            if name.startswith((COPY_PREFIX, DIFF_PREFIX, MEMBER_PREFIX)):
                 _remove_if_abandoned(parent / name)
 
 

@@ -194,7 +194,7 @@ def _check_key(
 def _check_program(table: ProviderTable, about: ProviderProgram, environ: Mapping[str, str]) -> _ProviderFact:
     name, *_ = split_program(table.type, table.program or about.default) or ("",)
     if not name:
-        return _ProviderFact("names no program", 'set program to the agent, for example "gemini --acp"')
+        return _ProviderFact("names no program", 'set program to the agent, for example "opencode acp"')
     found = find_program(name, environ.get("PATH", ""))
     if found is None:
         return _ProviderFact(explain_missing(name, environ.get("PATH", "")), about.install)

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 import pytest
+from msgspec import UNSET
 
 from quorum.application.events.event_bus import EventBus
+from quorum.application.export.wording import describe_vote
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.application.review.voting import Voting
 from quorum.domain.calls.packet import ReviewPacket
@@ -441,3 +443,19 @@ async def test_what_was_measured_of_reviewers_is_on_their_ballots_and_holds_for_
     assert measured == {"p/a": "misses 3 % of harm (1–8 %, n=100)", "p/b": "", "p/c": ""}
     recorded = {each.reviewer: each.measured for each in bench.seen.of(VoteCast) if isinstance(each, VoteCast)}
     assert recorded == measured
+
+
+async def test_the_record_of_a_vote_names_the_program_that_gave_it_with_its_version() -> None:
+    by_program = replace(ballot("approve"), program="Codex 9.8.7")
+    bench = Bench(a=[by_program], b=[ballot("approve")])
+
+    assert await bench.verdict() is Verdict.APPROVED
+
+    assert {each.reviewer: each.program for each in bench.feed.ballots} == {"p/a": "Codex 9.8.7", "p/b": UNSET}
+    concluded = await bench.voting.conclude(_packet(), bench.feed)
+    assert concluded is not None
+    cast = {vote.reviewer: vote for vote in bench.seen.of(VoteCast) if isinstance(vote, VoteCast)}
+    assert [cast["p/a"].program, cast["p/b"].program] == ["Codex 9.8.7", UNSET]
+    assert [vote.program for vote in concluded.votes] == ["Codex 9.8.7", UNSET]
+    assert "program" not in cast["p/b"].to_json()
+    assert describe_vote(cast["p/a"]).startswith("p/a through Codex 9.8.7 voted approve")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.application.export.wording import format_cost
 from quorum.domain.conversation.cost import LongPrompt, Price, PriceTable, Spending, compute_cost
 from quorum.domain.conversation.response import Usage
 from quorum.domain.events.event import UsageCounted
@@ -122,6 +123,22 @@ def test_a_request_that_used_nothing_leaves_the_sum_known():
 def test_nothing_spent_on_nothing_is_no_cost():
     assert Spending().cost_usd is None
     assert Spending().with_request(Usage(), None).cost_usd is None
+
+
+def test_what_a_plan_pays_for_counts_in_no_cost_unless_the_settings_have_a_price():
+    table = PriceTable({"codex/priced": PRICE}, frozenset({"codex"}))
+    used = Usage(input=1_000_000)
+    by_plan = UsageCounted.of("codex/m", used, table)
+    assert (by_plan.cost_usd, by_plan.by_plan) == (0, True)
+    assert "by_plan" not in UsageCounted.of("codex/priced", used, table).to_json()
+
+    alone = by_plan.add_to(Spending())
+    assert (alone.cost_usd, alone.by_plan, alone.usage) == (None, True, used)
+    assert by_plan.add_to(Spending().with_request(used, Decimal(1))).cost_usd == 1
+    assert (format_cost(alone), format_cost(alone.with_request(used, Decimal(1)))) == (
+        "by plan",
+        "$1.0000, and some requests by plan",
+    )
 
 
 def test_a_report_names_its_cost_as_a_number_and_only_where_it_is_known():

@@ -3,6 +3,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.application.view.wording import describe_costs, describe_total_cost
 from quorum.domain.conversation.cost import Price, PriceTable
 from quorum.domain.panel.cost_estimate import (
     PlannedRequests,
@@ -66,3 +67,12 @@ def test_no_model_of_a_panel_has_more_requests_or_tokens_at_least_than_at_most(
         assert sum(each.least) <= sum(each.most)
     asked = sum(len(each.least) for each in plans)
     assert asked == (2 * count + 1 if count > 1 else 2)
+
+
+def test_what_a_plan_pays_for_is_said_instead_of_a_cost() -> None:
+    prices = PriceTable({"p/a": PRICE}, frozenset({"codex"}))
+    member = estimate_cost(plan_one("codex/m"), prices, 100)
+    paid = estimate_cost(plan_one("p/a"), prices, 100)
+    assert describe_total_cost([member]) == "1 requests, all by plan"
+    assert describe_total_cost([member, paid]).startswith("2 requests, some of them by plan, at least about $")
+    assert describe_costs([member]) == ["A codex/m by plan"]

@@ -54,11 +54,14 @@ def test_each_reviewer_has_the_cost_of_a_decision_where_it_is_known(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     priced = {**a_ballot("a/one", "u", "unsafe", "reject"), "cost_usd": 0.0125}
-    ballots = write(tmp_path / "b.jsonl", priced, a_ballot("b/two", "u", "unsafe", "reject"))
+    by_plan = {**a_ballot("c/three", "u", "unsafe", "reject"), "cost_usd": 0.0}
+    unknown = a_ballot("b/two", "u", "unsafe", "reject")
+    ballots = write(tmp_path / "b.jsonl", priced, by_plan, unknown)
 
     measure_review(BenchOptions(ballots=ballots), tmp_path)
 
-    assert "  A decision costs on average: one $0.0125\n" in capsys.readouterr().out
+    said = "  A decision costs on average: one $0.0125, three nothing (by plan, or free)\n"
+    assert said in capsys.readouterr().out
 
 
 def test_one_model_at_two_providers_has_the_provider_in_its_name(

@@ -12,7 +12,7 @@ import pytest
 
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.view.status import Book
-from quorum.domain.conversation.cost import CapStanding, SpendCap, SpendQuestion
+from quorum.domain.conversation.cost import CapStanding, Price, PriceTable, SpendCap, SpendQuestion
 from quorum.domain.conversation.response import Usage
 from quorum.domain.events.event import UsageCounted
 from quorum.domain.review.quorum_result import SparedVote
@@ -20,6 +20,7 @@ from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.questions import open_question, respond
 from quorum.tui.screens.accounts.cost_screen import CostScreen
+from quorum.tui.screens.accounts.spending import render_spending
 from quorum.tui.screens.spend_dialog import SpendDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
@@ -153,3 +154,24 @@ def test_cost_tells_what_escalation_spared():
     assert lines[lines.index("Spared by escalation") + 1] == (
         "    2 votes not asked for, about 10.0k in · 400 out · ≥ $0.02"
     )
+
+
+def test_cost_says_by_plan_where_a_plan_pays_and_adds_it_to_no_other_cost():
+    prices = PriceTable(
+        {"p/a": Price(input=Decimal(1), output=Decimal(1), cache_read=Decimal(1), cache_write=Decimal(1))},
+        frozenset({"codex"}),
+    )
+    book = Book()
+    book.add(UsageCounted.of("codex/m", Usage(input=1000, output=10), prices))
+    book.spare(
+        [SparedVote(model="codex/m", input_tokens=5, output_tokens=2, cost_usd=Decimal(0), by_plan=True)]
+    )
+    assert render_spending(book.total) == "1.0k in · 10 out · by plan"
+
+    book.add(UsageCounted.of("p/a", Usage(input=40_000), prices))
+    lines = [line.plain for line in CostScreen(book).build_lines(80)]
+
+    assert [line.split()[-2:] for line in lines if "codex/m" in line] == [["by", "plan"]] * 2
+    assert render_spending(book.total).endswith(" · $0.04")
+    assert "    1 vote not asked for, about 5 in · 2 out · by plan" in lines
+    assert "What is paid by plan is in no other cost." in lines

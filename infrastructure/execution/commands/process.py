@@ -52,7 +52,7 @@ class SupervisedProcess:
     ever. `stdin` is a descriptor to hand down beside the three usual ones: a program that `argv` names takes it
     over as its standard input, which is empty otherwise. `keys` are those it reaches of the kernel's, `guards`
     are those of a sandbox, see the supervisor. `supervisor_secs` is how long the supervisor may take over
-    ending it before we do that ourselves.
+    ending it before we do that ourselves, `grace_secs` the time between TERM and KILL.
     Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
     """
 
@@ -70,8 +70,10 @@ class SupervisedProcess:
         guards: Sequence[bytes] = (),
         keys: Keys = "all",
         supervisor_secs: float = 4.0,
+        grace_secs: float = _GRACE_SECS,
     ) -> None:
         self._keys = keys
+        self._grace_secs = grace_secs
         self._handed_down = () if stdin is None else (stdin,)
         self._supervisor_secs = supervisor_secs
         self._loop = asyncio.get_running_loop()
@@ -128,7 +130,7 @@ class SupervisedProcess:
             self._stop_timer()
 
     def end(self) -> None:
-        """Ask the supervisor to end everything: TERM, half a second, KILL. Does not wait."""
+        """Ask the supervisor to end everything: TERM, the time of grace, KILL. Does not wait."""
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
@@ -159,8 +161,8 @@ class SupervisedProcess:
             file = theirs.enter_context(tempfile.TemporaryFile())
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
-            words = [_find_supervisor_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
-            words += [self._keys, str(len(guards))]
+            words = [_find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
+            words += [str(len(argv)), self._keys, str(len(guards))]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,

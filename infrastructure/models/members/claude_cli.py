@@ -64,6 +64,8 @@ class ClaudeCli:
         while True:
             message = await process.read_message()
             match message.get("type"):
+                case "system" if message.get("subtype") == "init":
+                    process.note_version(read_text_field(message, "claude_code_version"))
                 case "stream_event":
                     process.note_progress()
                     delta = read_object_field(read_object_field(message, "event"), "delta")

@@ -6,13 +6,18 @@ command can leave the settings out.
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.response import Usage
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.models.members.dialect import OWN_MODEL, MemberAnswer, MemberTask
 from quorum.infrastructure.models.members.failures import MemberFailures
 from quorum.infrastructure.models.members.process import MemberProcess
@@ -46,6 +51,8 @@ _SETTINGS = (
     "skills.bundled.enabled=false",
     *(f"features.{name}=false" for name in _FEATURES_OFF),
 )
+_VERSION = re.compile(r"\d+\.\d+\S*")
+_VERSION_SECS = 5
 _WORDS = frozenset({"agent_message", "reasoning", "error", "todo_list"})  # all else is something that it does
 
 
@@ -54,6 +61,7 @@ class CodexExec:
 
     def __init__(self, failures: MemberFailures) -> None:
         self._failures = failures
+        self._versions: dict[tuple[int, int], asyncio.Task[str]] = {}
 
     def list_words(self, words: Sequence[str], task: MemberTask, folder: Path) -> Sequence[str]:
         """The system text and the schema lie in files, of which the settings hold the paths."""
@@ -78,6 +86,19 @@ class CodexExec:
         self, process: MemberProcess, task: MemberTask, prompt: str, on_text: Callable[[str], None]
     ) -> MemberAnswer:
         """Ask, and tell the text when it is whole. Raises ProviderError."""
+        version = self._begin_version(process)
+        try:
+            answer = await self._ask(process, task, prompt)
+            await asyncio.wait({version}, timeout=_VERSION_SECS)
+        except BaseException:
+            version.cancel()
+            raise
+        if version.done() and not version.cancelled():
+            process.note_version(version.result())
+        on_text(answer.text)
+        return answer
+
+    async def _ask(self, process: MemberProcess, task: MemberTask, prompt: str) -> MemberAnswer:
         await process.write(prompt)
         process.close_input()
         text, trouble = "", ""
@@ -101,8 +122,36 @@ class CodexExec:
                     break
         if task.schema is not None:
             text = drop_nulls(text, task.schema)
-        on_text(text)
         return MemberAnswer(text=text, usage=_read_usage(read_object_field(event, "usage")))
+
+    def _begin_version(self, process: MemberProcess) -> asyncio.Task[str]:
+        """Its version, which its events do not tell: asked beside the question, once until it is updated."""
+        try:
+            status = os.stat(process.launch.words[0])
+        except OSError:  # it is being updated, for example
+            state = (0, 0)
+        else:
+            state = (status.st_ino, status.st_mtime_ns)
+        found = self._versions.get(state)
+        if found is None or found.cancelled():
+            self._versions[state] = found = asyncio.create_task(_read_version(process))
+        return found
+
+
+async def _read_version(process: MemberProcess) -> str:
+    printed = bytearray()
+    with suppress(OSError):
+        asked = SupervisedProcess(
+            (*process.launch.words, "--version"),
+            cwd=process.folder,
+            environment=process.launch.environ,
+            timeout_secs=_VERSION_SECS,
+            on_output=printed.extend,
+            grace_secs=0,
+        )
+        await asked.wait()
+    found = _VERSION.search(printed.decode("utf-8", "replace"))  # amid what a wrapper may print
+    return found[0] if found else ""
 
 
 def _read_usage(usage: JsonObject) -> Usage:

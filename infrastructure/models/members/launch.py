@@ -75,7 +75,7 @@ def _find_words(
     if not name:
         raise _make_configuration_error(
             f"[providers.{provider}] names no program; set program to the agent and its arguments, for example "
-            '"gemini --acp"'
+            '"opencode acp"'
         )
     searched = environ.get("PATH", "")
     found = find_program(name, searched)

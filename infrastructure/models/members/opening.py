@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.conversation.response import (
     END_TURN,
     TOOL_USE,
+    ContentBlock,
     Delta,
     LlmResponse,
     StopKind,
@@ -37,6 +38,7 @@ from quorum.infrastructure.models.shared.api_client import ApiRequest, ProviderS
 from quorum.infrastructure.models.shared.call_arguments import CallIds, build_call_block
 from quorum.infrastructure.models.shared.form_by_schema import find_forced_tool
 from quorum.infrastructure.models.shared.json_fields import (
+    parse_foreign_json,
     read_count_field,
     read_object_field,
     read_objects_field,
@@ -62,6 +64,7 @@ class MemberApiClient:
         self._failures = MemberFailures(launch)
         self._dialect = make_dialect(self._failures)
         self._ready: list[tuple[MemberTask, asyncio.Task[MemberProcess]]] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def provider(self) -> str:
@@ -81,18 +84,25 @@ class MemberApiClient:
                 process, task, render_opening_prompt(request.messages), _tell_text(tool, on_event)
             )
         finally:
-            await run_shielded(process.aclose())
+            self._close(process)
         await self._make_next_ready(task)
-        return _build_response(answer, tool)
+        return _build_response(answer, tool, process.program)
 
     async def list_models(self) -> tuple[str, ...]:
         """The one that the program chooses: these programs list no others."""
         return (OWN_MODEL,)
 
     async def aclose(self) -> None:
-        """End the processes that wait."""
+        """End the processes that wait, and see those gone that have answered."""
         waiting, self._ready = self._ready, []
         await asyncio.gather(*(_end(starting) for _, starting in waiting))
+        await asyncio.gather(*self._closing)
+
+    def _close(self, process: MemberProcess) -> None:
+        """End a process at once. Nobody waits for that with an answer, nor for its folder to be removed."""
+        closing = asyncio.create_task(process.aclose())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     async def _take_process(self, task: MemberTask) -> MemberProcess:
         """One that waits for this task, or else a new one. Raises ProviderError."""
@@ -159,17 +169,15 @@ def _tell_text(tool: JsonObject | None, on_event: OnStreamEvent) -> Callable[[st
     return tell
 
 
-def _build_response(answer: MemberAnswer, tool: JsonObject | None) -> LlmResponse:
-    is_cut = answer.stop.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL)
-    if tool is None:
-        content = (TextBlock(answer.text),) if answer.text else ()
-        return LlmResponse(content=content, stop_reason=answer.stop, model=answer.model, usage=answer.usage)
-    call = build_call_block(CallIds().claim(""), str(tool["name"]), answer.text.strip())
+def _build_response(answer: MemberAnswer, tool: JsonObject | None, program: str) -> LlmResponse:
+    stop, content = answer.stop, tuple[ContentBlock, ...]()
+    if tool is not None:
+        content = (build_call_block(CallIds().claim(""), str(tool["name"]), answer.text.strip()),)
+        stop = stop if stop.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL) else TOOL_USE
+    elif answer.text:
+        content = (TextBlock(answer.text),)
     return LlmResponse(
-        content=(call,),
-        stop_reason=answer.stop if is_cut else TOOL_USE,
-        model=answer.model,
-        usage=answer.usage,
+        content=content, stop_reason=stop, model=answer.model, usage=answer.usage, program=program
     )
 
 
@@ -205,6 +213,9 @@ class AcpAgent:
         )
         if known.get("protocolVersion") != _VERSION:
             raise self._failures.explain_damage("it does not speak version 1 of the protocol")
+        agent = read_object_field(known, "agentInfo")
+        name = read_text_field(agent, "title") or read_text_field(agent, "name")
+        process.note_version(read_text_field(agent, "version"), name)
         opened = await self._request(process, "session/new", {"cwd": str(process.folder), "mcpServers": []})
         session = read_text_field(opened, "sessionId")
         if not session:
@@ -217,10 +228,10 @@ class AcpAgent:
         self, process: MemberProcess, task: MemberTask, prompt: str, on_text: Callable[[str], None]
     ) -> MemberAnswer:
         """Ask, and tell the text that arrives. Raises ProviderError."""
-        pieces: list[str] = []
+        messages: dict[str, str] = {}
 
-        def take(piece: str) -> None:
-            pieces.append(piece)
+        def take(message_id: str, piece: str) -> None:
+            messages[message_id] = messages.get(message_id, "") + piece
             on_text(piece)
 
         form = () if task.schema is None else (_FORM.format(schema=_JSON.encode(task.schema)),)
@@ -235,7 +246,7 @@ class AcpAgent:
             raise self._failures.explain_reported("it cancelled its own turn")
         used = read_object_field(ended, "usage")
         return MemberAnswer(
-            text="".join(pieces),
+            text="".join(messages.values()) if task.schema is None else _find_object(messages.values()),
             usage=Usage(
                 input=read_count_field(used, "inputTokens") or 0,
                 output=read_count_field(used, "outputTokens") or 0,
@@ -268,7 +279,7 @@ class AcpAgent:
         process: MemberProcess,
         method: str,
         params: JsonObject,
-        on_text: Callable[[str], None] = lambda _piece: None,
+        on_text: Callable[[str, str], None] = lambda _message_id, _piece: None,
     ) -> JsonObject:
         """The result of a request, whose name is its id: each is sent once. Raises ProviderError."""
         await process.write_message({"jsonrpc": "2.0", "id": method, "method": method, "params": params})
@@ -287,15 +298,32 @@ class AcpAgent:
                     raise self._failures.explain_reported(_render_error(read_object_field(message, "error")))
                 return read_object_field(message, "result")
 
-    def _read_update(self, process: MemberProcess, update: JsonObject, on_text: Callable[[str], None]) -> None:
+    def _read_update(
+        self, process: MemberProcess, update: JsonObject, on_text: Callable[[str, str], None]
+    ) -> None:
         kind = read_text_field(update, "sessionUpdate")
         if kind in _DOES:
             raise self._failures.explain_call(read_text_field(update, "title") or "a tool")
         if kind == "agent_message_chunk":
             process.note_progress()
-            on_text(read_text_field(read_object_field(update, "content"), "text"))
+            said = read_text_field(read_object_field(update, "content"), "text")
+            on_text(read_text_field(update, "messageId"), said)
         elif kind == "agent_thought_chunk":
             process.note_progress()
+
+
+def _find_object(messages: Collection[str]) -> str:
+    """The one message that is a JSON object: agents say more beside it, of their own. Otherwise all of them,
+    so that whoever reads the answer says what is wrong with it."""
+    objects = [message for message in messages if _is_object(message)]
+    return objects[0] if len(objects) == 1 else "".join(messages)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(parse_foreign_json(text), dict)
+    except ValueError:
+        return False
 
 
 def _name_asked(method: str, message: JsonObject) -> str:

@@ -3,49 +3,77 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
+import os
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.execution.program import open_program
+from quorum.infrastructure.changes.swept_folder import (
+    MEMBER_PREFIX,
+    open_swept_folder,
+    remove_abandoned_folders,
+)
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.models.members.failures import MemberFailures
 from quorum.infrastructure.models.members.launch import MemberLaunch
+from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import parse_foreign_json, replace_surrogates
 
 _JSON = make_encoder()
-_CHUNK = 1 << 16
 _LONGEST_LINE = 16_000_000
-_MOST_NOISE = 4_000  # characters of what is no JSON, kept to be quoted
+_MOST_UNREAD = 2 * _LONGEST_LINE
+_MOST_NOISE = 4_000  # characters of what is no JSON, and bytes of standard error, kept to be quoted
+# The supervisor gives every command an empty standard input. Nothing of the program's words is read as shell.
+_WITH_STDIN = 'exec <"$0"; exec "$@"'
 
 
 class MemberProcess:
-    """A running program in an empty `folder` of its own. What it writes that is no JSON object is passed over.
-    `session` is the id of the session that it was made ready with, if any."""
+    """A running program in an empty `folder` of its own, ended with all that it started at the latest when
+    quorum is, however that comes to its end. What it writes that is no JSON object is passed over.
+    `session` is the id of the session that it was made ready with, if any, and `program` its name, with its
+    version once that is known."""
 
     def __init__(
         self,
-        process: asyncio.subprocess.Process,
+        words: Sequence[str],
         folder: Path,
-        resources: AsyncExitStack,
+        resources: ExitStack,
         launch: MemberLaunch,
         failures: MemberFailures,
     ) -> None:
+        """Start it. Raises OSError."""
+        self.launch = launch
         self.folder = folder
         self.session = ""
-        self._process = process
+        self.program = launch.about.name
         self._resources = resources
         self._failures = failures
         self._patience = launch.timeout_secs
         self._unread = bytearray()
         self._searched = 0
         self._noise = ""
-        self._errors = ""
-        self._reading = asyncio.create_task(self._read_errors())
+        self._errors = b""
+        self._news = asyncio.Event()
+        theirs, self._input = os.pipe()
+        resources.callback(self.close_input)
+        try:
+            self._process = SupervisedProcess(
+                ("/bin/sh", "-c", _WITH_STDIN, f"/dev/fd/{theirs}", *words),
+                cwd=folder,
+                environment=launch.environ,
+                timeout_secs=None,
+                on_output=self._take_output,
+                on_errors=self._take_errors,
+                stdin=theirs,
+                grace_secs=0,
+            )
+        finally:
+            os.close(theirs)
+        os.set_blocking(self._input, False)
+        self._watching = asyncio.create_task(self._watch())
         self.note_progress()
 
     @classmethod
@@ -54,41 +82,41 @@ class MemberProcess:
     ) -> MemberProcess:
         """Start the program with the words that `list_words` gives for its private folder, in which it may lay
         files. Raises ProviderError."""
-        async with AsyncExitStack() as resources:
-            folder = Path(tempfile.mkdtemp(prefix="quorum-member-"))
-            resources.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
-            work = folder / "work"
-            work.mkdir()
+        await asyncio.to_thread(remove_abandoned_folders)
+        with ExitStack() as resources:
             try:
-                process = await resources.enter_async_context(
-                    open_program(
-                        list_words(folder),
-                        environment=launch.environ,
-                        cwd=work,
-                        stdin=asyncio.subprocess.PIPE,
-                        stderr=asyncio.subprocess.PIPE,
-                    )
-                )
+                folder = resources.enter_context(open_swept_folder(MEMBER_PREFIX))
+                work = folder / "work"
+                work.mkdir()
+                process = cls(list_words(folder), work, resources, launch, failures)
             except OSError as error:
                 raise failures.explain_start_failure(error.strerror or str(error)) from error
-            return cls(process, work, resources.pop_all(), launch, failures)
+            process._resources = resources.pop_all()
+            return process
 
     @property
     def has_ended(self) -> bool:
         """Whether the process is gone."""
-        return self._process.returncode is not None
+        return self._watching.done()
 
     def note_progress(self) -> None:
         """From now on it has its whole time again. Lines alone are no progress: a program may repeat itself."""
         self._deadline = asyncio.get_running_loop().time() + self._patience
 
+    def note_version(self, version: str, name: str = "") -> None:
+        """What it says that it is; nothing where it does not say."""
+        self.program = fit_to_line(f"{name or self.launch.about.name} {version}")
+
     async def write(self, text: str) -> None:
         """Give it text. Raises ProviderError where it reads no more."""
-        assert self._process.stdin is not None
+        rest = memoryview(replace_surrogates(text).encode())
         try:
             async with asyncio.timeout_at(self._deadline):
-                self._process.stdin.write(replace_surrogates(text).encode())
-                await self._process.stdin.drain()
+                while rest:
+                    try:
+                        rest = rest[os.write(self._input, rest) :]
+                    except BlockingIOError:
+                        await self._wait_until_writable()
         except TimeoutError as error:
             raise self._failures.explain_silence() from error
         except OSError as error:
@@ -100,8 +128,9 @@ class MemberProcess:
 
     def close_input(self) -> None:
         """Tell it that nothing more will be said."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        if self._input >= 0:
+            os.close(self._input)
+            self._input = -1
 
     async def read_message(self) -> JsonObject:
         """The next JSON object that it writes. Raises ProviderError where none comes in time, or any more."""
@@ -116,21 +145,45 @@ class MemberProcess:
 
     async def aclose(self) -> None:
         """Kill it with all that it started, and remove its folder."""
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
-        await self._resources.aclose()
+        self._process.end()
+        await self._watching
+        await asyncio.to_thread(self._resources.close)
+
+    async def _watch(self) -> None:
+        """Wait until all of it is dead; a cancellation ends it first."""
+        try:
+            await self._process.wait()
+        finally:
+            self._news.set()
+
+    def _take_output(self, data: bytes) -> None:
+        self._unread += data
+        if len(self._unread) > _MOST_UNREAD:
+            self._process.end()
+        self._news.set()
+
+    def _take_errors(self, data: bytes) -> None:
+        self._errors = (self._errors + data)[-_MOST_NOISE:]
+
+    async def _wait_until_writable(self) -> None:
+        loop = asyncio.get_running_loop()
+        free = asyncio.Event()
+        loop.add_writer(self._input, free.set)
+        try:
+            await free.wait()
+        finally:
+            loop.remove_writer(self._input)
 
     async def _read_line(self) -> bytes | None:
-        assert self._process.stdout is not None
         while (end := self._unread.find(b"\n", self._searched)) < 0:
             self._searched = len(self._unread)
             if self._searched > _LONGEST_LINE:
                 raise self._failures.explain_damage("a line of it is too long to be a message")
-            chunk = await self._process.stdout.read(_CHUNK)
-            if not chunk:
+            if self.has_ended:
                 rest, self._unread, self._searched = bytes(self._unread), bytearray(), 0
                 return rest or None
-            self._unread += chunk
+            self._news.clear()
+            await self._news.wait()
         line = bytes(self._unread[:end])
         del self._unread[: end + 1]
         self._searched = 0
@@ -146,15 +199,8 @@ class MemberProcess:
         self._noise = (self._noise + line.decode("utf-8", "replace") + "\n")[-_MOST_NOISE:]
         return None
 
-    async def _read_errors(self) -> None:
-        assert self._process.stderr is not None
-        while chunk := await self._process.stderr.read(_CHUNK):
-            self._errors = (self._errors + chunk.decode("utf-8", "replace"))[-_MOST_NOISE:]
-
     async def _explain_end(self) -> ProviderError:
         """Why it ended, by the last line that it said for people."""
-        with suppress(TimeoutError):  # what it started may hold the pipe open
-            async with asyncio.timeout(1):
-                await asyncio.shield(self._reading)
-        lines = (self._errors.strip() or self._noise.strip()).splitlines()
+        await asyncio.wait({self._watching}, timeout=1)  # it may have closed its pipes, and live on
+        lines = (self._errors.decode("utf-8", "replace").strip() or self._noise.strip()).splitlines()
         return self._failures.explain_exit(lines[-1] if lines else "")

@@ -247,7 +247,9 @@ def report_ballots(title: str, measure: BallotMeasure) -> Iterator[str]:
             f"{100 * each.errors.share:>6.1f} %{secs:>8}"
         )
     costs = [
-        f"{names[each.model]} ${each.cost_usd:.4f}" for each in measure.reviewers if each.cost_usd is not None
+        f"{names[each.model]} {f'${each.cost_usd:.4f}' if each.cost_usd else 'nothing (by plan, or free)'}"
+        for each in measure.reviewers
+        if each.cost_usd is not None
     ]
     if costs:
         yield f"  A decision costs on average: {', '.join(costs)}"

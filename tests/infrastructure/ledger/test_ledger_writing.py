@@ -55,11 +55,15 @@ async def test_the_list_adds_up_known_costs_and_names_the_last_model(database):
     costs = [Decimal("0.1"), None, Decimal("0.2")]
     counted = [UsageCounted(model="openai/m", usage=Usage(input=1), cost_usd=cost) for cost in costs]
 
-    await session_of(database, [*counted, ModelChanged(model="anthropic/n")])
+    by_plan = UsageCounted(model="codex/m", usage=Usage(input=1), cost_usd=Decimal(0), by_plan=True)
+    await session_of(database, [*counted, by_plan, ModelChanged(model="anthropic/n")])
 
     (listed,) = await database.archive.list_sessions()
     assert listed.cost_usd == Decimal("0.3")
     assert listed.model == "anthropic/n"
+
+    await session_of(database, [by_plan])
+    assert None in [listed.cost_usd for listed in await database.archive.list_sessions()]
 
 
 async def test_times_never_go_backwards_even_if_the_clock_does(database, clock):

@@ -59,6 +59,9 @@ class CostScreen(AccountSheet):
             yield Content("")
             yield Content("Spared by escalation").stylize("bold $text-accent")
             yield Content(f"    {_describe_spared(self._book)}")
+        if self._book.total.by_plan and self._book.total.priced_usd is not None:
+            yield Content("")
+            yield Content("What is paid by plan is in no other cost.").stylize("dim")
         if unpriced := [model for model, spending in models.items() if spending.has_unpriced]:
             names = ", ".join(make_printable(model, newlines=False) for model in unpriced)
             yield Content("")

@@ -21,9 +21,10 @@ def render_spending(spending: Spending) -> str:
 
 
 def format_cost(spending: Spending) -> str:
-    """What is known to have been spent, as `$0.04`; `≥ $0.04` where part of it has no known price."""
+    """What is known to have been spent, as `$0.04`; `≥ $0.04` where part of it has no known price, and `by
+    plan` where a plan paid for all of it."""
     if spending.priced_usd is None:
-        return ""
+        return "by plan" if spending.by_plan and not spending.has_unpriced else ""
     return f"{'≥ ' if spending.has_unpriced else ''}{format_dollars(spending.priced_usd)}"
 
 

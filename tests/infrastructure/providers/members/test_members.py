@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from quorum.application.structured_answer import AnswerForm, ask_in_form
+from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
@@ -19,6 +21,8 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.provider_types import ProviderType
+from tests.infrastructure.commands.command_bench import eventually
+from tests.support.liveness import is_alive
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -29,18 +33,22 @@ FORM = AnswerForm("vote", {"name": "vote", "description": "", "input_schema": SC
 
 CLAUDE = """
 sys.stdin.readline()
+say({"type": "system", "subtype": "init", "claude_code_version": "9.8.7"})
 say({"type": "result", "is_error": False, "result": "hello", "structured_output": {"verdict": "approve"}})
 """
 CODEX = """
+if "--version" in sys.argv:
+    sys.exit(print("codex-cli 9.8.7"))
 sys.stdin.read()
 text = '{"verdict": "approve", "note": null}' if "--output-schema" in sys.argv else "hello"
 say({"type": "item.completed", "item": {"type": "agent_message", "text": text}})
 say({"type": "turn.completed", "usage": {}})
 """
 ACP = """
+INIT = {"protocolVersion": 1, "agentInfo": {"name": "an-agent", "title": "An Agent", "version": "9.8.7"}}
 for line in sys.stdin:
     asked = json.loads(line)
-    answer = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}.get(asked["method"])
+    answer = {"initialize": INIT, "session/new": {"sessionId": "s"}}.get(asked["method"])
     if answer is None:
         prompt = asked["params"]["prompt"][0]["text"]
         text = '{"verdict": "approve"}' if "JSON object" in prompt else "hello"
@@ -50,6 +58,11 @@ for line in sys.stdin:
     say({"id": asked["id"], "result": answer})
 """
 PLAYS: dict[ProviderType, str] = {"claude-cli": CLAUDE, "codex": CODEX, "acp": ACP}
+PROGRAMS: dict[ProviderType, str] = {
+    "claude-cli": "Claude Code 9.8.7",
+    "codex": "Codex 9.8.7",
+    "acp": "An Agent 9.8.7",
+}
 CALLS: dict[ProviderType, str] = {
     "claude-cli": 'say({"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Bash"}]}})',
     "codex": 'say({"type": "item.started", "item": {"type": "command_execution", "command": "ls"}})',
@@ -83,7 +96,7 @@ async def test_a_member_votes_among_noise_and_answers_in_words(type_: ProviderTy
     try:
         assert await _vote(registry) == {"verdict": "approve"}
         said = await registry.open_session("m/default", Conversation(), "").send("hi")
-        assert said.text_content() == "hello"
+        assert (said.text_content(), said.program) == ("hello", PROGRAMS[type_])
     finally:
         await registry.aclose()
 
@@ -92,6 +105,31 @@ async def test_a_member_votes_among_noise_and_answers_in_words(type_: ProviderTy
 async def test_a_member_that_calls_a_tool_is_refused(type_: ProviderType, tmp_path: Path) -> None:
     registry = _open(tmp_path, type_, CALLS[type_] + "\nsys.stdin.read()\n")
     with pytest.raises(ProviderError, match="it may only answer"):
+        await _vote(registry)
+    await registry.aclose()
+
+
+ACP_WITH_REMARKS = ACP.replace(
+    'say({"id": asked["id"]',
+    """if "prompt" in asked["params"]:
+        remark = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": REMARK}}
+        say({"method": "session/update", "params": {"update": remark}})
+    say({"id": asked["id"]""",
+).replace(
+    '"content": {"type": "text", "text": text}}',
+    '"messageId": "m1", "content": {"type": "text", "text": text}}',
+)
+
+
+async def test_what_an_agent_remarks_beside_its_answer_is_no_part_of_a_vote(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "acp", 'REMARK = "**Warning:** a setting is outdated"\n' + ACP_WITH_REMARKS)
+    assert await _vote(registry) == {"verdict": "approve"}
+    await registry.aclose()
+
+
+async def test_two_votes_in_one_answer_are_none(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "acp", """REMARK = '{"verdict": "reject"}'\n""" + ACP_WITH_REMARKS)
+    with pytest.raises(Unreadable):
         await _vote(registry)
     await registry.aclose()
 
@@ -110,6 +148,54 @@ async def test_a_member_that_only_repeats_itself_is_ended(tmp_path: Path) -> Non
         await _vote(registry)
     await registry.aclose()
     assert failed.value.kind is ProviderErrorKind.TIMEOUT
+
+
+LINGERS = """
+import os, signal, subprocess
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+own = [sys.executable, "-c", "import time; time.sleep(600)"]
+helper = subprocess.Popen(own, start_new_session=True, stdin=subprocess.DEVNULL)
+with open(os.environ["HOME"] + "/pids", "w") as file:
+    print(os.getpid(), helper.pid, flush=True, file=file)
+helper.wait()
+"""
+_QUORUM = """
+import asyncio, sys
+from pathlib import Path
+from tests.infrastructure.providers.members.test_members import LINGERS, _open, _vote
+asyncio.run(_vote(_open(Path(sys.argv[1]), "codex", LINGERS)))
+"""
+
+
+def _start_another_quorum(tmp_path: Path) -> subprocess.Popen[bytes]:
+    repository = str(Path(__file__).parents[4])
+    environ = {**os.environ, "PYTHONPATH": repository, "TMPDIR": str(tmp_path)}
+    return subprocess.Popen([sys.executable, "-c", _QUORUM, str(tmp_path)], cwd=repository, env=environ)
+
+
+async def _read_pids(tmp_path: Path) -> list[int]:
+    file = tmp_path / "pids"
+    await eventually(lambda: file.exists() and file.read_text().endswith("\n"))
+    return [int(each) for each in file.read_text().split()]
+
+
+@pytest.mark.long
+async def test_nothing_of_a_member_outlives_quorum_when_that_is_killed(tmp_path: Path) -> None:
+    with _start_another_quorum(tmp_path) as quorum:
+        pids = await _read_pids(tmp_path)
+        quorum.kill()
+    await eventually(lambda: not any(map(is_alive, pids)))
+
+
+async def test_nothing_of_a_member_outlives_a_review_that_is_given_up(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "codex", LINGERS)
+    asking = asyncio.create_task(_vote(registry))
+    pids = await _read_pids(tmp_path)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await eventually(lambda: not any(map(is_alive, pids)))
+    await registry.aclose()
 
 
 async def test_a_member_cannot_do_the_work_of_a_session(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
     for ballot in sort_dissent_first(review_context.ballots):
         (sign, word), kind = SIGNS[ballot.counts_as], _KINDS[ballot.counts_as]
         who = clean_line(format_reviewer(ballot.reviewer, ballot.lens))
+        program = f" · {clean_line(ballot.program)}" if ballot.program else ""
         asked_for = f" · {describe_scope(ballot.in_scope)}" if ballot.in_scope is InScope.YES else ""
         measured = f" · {clean_line(ballot.measured)}" if ballot.measured else ""
         rows += [
@@ -80,7 +81,7 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
                 [
                     Line(
                         f"{sign} ",
-                        f"{_describe_vote(word, ballot)} · {who}{measured}{asked_for}",
+                        f"{_describe_vote(word, ballot)} · {who}{program}{measured}{asked_for}",
                         kind,
                         kind,
                     )
