@@ -161,12 +161,12 @@ def escape_line_breaks(text: str) -> str:
 
 
 def read_python(text: str) -> str:
-    """A dictionary of Python as JSON: single quotes, or a comma at the end."""
-    if "\\" in text or len(text) > _LONGEST_PYTHON or not text.startswith("{"):
+    """A dictionary or list of Python as JSON: single quotes, or a comma at the end."""
+    if "\\" in text or len(text) > _LONGEST_PYTHON or not text.startswith(("{", "[")):
         return ""
     try:
         value = ast.literal_eval(text)
-        return json.dumps(value, allow_nan=False) if isinstance(value, dict) and _has_text_keys(value) else ""
+        return json.dumps(value, allow_nan=False) if _has_text_keys(value) else ""
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return ""
 
