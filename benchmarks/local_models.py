@@ -119,6 +119,7 @@ def measure_calls(folder: Path, port: int, parser: str, prompts: int) -> int:
     settings.write_text(
         f'[models]\ndecision = "local/model"\n[agent]\nmax_tool_turns = 1\n[providers.local]\n'
         f'type = "openai-chat"\nbase_url = "http://127.0.0.1:{port}/v1"\ntimeout_secs = 600\n'
+        "max_output_tokens = 300\n"  # a small model may repeat itself until its window is full
         f'tool_parser = "{parser}"\n',
         encoding="utf-8",
     )

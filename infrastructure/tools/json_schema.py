@@ -214,8 +214,10 @@ def _is_absent(schema: JsonObject, value: JsonValue) -> bool:
     """Whether a value that does not fit is how models leave an argument out."""
     if isinstance(value, str):
         is_empty = value.strip().lower() in _ABSENT_WORDS
+    elif isinstance(value, list | tuple | Mapping):
+        is_empty = not value and not {"array", "object"}.isdisjoint(_list_kinds(schema))
     else:
-        is_empty = value is None or (isinstance(value, list | tuple | Mapping) and not value)
+        is_empty = value is None
     allowed = schema.get("enum")
     return is_empty and not (_accepts(schema, value) and (not isinstance(allowed, list) or value in allowed))
 
