@@ -180,16 +180,17 @@ def explain_unknown_names(schema: JsonObject, arguments: JsonObject) -> tuple[st
 def _repair_object(
     schema: JsonObject, value: JsonObject, place: str, repairs: list[str], depth: int
 ) -> dict[str, JsonValue]:
-    properties = _get_properties(schema)
-    if not properties or depth > _DEEPEST:
+    properties, others = _get_properties(schema), schema.get("additionalProperties")
+    if (not properties and not isinstance(others, Mapping)) or depth > _DEEPEST:
         return dict(value)
     listed = schema.get("required")
     required = listed if isinstance(listed, list) else []
     given = _rename(value, list(properties), place, repairs)
     repaired: dict[str, JsonValue] = {}
     for name, each in given.items():
-        below = properties.get(name)
-        is_closed = schema.get("additionalProperties") is False
+        below = properties.get(name, others)
+        below = _flatten(below) if isinstance(below, Mapping) else below
+        is_closed = others is False
         if is_closed and name not in properties and name in _EXPLAINING and isinstance(each, str):
             repairs.append(f"{place}{name}: the explanation was left out")
         elif (
@@ -219,7 +220,9 @@ def _is_absent(schema: JsonObject, value: JsonValue) -> bool:
     else:
         is_empty = value is None
     allowed = schema.get("enum")
-    return is_empty and not (_accepts(schema, value) and (not isinstance(allowed, list) or value in allowed))
+    return is_empty and not (
+        _accepts(schema, value) and (value is None or not isinstance(allowed, list) or value in allowed)
+    )
 
 
 def _is_said_twice(name: str, value: JsonValue, given: JsonObject, properties: Sequence[str]) -> bool:
@@ -266,6 +269,7 @@ def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
 def _repair_value(
     schema: JsonObject, value: JsonValue, place: str, repairs: list[str], depth: int
 ) -> JsonValue:
+    schema = _flatten(schema)
     kinds = _list_kinds(schema)
     if depth > _DEEPEST:
         return value
@@ -373,6 +377,20 @@ def _list_kinds(schema: JsonObject) -> list[str]:
         return []
     kinds = [_list_kinds(each) if isinstance(each, Mapping) else [] for each in branches]
     return [kind for each in kinds for kind in each] if all(kinds) else []
+
+
+def _flatten(schema: JsonObject) -> JsonObject:
+    """The schema with the only branch that it has, or has beside null, put in its place."""
+    for union in ("anyOf", "oneOf", "allOf"):
+        branches = schema.get(union)
+        if not isinstance(branches, list):
+            continue
+        only = [each for each in branches if isinstance(each, Mapping) and each.get("type") != "null"]
+        if len(only) == 1:
+            beside = {key: value for key, value in schema.items() if key != union}
+            kinds = [*_list_kinds(only[0]), *(["null"] if len(branches) > 1 else [])]
+            return {**beside, **only[0], **({"type": kinds} if len(kinds) > 1 else {})}
+    return schema
 
 
 def _accepts(schema: JsonObject, value: JsonValue) -> bool:

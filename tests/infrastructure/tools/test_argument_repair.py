@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.tools.json_schema import JsonSchema
 
 SCHEMA: JsonObject = {
@@ -96,6 +96,22 @@ def test_a_command_in_the_form_of_another_agents_tool_is_read(given: JsonObject,
 def test_what_has_no_single_reading_stays_as_it_is(given: JsonObject) -> None:
     assert JsonSchema().repair(TOOL, given) == (given, ())
     assert JsonSchema().find_problems(TOOL, given)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"anyOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}, {"type": "null"}]},
+        {"allOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}], "description": "d"},
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+    ],
+)
+@pytest.mark.parametrize("given", [{"n": "5"}, '{"n": "5"}'])
+def test_what_stands_in_the_only_form_of_a_value_is_read_as_well(kept: JsonObject, given: JsonValue) -> None:
+    schema: JsonObject = {"type": "object", "properties": {"e": kept}}
+    served = ToolDefinition(name="s", description="d", parameters=(), input_schema=schema)
+
+    assert JsonSchema().repair(served, {"e": given})[0] == {"e": {"n": 5}}
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_and_a_default_is_left_to_the_server() -> None:
