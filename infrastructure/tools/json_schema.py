@@ -17,7 +17,7 @@ import msgspec
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from quorum.domain.text.fuzzy import count_edits, find_nearest_word
-from quorum.domain.text.json_text import name_json_type, read_python
+from quorum.domain.text.json_text import name_json_type, read_python, read_python_words
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -330,17 +330,29 @@ def _convert(kind: str, value: JsonValue) -> JsonValue:
 
 def _decode(text: str, kind: type[list[JsonValue]] | type[dict[str, JsonValue]]) -> JsonValue:
     for _ in range(2):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            python = read_python(text)
-            value = json.loads(python) if python else None
+        value = next(
+            (
+                read
+                for each in (text, read_python(text), read_python_words(text))
+                if (read := _load(each)) is not None
+            ),
+            None,
+        )
         if isinstance(value, kind):
             return value
         if not isinstance(value, str):
             return None
         text = value
     return None
+
+
+def _load(text: str) -> JsonValue:
+    """The value of a text that is JSON; None where it is none."""
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def _find_allowed(schema: JsonObject, value: JsonValue) -> str | None:

@@ -61,7 +61,12 @@ def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
 
 def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     """The one reading of a text that is no JSON object, and what was done for it."""
-    from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python
+    from quorum.domain.text.json_text import (
+        double_backslashes,
+        escape_line_breaks,
+        read_python,
+        read_python_words,
+    )
 
     text = raw.strip()
     for what, candidate in (
@@ -71,6 +76,7 @@ def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
         ("backslashes were taken as they stand", double_backslashes(text)),
         ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
         ("Python's form of it was read", read_python(text)),
+        ("Python's words in it were read", read_python_words(text)),
     ):
         if candidate:
             arguments, problem = parse_arguments(candidate)

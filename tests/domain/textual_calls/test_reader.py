@@ -196,6 +196,14 @@ def test_a_fence_that_is_closed_hides_nothing_behind_it() -> None:
     assert get_words(pieces) == "This is it:\n```python\nprint()\n```\nNow I read it.\n"
 
 
+def test_pythons_words_count_between_texts_and_stay_in_them() -> None:
+    text = '{"name": "write_file", "arguments": {"content": "x = None\\n", "raw": False, "limit": None}}'
+
+    assert list_calls(read(text, "json")) == [
+        ("write_file", {"content": "x = None\n", "raw": False, "limit": None})
+    ]
+
+
 def test_several_calls_come_in_their_order() -> None:
     assert list_calls(read(f"{TAGGED}\n{TAGGED.replace('a.py', 'b.py')}", step=3)) == [
         READ,
@@ -214,9 +222,13 @@ def test_several_calls_come_in_their_order() -> None:
             "<tool_call>{'name': 'read_file', 'arguments': {'path': 'a.py'}}</tool_call>",
             "Python's form of it was read",
         ),
+        (
+            '<tool_call>{"name": "read_file", "arguments": {"path": "a.py",},}</tool_call>',
+            "Python's form of it was read",
+        ),
         ('<tool_call>{"name": "read_file", "arguments": "{\\"path\\": \\"a.py\\"}"}</tool_call>', ""),
     ],
-    ids=["no end", "one bracket less", "one bracket more", "Python", "encoded twice"],
+    ids=["no end", "one bracket less", "one bracket more", "Python", "commas", "encoded twice"],
 )
 def test_what_has_one_reading_is_read(text: str, repair: str) -> None:
     pieces = read(text)

@@ -15,6 +15,7 @@ from quorum.infrastructure.models.shared.error_bodies import may_speak_of_length
         ('{"path": "a"}\n</tool_call>', {"path": "a"}),
         ("{'path': 'a'}", {"path": "a"}),
         ('{"path": "a",}', {"path": "a"}),
+        (r'{"text": "a\nTrue,", "all": False,}', {"text": "a\nTrue,", "all": False}),
         (r'{"pattern": "\w+\("}', {"pattern": r"\w+\("}),
     ],
 )
