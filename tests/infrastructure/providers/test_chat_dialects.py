@@ -518,3 +518,12 @@ async def test_what_a_server_adds_to_a_call_goes_back_with_it() -> None:
         "function": {"name": "f", "arguments": "{}"},
         "extra_content": extra,
     }
+
+
+async def test_a_chunk_of_null_says_nothing_and_the_mark_of_the_end_may_be_quoted() -> None:
+    hello = json.dumps({"choices": [{"index": 0, "delta": {"content": "Hello"}}]})
+    async with server_rig("openai-chat") as rig:
+        rig.script(Raw(body=f'data: null\n\ndata: {hello}\n\ndata: "[DONE]"\n\n'.encode()))
+        response = await rig.session.send("hi")
+
+    assert response.text_content() == "Hello"
