@@ -287,6 +287,7 @@ class ServerAnswers:
         self._open: dict[RequestId, _Request] = {}
         self._dropped: dict[str, list[str]] = {}
         self._schemas: dict[str, JsonObject] = {}
+        self._can_ask_first = True  # not where it greets, as before the revision of 2026-07-28
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -361,9 +362,12 @@ class ServerAnswers:
             is_call = request.method == "tools/call"
             text = f"the MCP server {self._server} did not finish this: {why}" if is_call else why
             return _end_request(request, request_id, text)
-        if not questions and not isinstance(state, str):
+        why = "" if questions or isinstance(state, str) else "it asks for something, and does not say what"
+        if not self._can_ask_first:
+            why = "it asks for something first, which its revision of the protocol does not know"
+        if why:
             self._open[request_id] = request
-            return self.refuse(request_id, "it asks for something, and does not say what", _show_value(result))
+            return self.refuse(request_id, why, _show_value(result))
         interim: dict[str, JsonValue] = {"resultType": _INTERIM}
         if questions:
             interim["inputRequests"] = questions
@@ -408,6 +412,7 @@ class ServerAnswers:
             return None
         match request.method:
             case "initialize":
+                self._can_ask_first = False
                 return _fit_greeting(result)
             case "prompts/get":
                 return {**result, "messages": _fit_messages(result.get("messages"))}

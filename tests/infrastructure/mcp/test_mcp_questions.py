@@ -287,3 +287,13 @@ def test_one_that_does_not_say_for_what_it_asks_ends_the_call(result: dict[str, 
     (read,) = answers.read({"id": 1, "result": result})
 
     assert "does not say what" in json.dumps(read["result"])
+
+
+def test_a_server_of_an_older_revision_cannot_ask_so() -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request({"id": 0, "method": "initialize"})
+    answers.read({"id": 0, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}})
+    answers.note_request({"id": 1, "method": "tools/call", "params": {"name": "ok"}})
+    (read,) = answers.read({"id": 1, "result": {"resultType": "input_required", "requestState": "s"}})
+
+    assert "its revision of the protocol does not know" in json.dumps(read["result"])
