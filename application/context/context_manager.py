@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, Protocol
@@ -25,7 +26,7 @@ from quorum.domain.conversation.history import AssistantMessage, Conversation, M
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from quorum.domain.events.event import ConversationCompacted, ErrorOccurred
+from quorum.domain.events.event import ConversationCompacted, ErrorOccurred, RetryScheduled
 from quorum.domain.text.json_value import JsonValue
 
 # Having made room leaves some: at this part of the limit it is enough.
@@ -42,6 +43,9 @@ _SMALL_WINDOW = 12_000
 # Results have this part of the limit, however full the window is.
 _LEAST_ROOM = 10
 _MARGIN = 0.95
+# some ten minutes
+_LOADING_WAIT_SECS = 2.0
+_MOST_LOADING_WAITS = 300
 
 
 class AskWindow(Protocol):
@@ -55,7 +59,8 @@ class AskWindow(Protocol):
 class ContextManager:
     """Makes room in a conversation, by itself and when asked. Whatever fails, the conversation stays usable.
 
-    `values` answers the run's state, of which the plan is kept; `ask_window` asks a model's server.
+    `values` answers the run's state, of which the plan is kept; `ask_window` asks a model's server;
+    `sleep` waits so many seconds.
     """
 
     def __init__(
@@ -69,8 +74,10 @@ class ContextManager:
         budget: ContextBudget,
         values: Callable[[], Mapping[str, JsonValue]],
         ask_window: AskWindow | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._ask_window = ask_window
+        self._sleep = sleep
         self._asked: set[str] = set()
         self._conversation = conversation
         self._events = events
@@ -104,16 +111,32 @@ class ContextManager:
             self._rests_until = left + round(_GROWTH * window) if left > limit else 0
 
     async def _learn_window(self, model: str) -> None:
-        """Ask the model's server for its window, once; the smaller of the server's and the known one counts."""
+        """Ask the model's server for its window, once; the smaller of the server's and the known one counts.
+
+        A server that loads the model is waited for: the first request depends on the window.
+        """
         if self._ask_window is None or model in self._asked:
             return
         self._asked.add(model)
-        try:
-            window = await self._ask_window(model, is_known=self.gauge.knows_window(model))
-        except ProviderError:  # the request that follows says what is wrong
+        for attempt in range(1, _MOST_LOADING_WAITS + 1):
+            try:
+                window = await self._ask_window(model, is_known=self.gauge.knows_window(model))
+            except ProviderError as error:
+                if not error.is_loading:  # the request that follows says what is wrong
+                    return
+                self._events.show(
+                    RetryScheduled(
+                        attempt=attempt,
+                        delay_secs=_LOADING_WAIT_SECS,
+                        reason=f"{model} is being loaded",
+                        kind=error.kind,
+                    )
+                )
+                await self._sleep(_LOADING_WAIT_SECS)
+                continue
+            if window is not None:
+                self.gauge.take_served_window(model, window)
             return
-        if window is not None:
-            self.gauge.take_served_window(model, window)
 
     async def learn_whether_small(self, model: str) -> bool:
         """The same as `has_small_window`, once the model's server was asked."""

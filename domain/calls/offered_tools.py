@@ -79,6 +79,8 @@ _ARGUMENTS_LEFT_OUT = frozenset(
         *("outside_sandbox", "opens_git", "timeout_secs"),
     }
 )
+# Where the other way to give them is left out.
+_REQUIRED: Mapping[str, JsonValue] = {"edit_file": ["path", "old_text", "new_text"]}
 _PLAIN_ARGUMENTS = frozenset({"path", "content", "command", "working_dir", "pattern", "limit", "replace_all"})
 _KEYS_LEFT_OUT = frozenset({"additionalProperties", "minimum"})
 _SENTENCE = re.compile(r"(?P<first>.{20,}?[.;])(?:\s|\Z)")
@@ -90,11 +92,16 @@ def shorten_tools(schemas: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
         {
             **schema,
             "description": _shorten_text(schema.get("description")),
-            "input_schema": _shorten_schema(schema.get("input_schema")),
+            "input_schema": _require_more(schema.get("name"), _shorten_schema(schema.get("input_schema"))),
         }
         for schema in schemas
         if schema.get("name") not in _LEFT_OUT
     )
+
+
+def _require_more(tool: JsonValue, schema: JsonValue) -> JsonValue:
+    required = _REQUIRED.get(tool) if isinstance(tool, str) else None
+    return {**schema, "required": required} if required and isinstance(schema, Mapping) else schema
 
 
 def _shorten_schema(schema: JsonValue) -> JsonValue:

@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 
 from quorum.domain.text.json_value import JsonValue
 
+# texts, which stay, and what stands between them
+_WORDS = re.compile(r"(?P<text>\"(?:[^\"\\]|\\.)*+\")|\b(?P<word>True|False|None)\b|,(?=\s*[}\]])", re.DOTALL)
+_JSON_WORDS = {"True": "true", "False": "false", "None": "null", "": ""}
 _LONGEST_DEEP = 10_000_000  # characters
 
 
@@ -161,14 +164,20 @@ def escape_line_breaks(text: str) -> str:
 
 
 def read_python(text: str) -> str:
-    """A dictionary of Python as JSON: single quotes, or a comma at the end."""
-    if "\\" in text or len(text) > _LONGEST_PYTHON or not text.startswith("{"):
+    """A dictionary or list of Python as JSON: single quotes, or a comma at the end."""
+    if "\\" in text or len(text) > _LONGEST_PYTHON or not text.startswith(("{", "[")):
         return ""
     try:
         value = ast.literal_eval(text)
-        return json.dumps(value, allow_nan=False) if isinstance(value, dict) and _has_text_keys(value) else ""
+        return json.dumps(value, allow_nan=False) if _has_text_keys(value) else ""
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return ""
+
+
+def read_python_words(text: str) -> str:
+    """JSON with Python's words for true, false and null, or a comma at the end, as JSON; "" without such."""
+    fitted = _WORDS.sub(lambda found: found["text"] or _JSON_WORDS[found["word"] or ""], text)
+    return fitted if fitted != text else ""
 
 
 def _has_text_keys(value: object) -> bool:

@@ -44,6 +44,8 @@ _OBJECT = r"\s*(?=\[?\s*\{)"
 _NAME = r"(?P<name>[^\s<>\[\]{}()\"'`|｜=,:]{1,100})"
 _PLAIN_NAME = r"(?P<name>[\w.:/-]{1,100})"
 _BARE_JSON = r"(?=\[?\s*\{)"
+# a tag whose name speaks of calls, and not of what they return
+_CALL_TAG = r"<(?!\w*(?:response|result|output))\w{0,20}(?:tool|function|call)\w{0,20}>"
 
 _TOOL_CALL_TAGS = JsonForm(
     re.compile(rf"<tool_call>\s*(?:```(?:json)?)?{_OBJECT}"), re.compile(r"\s*(?:```\s*)?</tool_call>")
@@ -240,8 +242,11 @@ _FAMILIES: dict[ToolParser, Family] = {
         ("<minimax:tool_call>", "<function_calls>", "<invoke ", "<tool_calls>"),
     ),
     "command": Family(
-        (JsonForm(re.compile(rf"<\|START_ACTION\|>{_OBJECT}"), re.compile(r"\s*<\|END_ACTION\|>")),),
-        ("<|START_", "<|END_THINKING"),
+        (
+            JsonForm(re.compile(rf"<\|START_ACTION\|>{_OBJECT}"), re.compile(r"\s*<\|END_ACTION\|>")),
+            JsonForm(re.compile(rf"Action:\s*```json{_OBJECT}"), re.compile(r"\s*```")),
+        ),
+        ("<|START_", "<|END_THINKING", "Action:"),
         (PlainBlock(re.compile(r"<\|START_THINKING\|>"), re.compile(r"<\|END_THINKING\|>")),),
     ),
     "lfm2": Family(
@@ -284,8 +289,8 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             _TOOL_CALL_TAGS,
             JsonForm(
-                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*)?{_BARE_JSON}"),
-                re.compile(r"\s*```"),
+                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*|{_CALL_TAG}\s*)?{_BARE_JSON}"),
+                re.compile(r"\s*(?:```|</\w{1,40}>)"),
                 is_alone=True,
             ),
         ),

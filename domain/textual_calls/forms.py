@@ -117,14 +117,16 @@ class JsonForm(Struct, frozen=True):
         value, repairs = read
         if isinstance(value, Mapping) and isinstance(inner := value.get("tool_calls"), list):
             value = inner
-        calls = [_read_envelope(item, repairs, is_strict=self.is_alone) for item in _as_list(value)]
+        calls = [_read_envelope(item, repairs, tools, is_strict=self.is_alone) for item in _as_list(value)]
         if not calls or any(call is None or (self.is_alone and call.name not in tools) for call in calls):
             return None
         return [call for call in calls if call is not None]
 
 
-def _read_envelope(value: JsonValue, repairs: tuple[str, ...], *, is_strict: bool) -> TextualCall | None:
-    """The call in an object that names its tool; a strict one has arguments, too."""
+def _read_envelope(
+    value: JsonValue, repairs: tuple[str, ...], tools: Tools, *, is_strict: bool
+) -> TextualCall | None:
+    """The call in an object that names its tool; a strict one has arguments, too. A definition is no call."""
     if not isinstance(value, Mapping):
         return None
     if isinstance(function := value.get("function"), Mapping):
@@ -137,7 +139,16 @@ def _read_envelope(value: JsonValue, repairs: tuple[str, ...], *, is_strict: boo
         arguments = decoded[0] if decoded is not None else None
     if not _is_name(name) or (is_strict and not present) or not isinstance(arguments, Mapping | None):
         return None
+    if arguments and _is_schema(arguments, tools.get(name, {})):
+        return None
     return TextualCall(name, _write_json(arguments or {}), "", repairs)
+
+
+def _is_schema(arguments: JsonObject, schema: JsonObject) -> bool:
+    """Whether these are the parameters that a tool declares, in a definition of it, and not values for them."""
+    declared = schema.get("properties")
+    is_declared = isinstance(declared, Mapping) and "properties" in declared
+    return isinstance(arguments.get("properties"), Mapping) and "type" in arguments and not is_declared
 
 
 def read_call_names(text: str, tools: Tools) -> list[str]:
@@ -151,7 +162,7 @@ def read_call_names(text: str, tools: Tools) -> list[str]:
         value = inner
     names = []
     for item in _as_list(value):
-        call = _read_envelope(item, (), is_strict=False)
+        call = _read_envelope(item, (), tools, is_strict=False)
         if call is None or not isinstance(item, Mapping):
             continue
         has_arguments = not item.keys().isdisjoint(_ARGUMENT_KEYS)

@@ -19,6 +19,11 @@ _LONGEST = 200_000
 _LAST_FENCE = re.compile(r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*\Z")
 _OBJECT = re.compile(r"\{\s*[\"']")
 _MOST_OBJECTS = 20
+# an answer that begins as a call in JSON
+_BROKEN = re.compile(
+    r"\s*(?:```\w*\s*)?\[?\s*(?P<object>\{)\s*[\"']name[\"']\s*:\s*[\"'](?P<name>[^\"'\n]{1,100})[\"']\s*,"
+    r"\s*[\"'](?:arguments|parameters)[\"']\s*:"
+)
 _TAGS = re.compile(r"\A\s*<tool_call>|</tool_call>\s*\Z")
 
 
@@ -68,6 +73,9 @@ def _list_endings(text: str) -> Iterator[str]:
 
 def _find_unread(text: str, tools: Tools) -> str:
     """The offered tool that is named where a call begins that cannot be read."""
+    if (broken := _BROKEN.match(text)) is not None and broken["name"] in tools:
+        extent = find_extent(text, broken.start("object"))
+        return "" if extent.is_whole and text[extent.end :].strip("` \n") else broken["name"]
     for parser in TOOL_PARSERS:
         family = get_family(parser)
         if not any(start in text for start in family.starts):

@@ -48,7 +48,12 @@ _STARTS = (
     *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
 )
 _QUOTES = "\"'`“‘«„‹「『"
-_QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)|(?: {4}|\t)")
+# a quotation, a row of a table, indented code
+_QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)")
+# the mark that ends a turn, which some servers leave in the text
+_TURN_END = re.compile(
+    r"\s*(?:<\|(?:im_end|e\w{1,3}_id|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>)\s*\Z"
+)
 # words that present what follows as an illustration
 _EXAMPLE = re.compile(
     r"\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
@@ -188,21 +193,24 @@ class TextualCallReader:
 
     def _find_opening(self) -> tuple[Form | PlainBlock, re.Match[str]] | None:
         """The first mark in what is pending that is not quoted."""
+        begin = self._from
         while True:
             found: list[tuple[int, int, Form | PlainBlock, re.Match[str]]] = []
             for order, mark in enumerate(self._marks):
-                if (match := mark.opening.search(self._pending, self._from)) is not None:
+                if (match := mark.opening.search(self._pending, begin)) is not None:
                     found.append((match.start(), order, mark, match))
             if not found:
                 return None
             _, _, mark, match = min(found, key=lambda each: each[:2])
             line = self._get_line(match.start())
+            begin = match.end() if match.end() > match.start() else match.end() + 1
             if isinstance(mark, PlainBlock) and mark.opening is _FENCE:
                 if _FENCE_PREFIX.fullmatch(line):
                     return mark, match
             elif not self._is_quoted(match.start(), line, is_form=not isinstance(mark, PlainBlock)):
                 return mark, match
-            self._from = match.end() if match.end() > match.start() else match.end() + 1
+            else:
+                self._from = begin
 
     def _enter(self, block: PlainBlock, match: re.Match[str]) -> Iterator[Piece]:
         """Begin a block whose opening is the first of what is pending."""
@@ -272,13 +280,13 @@ class TextualCallReader:
         ):
             return True
         return any(
-            form.is_alone and (form.opening.match(probe) or (len(text) < _MARGIN and text[:1] in "`{["))
+            form.is_alone and (form.opening.match(probe) or (len(text) < _MARGIN and text[:1] in "`{[<"))
             for form in self._family.forms
         )
 
     def _read_alone(self) -> ReadCalls | None:
         """The call, or calls, that are all of the answer."""
-        text = self._pending.strip()
+        text = _TURN_END.sub("", self._pending).strip()
         for form in self._family.forms:
             opened = form.opening.match(text) if form.is_alone else None
             if opened is None:

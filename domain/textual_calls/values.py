@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python
+from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python, read_python_words
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _TOKEN = re.compile(
@@ -59,6 +59,7 @@ def read_json(text: str) -> tuple[JsonValue, tuple[str, ...]] | None:
         ("backslashes were taken as they stand", double_backslashes(text)),
         ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
         ("Python's form of it was read", read_python(text)),
+        ("Python's words in it were read", read_python_words(text)),
     )
     for what, candidate in repairs:
         try:

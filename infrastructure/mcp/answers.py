@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from msgspec import Struct
 
@@ -269,6 +269,9 @@ _LISTS: Mapping[str, tuple[str, str, Callable[[JsonValue], JsonObject | str]]] =
     "resources/templates/list": ("resourceTemplates", "resource", fit_template),
 }
 _LISTENING = "subscriptions/listen"
+_INTERACTIVE = frozenset({"tools/call", "prompts/get", "resources/read"})
+_INTERIM = "input_required"
+_QUESTION = "elicitation/create"
 
 
 class _Request(Struct, frozen=True):
@@ -284,6 +287,7 @@ class ServerAnswers:
         self._open: dict[RequestId, _Request] = {}
         self._dropped: dict[str, list[str]] = {}
         self._schemas: dict[str, JsonObject] = {}
+        self._can_ask_first = True  # not where it greets, as before the revision of 2026-07-28
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -328,6 +332,8 @@ class ServerAnswers:
         if "result" not in piece:
             self._open[request_id] = request
             return [self.refuse(request_id, "it holds neither a result nor an error", _show_value(piece))]
+        if request.method in _INTERACTIVE and _is_interim(piece["result"]):
+            return [self._fit_interim(request, request_id, piece["result"])]
         result = self._fit_result(request, piece["result"])
         if result is None:
             self._open[request_id] = request
@@ -339,13 +345,35 @@ class ServerAnswers:
         request = self._open.pop(request_id, _Request(""))
         excerpt = make_printable(came)[:_LONGEST_EXCERPT]
         text = f"the MCP server {self._server} sent an answer that cannot be read: {why}"
-        envelope: JsonObject = {"jsonrpc": "2.0", "id": request_id}
-        if request.method != "tools/call":
-            error: JsonObject = {"code": _PARSE_ERROR, "message": f"{text}; what came: {excerpt or 'nothing'}"}
-            return {**envelope, "error": error}
-        text = f"{text}; whether the call took effect is not known. What came:\n{excerpt or '(nothing)'}"
-        content = [{"type": "text", "text": text}]
-        return {**envelope, "result": {"resultType": "complete", "isError": True, "content": content}}
+        if request.method == "tools/call":
+            text = f"{text}; whether the call took effect is not known. What came:\n{excerpt or '(nothing)'}"
+        else:
+            text = f"{text}; what came: {excerpt or 'nothing'}"
+        return _end_request(request, request_id, text)
+
+    def _fit_interim(self, request: _Request, request_id: RequestId, result: JsonObject) -> JsonObject:
+        """An answer that asks for something first, and is followed by the request anew."""
+        asked, state = result.get("inputRequests"), result.get("requestState")
+        questions = asked if isinstance(asked, Mapping) else {}
+        kinds = {each.get("method") if isinstance(each, Mapping) else None for each in questions.values()}
+        if others := sorted(str(kind) for kind in kinds - {_QUESTION}):
+            names = make_printable(", ".join(others), newlines=False)[:200]
+            why = f"it asks for {names}, which quorum does not do"
+            is_call = request.method == "tools/call"
+            text = f"the MCP server {self._server} did not finish this: {why}" if is_call else why
+            return _end_request(request, request_id, text)
+        why = "" if questions or isinstance(state, str) else "it asks for something, and does not say what"
+        if not self._can_ask_first:
+            why = "it asks for something first, which its revision of the protocol does not know"
+        if why:
+            self._open[request_id] = request
+            return self.refuse(request_id, why, _show_value(result))
+        interim: dict[str, JsonValue] = {"resultType": _INTERIM}
+        if questions:
+            interim["inputRequests"] = questions
+        if isinstance(state, str):
+            interim["requestState"] = state
+        return {"jsonrpc": "2.0", "id": request_id, "result": interim}
 
     # ---------------------------------------------------------------- whose answer it is
 
@@ -384,6 +412,7 @@ class ServerAnswers:
             return None
         match request.method:
             case "initialize":
+                self._can_ask_first = False
                 return _fit_greeting(result)
             case "prompts/get":
                 return {**result, "messages": _fit_messages(result.get("messages"))}
@@ -430,8 +459,6 @@ class ServerAnswers:
     def _fit_call_result(self, tool: str, result: JsonValue) -> JsonObject:
         if not isinstance(result, Mapping):
             return {"resultType": "complete", "content": fit_blocks(result)}
-        if "inputRequests" in result:
-            return result  # it asks first
         content = fit_blocks(result.get("content", result.get("toolResult")))
         is_error = result.get("isError") in (True, "true", 1)
         kept: JsonObject = {"resultType": "complete", "content": content, "isError": is_error}
@@ -458,6 +485,19 @@ class ServerAnswers:
             return "the server says that this tool answers with structured content, and sent none"
         problem = find_mismatch(schema, structured)
         return f"this does not fit the schema that the server gives for it: {problem}" if problem else ""
+
+
+def _is_interim(result: JsonValue) -> TypeGuard[JsonObject]:
+    return isinstance(result, Mapping) and (result.get("resultType") == _INTERIM or "inputRequests" in result)
+
+
+def _end_request(request: _Request, request_id: RequestId, text: str) -> JsonObject:
+    """What ends a request in words: an error, or the result of a call."""
+    envelope: JsonObject = {"jsonrpc": "2.0", "id": request_id}
+    if request.method != "tools/call":
+        return {**envelope, "error": {"code": _PARSE_ERROR, "message": text}}
+    content = [{"type": "text", "text": text}]
+    return {**envelope, "result": {"resultType": "complete", "isError": True, "content": content}}
 
 
 def _fit_error(error: JsonValue) -> JsonObject:

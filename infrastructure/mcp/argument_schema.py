@@ -261,14 +261,25 @@ def _is_sound(key: str, value: JsonValue) -> bool:
             return isinstance(value, list)
         case "not":
             return isinstance(value, Mapping)
-        case "description" | "title" | "format" | "pattern":
+        case "description" | "title" | "format":
             return isinstance(value, str)
+        case "pattern":
+            return isinstance(value, str) and _is_expression(value)
         case "items":
             return value is not None
         case _ if key in _COUNTS:
             return isinstance(value, int) and not isinstance(value, bool) and value >= 0
         case _:
             return True
+
+
+def _is_expression(text: str) -> bool:
+    """Whether a regular expression can be checked here; many servers write them for another language."""
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def _fit_type(adapted: dict[str, JsonValue]) -> None:

@@ -105,6 +105,8 @@ for _logger in ("mcp", "client"):
     logging.getLogger(_logger).addHandler(logging.NullHandler())
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 60.0
+# of answers that ask for something first; the limit of the call's time, or the person, ends them before
+_MOST_ROUNDS = 10_000
 _RELIST_PAUSE_SECS = 1.0
 _Answer = TypeVar("_Answer")
 _CLOSED = "Connection closed"  # the SDK's text of it
@@ -384,6 +386,7 @@ class ServerConnection:
                             way.get_transport(),
                             message_handler=self._handle_message,
                             cache=None,
+                            input_required_max_rounds=_MOST_ROUNDS,
                             client_info=Implementation(name="quorum", version=_find_version()),
                             elicitation_callback=None
                             if self._build_elicitation is None

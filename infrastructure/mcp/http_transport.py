@@ -72,8 +72,11 @@ class AnswerClient(httpx2.AsyncClient):
         if response.status_code == 202 and not text.strip():
             messages = [self._answers.refuse(asked, "HTTP 202 Accepted, and nothing else", text)]
         elif response.is_success:
-            piece = UnreadableText(text) if fault else _read_piece(text)
-            messages = self._answers.read(piece, answers=asked)
+            messages = (
+                [self._answers.refuse(asked, fault, text)]
+                if fault
+                else self._answers.read(_read_answer(text), answers=asked)
+            )
         else:
             messages = [self._explain_status(request, response, text, asked)]
         own = [message for message in messages if message.get("id") == asked]
@@ -139,6 +142,8 @@ class _FittedEvents(httpx2.AsyncByteStream):
         if not text:
             return others + (b"data:\n\n" if data else b"\n")
         piece = _read_piece(text)
+        if isinstance(piece, Mapping):  # some servers name their events otherwise than "message"
+            others = b"".join(field + b"\n" for field in fields if field.startswith((b"id:", b"retry:")))
         is_answer = not (isinstance(piece, Mapping) and "method" in piece)
         messages = self._answers.read(piece, answers=self._asked if is_answer else None)
         return b"".join(others + b"data: " + json.dumps(one).encode() + b"\n\n" for one in messages)
@@ -164,6 +169,15 @@ def _read_piece(text: str) -> Piece:
         return read_json(text.lstrip("\ufeff").strip())
     except (ValueError, RecursionError):
         return UnreadableText(text)
+
+
+def _read_answer(text: str) -> Piece:
+    """What a body holds; some servers send events under another type."""
+    piece = _read_piece(text)
+    if not isinstance(piece, UnreadableText):
+        return piece
+    events = [_read_piece(line[5:]) for line in text.splitlines() if line.startswith("data:")]
+    return [each for each in events if not isinstance(each, UnreadableText)] or piece
 
 
 async def _read_body(response: httpx2.Response) -> tuple[bytes, str]:

@@ -116,7 +116,10 @@ class OpenAiClient:
                 return ModelPage(page.names)  # this list has one page
 
     async def fetch_object(self, path: str, body: JsonObject | None = None) -> JsonObject:
-        """The JSON object at a path of the server, with a body by POST; an empty one where there is none."""
+        """The JSON object at a path of the server, with a body by POST; an empty one where there is none.
+
+        Raises ProviderError while the server loads the model.
+        """
         client = self._client
         if client is None:
             client = await asyncio.to_thread(self._prepare_client)
@@ -130,6 +133,10 @@ class OpenAiClient:
                 else:
                     response = await client.post(url, cast_to=httpx2.Response, body=body)
             value = parse_foreign_json(response.content)
+        except openai.APIStatusError as error:
+            if (refusal := self._failures.explain_refusal(error.response)).is_loading:
+                raise refusal from error
+            return {}
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError):
             return {}
         return value if isinstance(value, dict) else {}

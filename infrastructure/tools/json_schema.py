@@ -6,6 +6,7 @@ Arguments whose meaning is plain, in the form that a tool's schema asks for.
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ import msgspec
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from quorum.domain.text.fuzzy import count_edits, find_nearest_word
-from quorum.domain.text.json_text import name_json_type
+from quorum.domain.text.json_text import name_json_type, read_python, read_python_words
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -122,11 +123,36 @@ _ALIASES = tuple(
 _EXPLAINING = frozenset({"description", "explanation", "reason", "rationale", "justification", "thought"})
 
 
-def repair_arguments(schema: JsonObject, arguments: JsonObject) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+# Under what models put all arguments of a call, as in the call itself, and what stands beside it there.
+_ENVELOPES = frozenset({"arguments", "parameters", "params", "input", "args", "kwargs"})
+_ENVELOPE_NAMES = frozenset({"name", "tool", "tool_name", "function"})
+_ABSENT_WORDS = frozenset({"", "null", "none", "undefined"})
+
+
+def repair_arguments(
+    schema: JsonObject, arguments: JsonObject, tool: str
+) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     """The arguments as near to the schema as they can be read, and what was changed for that."""
     repairs: list[str] = []
-    repaired = _repair_object(schema, arguments, "", repairs, 0)
+    given = _unwrap(schema, arguments, tool, repairs)
+    repaired = _repair_object(schema, given, "", repairs, 0)
     return repaired, tuple(repairs)
+
+
+def _unwrap(schema: JsonObject, arguments: JsonObject, tool: str, repairs: list[str]) -> JsonObject:
+    """What stands in a whole call of this tool that was given as its arguments."""
+    held = [name for name in arguments if name in _ENVELOPES]
+    beside = {name: each for name, each in arguments.items() if name not in _ENVELOPES}
+    is_call = all(name in _ENVELOPE_NAMES and each == tool for name, each in beside.items())
+    if len(held) != 1 or not is_call or not _get_properties(schema).keys().isdisjoint(arguments):
+        return arguments
+    inside = arguments[held[0]]
+    if isinstance(inside, str):
+        inside = _decode(inside, dict)
+    if not isinstance(inside, Mapping):
+        return arguments
+    repairs.append(f"what stands in {held[0]} was read as the arguments")
+    return inside
 
 
 def build_example(schema: JsonObject, arguments: JsonObject) -> str:
@@ -154,28 +180,54 @@ def explain_unknown_names(schema: JsonObject, arguments: JsonObject) -> tuple[st
 def _repair_object(
     schema: JsonObject, value: JsonObject, place: str, repairs: list[str], depth: int
 ) -> dict[str, JsonValue]:
-    properties = _get_properties(schema)
-    if not properties or depth > _DEEPEST:
+    properties, others = _get_properties(schema), schema.get("additionalProperties")
+    if (not properties and not isinstance(others, Mapping)) or depth > _DEEPEST:
         return dict(value)
     listed = schema.get("required")
     required = listed if isinstance(listed, list) else []
     given = _rename(value, list(properties), place, repairs)
     repaired: dict[str, JsonValue] = {}
     for name, each in given.items():
-        below = properties.get(name)
-        is_closed = schema.get("additionalProperties") is False
+        below = properties.get(name, others)
+        below = _flatten(below) if isinstance(below, Mapping) else below
+        is_closed = others is False
         if is_closed and name not in properties and name in _EXPLAINING and isinstance(each, str):
             repairs.append(f"{place}{name}: the explanation was left out")
+        elif (
+            is_closed
+            and name not in properties
+            and (each is None or _is_said_twice(name, each, given, list(properties)))
+        ):
+            repairs.append(f"{place}{name[:80]} was left out, as it adds nothing")
         elif not isinstance(below, Mapping):
             repaired[name] = each
         elif name == _COMMAND and _list_kinds(below) == ["string"] and _are_words(each):
             repairs.append(f"{place}{name}: its words were joined")
             repaired[name] = shlex.join(map(str, each if isinstance(each, list | tuple) else ()))
-        elif each is None and name not in required and not _accepts(below, None):
-            repairs.append(f"{place}{name}: null was left out")
+        elif name not in required and _is_absent(below, each):
+            repairs.append(f"{place}{name}: {json.dumps(each)} was left out")
         else:
             repaired[name] = _repair_value(below, each, f"{place}{name}", repairs, depth + 1)
     return repaired
+
+
+def _is_absent(schema: JsonObject, value: JsonValue) -> bool:
+    """Whether a value that does not fit is how models leave an argument out."""
+    if isinstance(value, str):
+        is_empty = value.strip().lower() in _ABSENT_WORDS
+    elif isinstance(value, list | tuple | Mapping):
+        is_empty = not value and not {"array", "object"}.isdisjoint(_list_kinds(schema))
+    else:
+        is_empty = value is None
+    allowed = schema.get("enum")
+    return is_empty and not (
+        _accepts(schema, value) and (value is None or not isinstance(allowed, list) or value in allowed)
+    )
+
+
+def _is_said_twice(name: str, value: JsonValue, given: JsonObject, properties: Sequence[str]) -> bool:
+    """Whether an argument says under another name what one of the tool's own says."""
+    return any(given[each] == value for each in _find_aliases(name, properties) if each in given)
 
 
 def _are_words(value: JsonValue) -> bool:
@@ -217,17 +269,21 @@ def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
 def _repair_value(
     schema: JsonObject, value: JsonValue, place: str, repairs: list[str], depth: int
 ) -> JsonValue:
+    schema = _flatten(schema)
     kinds = _list_kinds(schema)
     if depth > _DEEPEST:
         return value
     if _is_of(value, kinds):
+        if (meant := _find_allowed(schema, value)) is not None:
+            repairs.append(f"{place}: {value!r} was read as {meant!r}")
+            return meant
         return _repair_within(schema, value, place, repairs, depth)
     wanted = [kind for kind in kinds if kind != "null"]
     if len(wanted) != 1:
         return value
     found = _convert(wanted[0], value)
-    if found is None and wanted[0] == "array" and _fits_items(schema, value):
-        found = [value]
+    if found is None and wanted[0] == "array":
+        found = _read_only_item(schema, value)
     if found is None:
         return value
     repairs.append(f"{place}: {_name_kind(value)} was read as {wanted[0]}")
@@ -263,8 +319,8 @@ def _convert(kind: str, value: JsonValue) -> JsonValue:
     text = value.strip()
     if kind == "integer" and _INTEGER.fullmatch(text):
         return int(text.partition(".")[0])
-    if kind == "number" and _NUMBER.fullmatch(text):
-        return float(text)
+    if kind == "number" and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
+        return number
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if kind in ("array", "object"):
@@ -274,10 +330,14 @@ def _convert(kind: str, value: JsonValue) -> JsonValue:
 
 def _decode(text: str, kind: type[list[JsonValue]] | type[dict[str, JsonValue]]) -> JsonValue:
     for _ in range(2):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
+        value = next(
+            (
+                read
+                for each in (text, read_python(text), read_python_words(text))
+                if (read := _load(each)) is not None
+            ),
+            None,
+        )
         if isinstance(value, kind):
             return value
         if not isinstance(value, str):
@@ -286,12 +346,35 @@ def _decode(text: str, kind: type[list[JsonValue]] | type[dict[str, JsonValue]])
     return None
 
 
-def _fits_items(schema: JsonObject, value: JsonValue) -> bool:
-    """Whether a value is what a list holds; a text that begins as JSON is one that could not be read."""
+def _load(text: str) -> JsonValue:
+    """The value of a text that is JSON; None where it is none."""
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _find_allowed(schema: JsonObject, value: JsonValue) -> str | None:
+    """The one text of an enumeration that this one is but for its case and the space around it."""
+    allowed = schema.get("enum")
+    if not isinstance(allowed, list) or not isinstance(value, str) or value in allowed:
+        return None
+    plain = value.strip().lower()
+    same = [each for each in allowed if isinstance(each, str) and each.lower() == plain]
+    return same[0] if len(same) == 1 else None
+
+
+def _read_only_item(schema: JsonObject, value: JsonValue) -> list[JsonValue] | None:
+    """A list of what it holds; a text that begins as JSON is one that could not be read."""
     items = schema.get("items")
     if not isinstance(items, Mapping) or (isinstance(value, str) and value.lstrip()[:1] in ("[", "{")):
-        return False
-    return bool(_list_kinds(items)) and _is_of(value, _list_kinds(items))
+        return None
+    kinds = _list_kinds(items)
+    if kinds and _is_of(value, kinds):
+        return [value]
+    found = _convert(kinds[0], value) if len(kinds) == 1 and isinstance(value, str) else None
+    return None if found is None else [found]
 
 
 def _list_kinds(schema: JsonObject) -> list[str]:
@@ -306,6 +389,20 @@ def _list_kinds(schema: JsonObject) -> list[str]:
         return []
     kinds = [_list_kinds(each) if isinstance(each, Mapping) else [] for each in branches]
     return [kind for each in kinds for kind in each] if all(kinds) else []
+
+
+def _flatten(schema: JsonObject) -> JsonObject:
+    """The schema with the only branch that it has, or has beside null, put in its place."""
+    for union in ("anyOf", "oneOf", "allOf"):
+        branches = schema.get(union)
+        if not isinstance(branches, list):
+            continue
+        only = [each for each in branches if isinstance(each, Mapping) and each.get("type") != "null"]
+        if len(only) == 1:
+            beside = {key: value for key, value in schema.items() if key != union}
+            kinds = [*_list_kinds(only[0]), *(["null"] if len(branches) > 1 else [])]
+            return {**beside, **only[0], **({"type": kinds} if len(kinds) > 1 else {})}
+    return schema
 
 
 def _accepts(schema: JsonObject, value: JsonValue) -> bool:
@@ -402,7 +499,7 @@ class JsonSchema:
         or where not all of them can be read in one way."""
         if not self.find_problems(definition, arguments):
             return arguments, ()
-        repaired, repairs = repair_arguments(self._get_check(definition).schema, arguments)
+        repaired, repairs = repair_arguments(self._get_check(definition).schema, arguments, definition.name)
         if not repairs or self.find_problems(definition, repaired):
             return arguments, ()
         return repaired, repairs

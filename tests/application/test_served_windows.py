@@ -6,7 +6,7 @@ from quorum.application.context.context_manager import ContextManager
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.events.event import PromptProgressed, TextDelta
+from quorum.domain.events.event import PromptProgressed, RetryScheduled, TextDelta
 from tests.application.test_context_manager import MODEL, Rig, _result
 from tests.support.builders import a_call, calls_response
 
@@ -53,6 +53,36 @@ async def test_a_server_that_cannot_be_asked_changes_nothing() -> None:
     await care.compact_if_full(MODEL, UserMessage("go"))
 
     assert rig.gauge.find_window(MODEL) == 4_000
+
+
+async def test_a_server_that_loads_the_model_is_waited_for_before_the_first_request() -> None:
+    rig = Rig(window=None)
+    waits: list[float] = []
+
+    async def ask(_model: str, *, is_known: bool) -> int | None:
+        if len(waits) < 2:
+            raise ProviderError("it loads", kind=ProviderErrorKind.SERVER, is_loading=True)
+        return 5_000
+
+    async def wait(secs: float) -> None:
+        waits.append(secs)
+
+    care = ContextManager(
+        conversation=rig.conversation,
+        events=rig.events,
+        outputs=rig.outputs,
+        summariser=rig.summariser,
+        gauge=rig.gauge,
+        budget=rig.budget,
+        values=dict,
+        ask_window=ask,
+        sleep=wait,
+    )
+
+    assert await care.learn_whether_small(MODEL)
+    assert len(waits) == 2
+    told = [each.reason for each in rig.seen.events if isinstance(each, RetryScheduled)]
+    assert told == [f"{MODEL} is being loaded"] * 2
 
 
 async def test_results_that_do_not_fit_keep_their_ends_and_say_what_is_missing() -> None:

@@ -42,3 +42,13 @@ def test_tools_for_which_others_do_are_left_out_and_those_of_servers_stay() -> N
     offered = [{**READ, "name": name} for name in ("read_file", "glob_search", "task", "mcp__notes__find")]
 
     assert [each["name"] for each in shorten_tools(offered)] == ["read_file", "mcp__notes__find"]
+
+
+def test_an_edit_has_one_form_which_is_required() -> None:
+    properties: JsonObject = {name: {"type": "string"} for name in ("path", "old_text", "new_text", "edits")}
+    edit: JsonObject = {"name": "edit_file", "input_schema": {"properties": properties, "required": ["path"]}}
+    (short,) = shorten_tools([edit])
+
+    schema = short["input_schema"]
+    assert isinstance(schema, dict)
+    assert list(schema["properties"]) == schema["required"] == ["path", "old_text", "new_text"]

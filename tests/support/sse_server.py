@@ -186,8 +186,8 @@ class SseServer:
         return self.lists_models or is_list
 
     def _tell(self, writer: asyncio.StreamWriter, fact: object) -> None:
-        if fact is None:
-            _write_error(writer, self.dialect, Refuse(status=404))
+        if fact is None or isinstance(fact, Refuse):
+            _write_error(writer, self.dialect, fact or Refuse(status=404))
             return
         _write_head(writer, 200, {"content-type": "application/json"})
         _write_chunk(writer, json.dumps(fact).encode())

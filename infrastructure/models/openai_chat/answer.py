@@ -66,7 +66,7 @@ class ChatReasoning:
         for detail in details:
             self._merge(detail)
         for name in _FIELDS:
-            if text := read_text_field(delta, name):
+            if text := "".join(read_texts(delta.get(name))):
                 self._field = self._field or name
                 return self.add(text)
         # some servers send the details alone, others beside a field that says the same
@@ -116,14 +116,22 @@ def _continues(known: JsonObject, detail: JsonObject) -> bool:
     return len(ids) < 2
 
 
-def read_part_texts(part: JsonObject) -> Iterator[str]:
-    """The readable reasoning in one part of a content list: as a text, or as a list of texts."""
-    for name in ("thinking", "summary", "reasoning"):
-        value = part.get(name)
-        if isinstance(value, str):
+def read_texts(value: JsonValue) -> Iterator[str]:
+    """The texts of a value that is one, a part that holds one, or a list of such."""
+    match value:
+        case str():
             yield value
-        elif isinstance(value, list):
-            yield from (read_text_field(inner, "text") for inner in value if isinstance(inner, Mapping))
+        case Mapping():
+            yield read_text_field(value, "text") or read_text_field(value, "content")
+        case list():
+            for each in value:
+                yield from read_texts(each)
+
+
+def read_part_texts(part: JsonObject) -> Iterator[str]:
+    """The readable reasoning in one part of a content list."""
+    for name in ("thinking", "summary", "reasoning"):
+        yield from read_texts(part.get(name))
 
 
 _STOPS = {
@@ -262,6 +270,7 @@ class ChatAnswer:
             self._extend(delta)
         else:
             self._take_message(read_object_field(choice, "message"))
+            self._read_text(read_text_field(choice, "text"))  # as the API before this one tells it
         self._usage = read_object_field(choice, "usage") or self._usage  # Moonshot tells it here
         self._finish = read_finish_reason(choice) or self._finish
 
@@ -286,7 +295,8 @@ class ChatAnswer:
         self._take_calls(delta)
 
     def _take_calls(self, delta: JsonObject) -> None:
-        pieces = require_objects_field(delta, "tool_calls")
+        only = delta.get("tool_calls")  # some servers send the one call itself
+        pieces = [only] if isinstance(only, Mapping) else require_objects_field(delta, "tool_calls")
         for piece in pieces:
             self.started = True
             self._calls.read_piece(piece)

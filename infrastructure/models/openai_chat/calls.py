@@ -94,7 +94,9 @@ class ChatCalls:
 
     def read_piece(self, source: JsonObject) -> None:
         """Take one piece of one call. Raises WrongKindError."""
-        self._read_call(source, require_count_field(source, "index"))
+        index = source.get("index")
+        is_written_out = isinstance(index, str) and index.isdecimal() and len(index) < 10
+        self._read_call(source, int(index) if is_written_out else require_count_field(source, "index"))
 
     def take_legacy(self, function: JsonObject) -> None:
         """Take a piece of the one call of the API's first form; some servers tell a call in both forms."""
@@ -102,18 +104,20 @@ class ChatCalls:
             self._read_call({"function": function}, _LEGACY_INDEX)
 
     def _read_call(self, source: JsonObject, index: int | None) -> None:
-        function = require_object_field(source, "function")
+        function = require_object_field(source, "function") or source
+        given = function.get("arguments")
         piece = _CallPiece(
             index=index,
-            native_id=require_text_field(source, "id"),
+            native_id=_read_id(source),
             name=require_text_field(function, "name"),
-            arguments=_format_arguments(function.get("arguments")),
+            arguments=_format_arguments(function.get("parameters") if given is None else given),
         )
         call = self._require_call(piece)
         if _repeats(piece, call):
             return
+        piece = _cut_repeated(piece, call)
         call.native_id = call.native_id or piece.native_id
-        call.name = call.name or piece.name
+        call.name = call.name + piece.name if _continues_name(piece, call) else call.name or piece.name
         call.extra.update((key, source[key]) for key in _EXTRA_FIELDS if source.get(key) is not None)
         if piece.arguments:
             call.pieces.append(piece.arguments)
@@ -186,6 +190,27 @@ def _repeats(piece: _CallPiece, known: _Call) -> bool:
     """Whether a piece says once more all that is known of its call."""
     is_same = bool(piece.name and piece.native_id) and piece.native_id == known.native_id
     return is_same and known.is_whole and piece.arguments == known.arguments
+
+
+def _cut_repeated(piece: _CallPiece, known: _Call) -> _CallPiece:
+    """What a piece adds: some servers end a call with all of its arguments once more."""
+    if not known.arguments.strip() or known.is_whole or not piece.arguments.startswith(known.arguments):
+        return piece
+    is_all = parse_arguments(piece.arguments)[1] is None
+    return replace(piece, arguments=piece.arguments[len(known.arguments) :]) if is_all else piece
+
+
+def _continues_name(piece: _CallPiece, known: _Call) -> bool:
+    """Whether a piece holds more of a name that came in pieces; many servers repeat the whole name instead."""
+    is_other = bool(piece.native_id) and piece.native_id != known.native_id
+    return bool(known.name) and piece.name != known.name and not known.pieces and not is_other
+
+
+def _read_id(source: JsonObject) -> str:
+    """The id of a call; some servers number them."""
+    native = source.get("id")
+    is_number = isinstance(native, int) and not isinstance(native, bool)
+    return str(native) if is_number else require_text_field(source, "id")
 
 
 def _is_begun(call: _Call) -> bool:

@@ -236,7 +236,7 @@ def _read_event(
     data = event.data.strip()
     if answer.complete or not data or event.name in _SIGNS_OF_LIFE:
         return
-    if data.startswith("[DONE]"):
+    if data.startswith(("[DONE]", '"[DONE]')):
         answer.end()
         return
     try:
@@ -250,6 +250,8 @@ def _read_event(
             else "an event of the stream is not valid JSON"
         )
         raise failures.explain_damage(what, started=answer.started) from error
+    if value is None:
+        return
     if isinstance(value, str) and event.name == "error":
         raise failures.explain_reported(value, started=answer.started)
     if not isinstance(value, dict):

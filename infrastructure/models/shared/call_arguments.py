@@ -7,10 +7,12 @@ request says of calls and texts that come from anywhere, in a form that no provi
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from uuid import uuid4
 
 from quorum.domain.conversation.response import ToolUseBlock
+from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.shared.json_fields import (
     parse_arguments,
@@ -37,8 +39,17 @@ _FRAMED = re.compile(
 )
 
 
+_MOST_OBJECTS = 20
+# The one name space of OpenAI's own templates; no tool's name can hold a dot.
+_NAMESPACE = "functions."
+
+
 def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
     """The call with these arguments as a model wrote them, repaired where the text can be read in one way."""
+    plain = name.strip().removeprefix(_NAMESPACE)
+    if plain != name and plain:
+        block = build_call_block(call_id, plain, raw)
+        return replace(block, repairs=(f"the name {name[:80]!r} was read as {plain[:80]!r}", *block.repairs))
     arguments, problem = parse_arguments(raw)
     if problem is not None and (repaired := _repair_arguments(raw)) is not None:
         arguments, what = repaired
@@ -50,15 +61,22 @@ def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
 
 def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     """The one reading of a text that is no JSON object, and what was done for it."""
-    from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python
+    from quorum.domain.text.json_text import (
+        double_backslashes,
+        escape_line_breaks,
+        read_python,
+        read_python_words,
+    )
 
     text = raw.strip()
     for what, candidate in (
         ("it was encoded twice", _unquote(text)),
+        ("an empty or equal object beside it was left out", _drop_repeated(text)),
         ("what stood around it was left out", _strip_frame(text)),
         ("backslashes were taken as they stand", double_backslashes(text)),
         ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
         ("Python's form of it was read", read_python(text)),
+        ("Python's words in it were read", read_python_words(text)),
     ):
         if candidate:
             arguments, problem = parse_arguments(candidate)
@@ -77,6 +95,22 @@ def _unquote(text: str) -> str:
             return text if isinstance(value, dict) else ""
         text = value
     return text
+
+
+def _drop_repeated(text: str) -> str:
+    """The one object of a text that holds several, where the others are empty or the same."""
+    found: list[object] = []
+    decoder, position, meant = json.JSONDecoder(), 0, ""
+    while position < len(text) and len(found) < _MOST_OBJECTS:
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return ""
+        if value != {}:
+            found.append(value)
+            meant = text[position:end]
+        position = end + len(text[end:]) - len(text[end:].lstrip())
+    return meant if found and all(each == found[0] for each in found) else ""
 
 
 def _strip_frame(text: str) -> str:

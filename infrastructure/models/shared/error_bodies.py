@@ -84,9 +84,10 @@ _TOO_LONG = re.compile(
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.
 _OF_LENGTH = re.compile(
-    r"(?<![a-z])(?:tokens|context|length|token[ _-]?(?:count|limit|budget))(?![a-z])|\btoo (?:long|large|big)\b"
+    r"(?<![a-z])(?:tokens|[ck]ontext[eo]?|length|token[ _-]?(?:count|limit|budget))(?![a-z])"
+    r"|\btoo (?:long|large|big)\b|\bn_ctx\b|\bkv[ _-]cache\b|\bmax(?:imum)? (?:input|prompt|message|sequence)"
     r"|\b(?:input|prompt|request|conversation|history|messages)\b.{0,60}\bexceed"
-    r"|上下文|超长|过长|コンテキスト長|長すぎ",
+    r"|上下文|超长|过长|token ?数|コンテキスト長|長すぎ|トークン数",
     re.IGNORECASE | re.DOTALL,
 )
 _OF_ANSWER = re.compile(
@@ -98,7 +99,8 @@ _OF_ELSE = re.compile(
     r"\bper[ -](?:second|minute|hour|day|month)\b|\brate.?limit|\b[rt]pm\b|\bquota\b"
     r"|\bcredits?\b|\bbalance\b|\bbilling\b"
     r"|\bstring.{0,20}too long|\bmaximum length \d{1,4}\b|\bat most \d{1,4} (?:characters|items)"
-    r"|\btools[.\[]|\bimages?\b|\btool_call|\bcontent-length\b",
+    r"|\blength (?:is|of) \d{1,3}\b|\(max(?:imum)? \d{1,3}\)|\bcontext (?:deadline|(?:was )?cancel)"
+    r"|\btools[.\[]|\bimages?\b(?! and text)|\btool[_ ]call|\bcontent-length\b",
     re.IGNORECASE,
 )
 # Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
@@ -164,7 +166,7 @@ def may_speak_of_length(error: JsonObject, status: int | None, text: str) -> boo
     Limits of the answer, of requests or tokens per time, and of single fields are not.
     """
     upstream = read_text_field(read_object_field(error, "metadata"), "raw")
-    told = [read_text_field(error, key) for key in ("message", "detail", "code", "type")]
+    told = [read_text_field(error, key) for key in ("message", "detail", "details", "code", "type")]
     words = " ".join([*told, upstream, "" if error else text])[:_LONGEST_SEARCHED]
     if status in _NOT_OF_LENGTH or _OF_LENGTH.search(words) is None or _OF_ELSE.search(words):
         return False

@@ -6,6 +6,7 @@ that an edit names, and helping where it cannot be found.
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
@@ -117,6 +118,7 @@ _MOST_PLACES = 100
 _MOST_COMPARED = 100
 _MOST_HINT_CHARS = 2_000_000
 _LONGEST_HINT = 160
+_LONGEST_PASSAGE = 1_000
 
 
 def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: str) -> tuple[str, int]:
@@ -181,28 +183,39 @@ def _list_numbers(content: str, places: list[int]) -> str:
 
 def describe_near_miss(content: str, old: str) -> str:
     """A sentence about what in the content resembles a passage that is not there, with a space before it."""
-    lines = [line.strip() for line in content[:_MOST_HINT_CHARS].split("\n")[:_MOST_LINES]]
+    lines = [line.rstrip() for line in content[:_MOST_HINT_CHARS].split("\n")[:_MOST_LINES]]
     wanted = [line.strip() for line in old.strip().split("\n")]
     if not any(wanted):
         return " Read the file again."
-    if (first := _find_first_line(lines, wanted)) is not None:
-        last = first + len(wanted) - 1
-        where = f"line {first}" if first == last else f"lines {first}-{last}"
-        return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
-
     if alike := describe_lookalike(content[:_MOST_HINT_CHARS], old):
         return alike
+    if (passage := _find_spaced_passage(content[:_MOST_HINT_CHARS], old)) is not None:
+        first, text = passage
+        last = first + text.count("\n")
+        where = f"line {first}" if first == last else f"lines {first}-{last}"
+        exact = json.dumps(text, ensure_ascii=False)
+        shown = f", which is in JSON {exact}" if len(exact) <= _LONGEST_PASSAGE else ""
+        return (
+            f" A passage that differs only in white space is at {where}: copy it exactly as it is there{shown}."
+        )
+
     similar = _find_similar(lines, next(line for line in wanted if line))
     if not similar:
         return " No line resembles it: read the file again."
     return " The most similar lines are:\n" + "\n".join(similar)
 
 
-def _find_first_line(lines: list[str], wanted: list[str]) -> int | None:
-    """The number of the line at which all the wanted ones stand, from 1 on. Takes time linear in both."""
-    text, passage = "\n".join(["", *lines, ""]), "\n".join(["", *wanted, ""])
-    place = text.find(passage)
-    return None if place < 0 else text.count("\n", 0, place) + 1
+def _find_spaced_passage(content: str, old: str) -> tuple[int, str] | None:
+    """The passage that is this one but for its white space, and the number of its line. Takes linear time."""
+    places = [at for at, character in enumerate(content) if not character.isspace()]
+    found = "".join(content[at] for at in places).find(squeezed := "".join(old.split()))
+    if found < 0:
+        return None
+    begin, end = places[found], places[found + len(squeezed) - 1] + 1
+    line_start = content.rfind("\n", 0, begin) + 1
+    if not content[line_start:begin].strip():
+        begin = line_start
+    return content.count("\n", 0, begin) + 1, content[begin:end]
 
 
 def _find_similar(lines: list[str], wanted: str) -> list[str]:
@@ -212,7 +225,7 @@ def _find_similar(lines: list[str], wanted: str) -> list[str]:
     letters = Counter(wanted)
     places: dict[str, list[int]] = {}
     for number, line in enumerate(lines, start=1):
-        same = places.setdefault(line[:_LONGEST_HINT], [])
+        same = places.setdefault(line.strip()[:_LONGEST_HINT], [])
         if len(same) < _MOST_HINTS:
             same.append(number)
     could_be = [(_estimate_likeness(line, wanted, letters), line) for line in places]
@@ -272,10 +285,10 @@ class EditFile:
         self.definition = ToolDefinition(
             name="edit_file",
             description=(
-                "Replace a passage of a file, or with edits several at once. old_text must occur exactly once "
-                "(or set replace_all) and be copied exactly, indentation included, without the line numbers "
-                "that read_file shows. If the file changed since you last saw it, the edit is refused: read it "
-                "again first."
+                "Replace a passage of a file: old_text must occur exactly once (or set replace_all) and be "
+                "copied exactly, with its line breaks and indentation, without the line numbers that read_file "
+                "shows. With edits, several passages at once. If the file changed since you last saw it, the "
+                "edit is refused: read it again first."
             ),
             parameters=(
                 FILE_PARAMETER,

@@ -32,6 +32,8 @@ def find(text: str) -> str | None:
         f"```xml\n{TAGGED}\n```",
         f"Let me look.\n\n```json\n{CALL}\n```",
         f"I call it now: {CALL}",
+        '{"name": "read_file", "arguments": {"path": "a.py',
+        '```json\n{"name": "read_file", "arguments": {"path": "a" b"}}\n```',
         f"<think>\nI call read_file.\n</think>\n\n{TAGGED}",
         f"I think.\n</think>\n{TAGGED}",
         '<tool_call>{"name": "read_file", "arguments": {"path": "a\\(b"c"}}</tool_call>',

@@ -13,6 +13,7 @@ from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.textual_calls.families import get_family
 from quorum.domain.textual_calls.forms import TextualCall
+from quorum.domain.textual_calls.leaked_call import find_leaked_call
 from quorum.domain.textual_calls.reader import (
     CallBegun,
     Piece,
@@ -164,6 +165,7 @@ def test_the_tool_is_named_while_its_arguments_are_being_written() -> None:
         "{}\n</think>\nThere is nothing to do.",
         "<think>\n{}",
         "    {}\n\nis code, being indented.",
+        "| form | text |\n|---|---|\n| theirs | {} |",
     ],
     ids=[
         "fence",
@@ -177,10 +179,12 @@ def test_the_tool_is_named_while_its_arguments_are_being_written() -> None:
         "prefilled",
         "open",
         "indented",
+        "table",
     ],
 )
 def test_what_is_shown_or_thought_is_no_call(parser: ToolParser, frame: str) -> None:
-    shown = frame.replace("{}", WRITTEN[parser].replace("\n", " ") if "`{}`" in frame else WRITTEN[parser])
+    is_inline = "`{}`" in frame or "| {} |" in frame
+    shown = frame.replace("{}", WRITTEN[parser].replace("\n", " ") if is_inline else WRITTEN[parser])
     for step in (0, 1):
         assert list_calls(read(shown, parser, step=step)) == []
 
@@ -190,6 +194,14 @@ def test_a_fence_that_is_closed_hides_nothing_behind_it() -> None:
 
     assert list_calls(pieces) == [READ]
     assert get_words(pieces) == "This is it:\n```python\nprint()\n```\nNow I read it.\n"
+
+
+def test_pythons_words_count_between_texts_and_stay_in_them() -> None:
+    text = '{"name": "write_file", "arguments": {"content": "x = None\\n", "raw": False, "limit": None}}'
+
+    assert list_calls(read(text, "json")) == [
+        ("write_file", {"content": "x = None\n", "raw": False, "limit": None})
+    ]
 
 
 def test_several_calls_come_in_their_order() -> None:
@@ -210,9 +222,13 @@ def test_several_calls_come_in_their_order() -> None:
             "<tool_call>{'name': 'read_file', 'arguments': {'path': 'a.py'}}</tool_call>",
             "Python's form of it was read",
         ),
+        (
+            '<tool_call>{"name": "read_file", "arguments": {"path": "a.py",},}</tool_call>',
+            "Python's form of it was read",
+        ),
         ('<tool_call>{"name": "read_file", "arguments": "{\\"path\\": \\"a.py\\"}"}</tool_call>', ""),
     ],
-    ids=["no end", "one bracket less", "one bracket more", "Python", "encoded twice"],
+    ids=["no end", "one bracket less", "one bracket more", "Python", "commas", "encoded twice"],
 )
 def test_what_has_one_reading_is_read(text: str, repair: str) -> None:
     pieces = read(text)
@@ -307,10 +323,29 @@ def test_results_examples_and_comments_are_shown_and_stay_in_the_text(frame: str
         ("mistral", f"[TOOL_CALLS] [{CALL}]"),
         ("mistral", '[TOOL_CALLS]read_file[CALL_ID]1[ARGS]{"path": "a.py"}'),
         ("granite", f"<function_call> {CALL}"),
+        ("command", 'Action: ```json\n[{"tool_name": "read_file", "parameters": {"path": "a.py"}}]\n```'),
+        ("json", f"<tools>\n{CALL}\n</tools>"),
+        ("json", f"{CALL}\n<|im_end|>"),
+        ("json", f"```json\n{CALL}\n```</s>"),
     ],
 )
 def test_further_forms_of_a_family_are_read(parser: ToolParser, text: str) -> None:
     assert list_calls(read(text, parser)) == list_calls(read(text, parser, step=1)) == [READ]
+
+
+@pytest.mark.parametrize("parser", ["json", "llama", "hermes"])
+@pytest.mark.parametrize("key", ["parameters", "arguments", "input"])
+def test_the_definition_of_a_tool_is_no_call_of_it(parser: ToolParser, key: str) -> None:
+    definition = json.dumps({"name": "read_file", "description": "Reads a file.", key: SCHEMA})
+    text = f"<tool_call>{definition}</tool_call>" if parser == "hermes" else definition
+
+    assert list_calls(read(text, parser)) == []
+    assert find_leaked_call(definition, TOOLS) is None
+
+
+@pytest.mark.parametrize("tag", ["think", "tool_response", "tool_output", "function_results", "example"])
+def test_a_tag_that_does_not_speak_of_a_call_frames_none(tag: str) -> None:
+    assert list_calls(read(f"<{tag}>\n{CALL}\n</{tag}>", "json")) == []
 
 
 def test_a_text_that_holds_a_call_itself_is_one_argument() -> None:

@@ -13,7 +13,10 @@ from starlette.responses import JSONResponse, Response
 
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.program_tables import McpServerTable
+from quorum.infrastructure.mcp.argument_schema import adapt_schema
+from quorum.infrastructure.tools.json_schema import find_schema_problem
 from tests.infrastructure.mcp.server_bench import ServerBench
 from tests.infrastructure.mcp.test_mcp_hostile_servers import http_server, result_of
 
@@ -232,3 +235,45 @@ async def test_what_a_server_over_http_answers_is_told(response: Response, said:
         with pytest.raises(ToolError) as failure:
             await bench.call("mcp__odd__echo")
         assert said in str(failure.value)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("before", "media_type"),
+    [("event: response\nid: 1\n", "text/event-stream"), ("", "text/plain"), ("event: message\n", "text/html")],
+)
+async def test_events_under_another_name_or_type_are_read(before: str, media_type: str, tmp_path: Path) -> None:
+    async def answer(_request: Request, message: dict[str, Any]) -> Response:
+        told = json.dumps({"jsonrpc": "2.0", "method": "notifications/unknown"})
+        events = f"data: {told}\n\n{before}data: {json.dumps(result_of(message, 'fine'))}\n\n"
+        return Response(events, media_type=media_type)
+
+    async with (
+        http_server(answer) as url,
+        ServerBench(tmp_path, odd=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+        assert await bench.call("mcp__odd__echo") == "fine"
+
+
+@pytest.mark.long
+async def test_an_answer_that_is_too_long_is_told_as_such(tmp_path: Path) -> None:
+    async def answer(_request: Request, message: dict[str, Any]) -> Response:
+        return JSONResponse(result_of(message, "x" * 20_000_000))
+
+    async with (
+        http_server(answer) as url,
+        ServerBench(tmp_path, odd=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+        with pytest.raises(ToolError, match="it is longer than 17 MB"):
+            await bench.call("mcp__odd__echo")
+
+
+@pytest.mark.parametrize("pattern", [r"^(?<year>\d+)$", r"^\p{L}+$", "["])
+def test_a_pattern_of_another_language_is_left_to_the_server(pattern: str) -> None:
+    text: JsonObject = {"type": "string", "pattern": pattern}
+    adapted = adapt_schema({"type": "object", "properties": {"a": text, "b": {**text, "pattern": "^x"}}}).schema
+
+    assert adapted["properties"] == {"a": {"type": "string"}, "b": {"type": "string", "pattern": "^x"}}
+    assert find_schema_problem(adapted) is None

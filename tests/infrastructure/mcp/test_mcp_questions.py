@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from quorum.domain.mcp.server_question import (
     ServerForm,
     ServerQuestion,
 )
+from quorum.infrastructure.config.program_tables import McpServerTable
+from quorum.infrastructure.mcp.answers import ServerAnswers
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
 
 FORM = {
@@ -221,3 +224,76 @@ async def test_where_nobody_is_there_no_server_is_told_that_it_may_ask(tmp_path:
 
     assert answer["message"] == "Elicitation not supported"
     assert bench.person.server_questions == []
+
+
+INTERIM = str(Path(__file__).parents[2] / "support" / "mcp_interim_server.py")
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("wanted", ["nothing", "form"])
+async def test_an_answer_that_asks_for_something_first_is_followed_by_the_request_anew(
+    wanted: str, tmp_path: Path
+) -> None:
+    server = McpServerTable(command=(sys.executable, INTERIM, wanted), timeout_secs=60)
+    async with ServerBench(tmp_path, odd=server) as bench:
+        bench.person.answers_server = answering(
+            ServerAnswer(action=ServerAction.ACCEPT, values={"host": "db1"})
+        )
+        await bench.servers.settle()
+        said = await bench.call("mcp__odd__ok")
+        prompt = await bench.servers.read_prompt("odd", "p", {})
+        resource = await bench.servers.read_resource("odd", "x://a", 1_000)
+
+    assert said == ("done: []" if wanted == "nothing" else "done: [{'host': 'db1'}]")
+    assert (prompt, resource.content) == ("the prompt", "the resource")
+
+
+@pytest.mark.long
+async def test_a_server_that_asks_for_what_nobody_here_does_is_told_from_one_that_refuses(
+    tmp_path: Path,
+) -> None:
+    server = McpServerTable(command=(sys.executable, INTERIM, "model"), timeout_secs=60)
+    async with ServerBench(tmp_path, odd=server) as bench:
+        await bench.servers.settle()
+        with pytest.raises(ToolError, match="did not finish this: it asks for sampling/createMessage"):
+            await bench.call("mcp__odd__ok")
+        with pytest.raises(ToolError, match="refused it: it asks for sampling/createMessage"):
+            await bench.servers.read_prompt("odd", "p", {})
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "kept"),
+    [
+        ("tools/call", {"resultType": "input_required", "requestState": "s"}, {"requestState": "s"}),
+        ("prompts/get", {"inputRequests": {"q": {"method": "elicitation/create"}}, "x": 1}, None),
+        ("resources/read", {"resultType": "input_required", "requestState": "", "contents": []}, None),
+    ],
+)
+def test_an_answer_that_asks_first_is_none_yet(
+    method: str, result: dict[str, Any], kept: dict[str, Any] | None
+) -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request({"id": 1, "method": method, "params": {"name": "ok"}})
+    (read,) = answers.read({"id": 1, "result": result})
+
+    wanted = kept or {key: value for key, value in result.items() if key in ("inputRequests", "requestState")}
+    assert read["result"] == {"resultType": "input_required", **wanted}
+
+
+@pytest.mark.parametrize("result", [{"resultType": "input_required"}, {"inputRequests": {}}])
+def test_one_that_does_not_say_for_what_it_asks_ends_the_call(result: dict[str, Any]) -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request({"id": 1, "method": "tools/call", "params": {"name": "ok"}})
+    (read,) = answers.read({"id": 1, "result": result})
+
+    assert "does not say what" in json.dumps(read["result"])
+
+
+def test_a_server_of_an_older_revision_cannot_ask_so() -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request({"id": 0, "method": "initialize"})
+    answers.read({"id": 0, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}})
+    answers.note_request({"id": 1, "method": "tools/call", "params": {"name": "ok"}})
+    (read,) = answers.read({"id": 1, "result": {"resultType": "input_required", "requestState": "s"}})
+
+    assert "its revision of the protocol does not know" in json.dumps(read["result"])

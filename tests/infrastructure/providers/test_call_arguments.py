@@ -15,6 +15,7 @@ from quorum.infrastructure.models.shared.error_bodies import may_speak_of_length
         ('{"path": "a"}\n</tool_call>', {"path": "a"}),
         ("{'path': 'a'}", {"path": "a"}),
         ('{"path": "a",}', {"path": "a"}),
+        (r'{"text": "a\nTrue,", "all": False,}', {"text": "a\nTrue,", "all": False}),
         (r'{"pattern": "\w+\("}', {"pattern": r"\w+\("}),
     ],
 )
@@ -42,6 +43,15 @@ def test_a_text_without_a_single_reading_is_an_error(raw: str) -> None:
         (400, "8000 tokens per minute are allowed", False),
         (429, "too many tokens", False),
         (400, "unknown parameter: colour", False),
+        (400, "n_ctx (4096) is too small", True),
+        (500, "no slot is left in the KV cache", True),
+        (400, "the max input characters is 4800", True),
+        (400, "Total tokens of image and text exceed the limit", True),
+        (400, "请求的token数超过模型限制", True),
+        (400, "Le contexte dépasse la taille maximale", True),
+        (500, "context deadline exceeded", False),
+        (400, "a tool call id has a length of 9", False),
+        (400, "user_id is too long (max 256)", False),
     ],
 )
 def test_words_that_may_be_about_the_length_of_a_request_are_told_from_others(

@@ -106,6 +106,47 @@ def test_pieces_without_a_number_belong_to_the_call_before() -> None:
     assert [(c.id, c.input) for c in _calls(response)] == [("x", {"a": 1}), ("y", {"a": 2})]
 
 
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"tool_calls": [{"index": "0", "id": 7, "function": {"name": "f", "arguments": '{"x": 1}'}}]},
+        {"tool_calls": {"id": "a", "function": {"name": "f", "arguments": '{"x": 1}'}}},
+        {"tool_calls": [{"id": "a", "name": "f", "arguments": {"x": 1}}]},
+        {"tool_calls": [{"id": "a", "function": {"name": "f", "parameters": {"x": 1}}}]},
+        _piece('{}{"x": 1}', id="a", name="f"),
+        _piece('{"x": 1}{"x": 1}', id="a", name="f"),
+        _piece('{"x": 1}', id="a", name="functions.f"),
+        _piece('{"x": 1}', id="a", name=" f "),
+    ],
+)
+def test_a_call_in_a_form_of_its_own_with_one_reading_is_read(delta: dict[str, Any]) -> None:
+    (call,) = _calls(_read(delta)[0])
+
+    assert (call.name, call.input, call.parse_error) == ("f", {"x": 1}, None)
+
+
+def test_a_name_may_come_in_pieces_or_whole_with_every_piece() -> None:
+    first = _piece(index=0, id="a", name="read_")
+    second = _piece(index=0, name="file")
+    last = _piece('{"x": 1}', index=0)
+    for pieces in ((first, second, last), (_piece(index=0, id="a", name="read_file"),) * 2 + (last,)):
+        (call,) = _calls(_read(*pieces)[0])
+        assert (call.name, call.input) == ("read_file", {"x": 1})
+
+
+def test_arguments_that_are_said_once_more_as_a_whole_count_once() -> None:
+    (call,) = _calls(_read(_piece('{"x"', index=0, id="a", name="f"), _piece('{"x": 1}', index=0, id="a"))[0])
+
+    assert (call.input, call.parse_error) == ({"x": 1}, None)
+
+
+@pytest.mark.parametrize("thought", ["hm", {"content": "hm"}, [{"type": "text", "text": "h"}, "m"]])
+def test_reasoning_may_be_a_text_or_parts(thought: Any) -> None:
+    response, _events = _read({"reasoning": thought}, {"content": "Hello"}, finish="stop")
+
+    assert [block.text for block in response.content if isinstance(block, ReasoningBlock)] == ["hm"]
+
+
 def test_arguments_sent_as_an_object_are_taken_as_they_are() -> None:
     response, _ = _read(_piece({"a": 1}, index=0, id="x", name="f"))
     assert _calls(response)[0].input == {"a": 1}
@@ -477,3 +518,12 @@ async def test_what_a_server_adds_to_a_call_goes_back_with_it() -> None:
         "function": {"name": "f", "arguments": "{}"},
         "extra_content": extra,
     }
+
+
+async def test_a_chunk_of_null_says_nothing_and_the_mark_of_the_end_may_be_quoted() -> None:
+    hello = json.dumps({"choices": [{"index": 0, "delta": {"content": "Hello"}}]})
+    async with server_rig("openai-chat") as rig:
+        rig.script(Raw(body=f'data: null\n\ndata: {hello}\n\ndata: "[DONE]"\n\n'.encode()))
+        response = await rig.session.send("hi")
+
+    assert response.text_content() == "Hello"

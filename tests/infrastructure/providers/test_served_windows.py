@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from tests.support.sse_server import SseServer
+from tests.support.sse_server import Refuse, SseServer
 
 MODEL = "qwen3:8b"
 
@@ -53,6 +54,14 @@ async def _find(facts: dict[str, object]) -> int | None:
 )
 async def test_a_server_says_what_window_a_model_has(facts: dict[str, object], window: int | None) -> None:
     assert await _find(facts) == window
+
+
+async def test_a_server_that_loads_the_model_says_so_in_place_of_its_window() -> None:
+    with pytest.raises(ProviderError) as caught:
+        await _find({"/props": Refuse(status=503, message="Loading model")})
+
+    assert caught.value.is_loading
+    assert await _find({"/props": Refuse(status=503, message="it is busy")}) is None
 
 
 async def test_only_ollama_is_posted_a_question_beside_prompts() -> None:

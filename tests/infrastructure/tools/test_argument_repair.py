@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.tools.json_schema import JsonSchema
 
 SCHEMA: JsonObject = {
@@ -16,6 +16,10 @@ SCHEMA: JsonObject = {
         "all": {"type": "boolean"},
         "edits": {"type": "array", "items": {"type": "object"}},
         "names": {"type": "array", "items": {"type": "string"}},
+        "kind": {"type": "string", "enum": ["file", "folder"]},
+        "ratio": {"type": "number"},
+        "numbers": {"type": "array", "items": {"type": "integer"}},
+        "options": {"type": "object"},
     },
     "required": ["path"],
     "additionalProperties": False,
@@ -32,6 +36,15 @@ TOOL = ToolDefinition(name="t", description="d", parameters=(), input_schema=SCH
         ({"path": "a", "names": "b"}, {"path": "a", "names": ["b"]}),
         ({"file_path": "a"}, {"path": "a"}),
         ({"Path": "a", "limits": 5}, {"path": "a", "limit": 5}),
+        *(({"path": "a", "limit": each}, {"path": "a"}) for each in ("", "null", "None")),
+        ({"path": "a", "kind": "", "edits": {}, "options": []}, {"path": "a"}),
+        ({"path": "a", "kind": " File"}, {"path": "a", "kind": "file"}),
+        ({"path": "a", "names": "['b', 'c']"}, {"path": "a", "names": ["b", "c"]}),
+        ({"path": "a", "numbers": "3"}, {"path": "a", "numbers": [3]}),
+        ({"arguments": {"path": "a", "limit": "5"}}, {"path": "a", "limit": 5}),
+        ({"name": "t", "parameters": '{"path": "a"}'}, {"path": "a"}),
+        ({"path": "a", "file_path": "a"}, {"path": "a"}),
+        ({"path": "a", "unknown": None}, {"path": "a"}),
     ],
 )
 def test_a_plain_meaning_is_read_and_told(given: JsonObject, read: JsonObject) -> None:
@@ -70,11 +83,35 @@ def test_a_command_in_the_form_of_another_agents_tool_is_read(given: JsonObject,
         {"path": "a", "names": '["b"'},
         {"file": "a", "filename": "b"},
         {"path": "a", "unknown": 1},
+        {"path": "a", "unknown": ""},
+        {"path": "a", "file_path": "b"},
+        {"path": "a", "kind": "fil"},
+        {"path": "a", "ratio": "1e999"},
+        {"name": "another", "arguments": {"path": "a"}},
+        {"arguments": {"path": "a"}, "input": {"path": "b"}},
+        {"limit": ""},
+        {"path": "a", "limit": []},
     ],
 )
 def test_what_has_no_single_reading_stays_as_it_is(given: JsonObject) -> None:
     assert JsonSchema().repair(TOOL, given) == (given, ())
     assert JsonSchema().find_problems(TOOL, given)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"anyOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}, {"type": "null"}]},
+        {"allOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}], "description": "d"},
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+    ],
+)
+@pytest.mark.parametrize("given", [{"n": "5"}, '{"n": "5"}'])
+def test_what_stands_in_the_only_form_of_a_value_is_read_as_well(kept: JsonObject, given: JsonValue) -> None:
+    schema: JsonObject = {"type": "object", "properties": {"e": kept}}
+    served = ToolDefinition(name="s", description="d", parameters=(), input_schema=schema)
+
+    assert JsonSchema().repair(served, {"e": given})[0] == {"e": {"n": 5}}
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_and_a_default_is_left_to_the_server() -> None:

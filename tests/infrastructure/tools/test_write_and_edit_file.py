@@ -252,6 +252,7 @@ def test_overlapping_occurrences_are_ambiguous_too(tmp_path, edit_file):
     [
         ("def  greet(name):", r"most similar lines are:\n     2\tdef greet\(nam\):"),
         ("def greet(nam):\nreturn 1", "differs only in white space is at lines 2-3"),
+        ("def greet(nam): return 1", r'at lines 2-3: copy .* in JSON "def greet\(nam\):\\n    return 1"'),
         ("completely other words", "No line resembles it"),
     ],
 )
