@@ -53,9 +53,9 @@ class ProgramEffects(Struct, frozen=True, kw_only=True):
 
     `words`: what must follow the name for the row to hold, several parted by `|`. `values`: options that take a
     word which is neither file nor address. `shows`, `writes`, `sends` and `hosts`: options that take such a
-    file or address; `posts`: options whose text is sent, with `@FILE` for a file. `first`: so many operands
-    are text. `gives`: what comes out of it whatever goes in. `is_quiet`: nothing of what goes in comes out.
-    `source`: the manual page.
+    file or address; `posts`: options whose text is sent, with `@FILE` for a file. `named`: options that take a
+    name and then a word, which comes out. `first`: so many operands are text. `gives`: what comes out of it
+    whatever goes in. `is_quiet`: nothing of what goes in comes out. `source`: the manual page.
     """
 
     names: str
@@ -66,6 +66,7 @@ class ProgramEffects(Struct, frozen=True, kw_only=True):
     writes: str = ""
     sends: str = ""
     posts: str = ""
+    named: str = ""
     hosts: str = ""
     operands: Operand = Operand.USE
     first: int = 0
@@ -89,8 +90,9 @@ class ParsedWords(Struct, frozen=True):
 def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
     """Tell operands from options and their values, in one word, in the next, or behind other letters."""
     with_value = frozenset(
-        " ".join((row.values, row.shows, row.writes, row.sends, row.posts, row.hosts)).split()
+        " ".join((row.values, row.shows, row.writes, row.sends, row.posts, row.named, row.hosts)).split()
     )
+    named = row.named.split()
     letters = frozenset(each[1] for each in with_value if len(each) == 2)
     operands: list[str] = []
     values: list[tuple[str, str]] = []
@@ -101,6 +103,7 @@ def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
         if word == "--":
             operands += arguments[place:]
             break
+        place += word in named  # the name
         if word in with_value:
             if place < len(arguments):
                 values.append((word, arguments[place]))

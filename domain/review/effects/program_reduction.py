@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -185,7 +186,8 @@ def transfer(used: UsedProgram) -> None:
     paths = _drop_subcommand(used)
     if len(paths) < 2:
         return
-    *sources, target = paths
+    place = _find_target(used, paths)
+    target, sources = paths[place], paths[:place]
     fetched = frozenset(Datum(DataKind.FETCHED, each) for each in sources if _is_remote(used, each))
     own = [each for each in sources if not _is_remote(used, each)]
     for path in paths:
@@ -200,6 +202,15 @@ def transfer(used: UsedProgram) -> None:
     for source in sources:
         if fetched:
             reducer.write_file(source.rpartition("/")[2], fetched)
+
+
+def _find_target(used: UsedProgram, paths: Sequence[str]) -> int:
+    """The place of the path that is copied to: the last one that cannot be the value of an unknown option."""
+    doubtful = {
+        word for option, word in pairwise(used.run.arguments) if option.startswith("--") and "=" not in option
+    }
+    places = (place for place in range(len(paths) - 1, 0, -1) if paths[place] not in doubtful)
+    return next(places, len(paths) - 1)
 
 
 def _drop_subcommand(used: UsedProgram) -> Sequence[str]:
@@ -538,7 +549,7 @@ def _use_words(used: UsedProgram) -> Data:
     """Take what a program does with its words and its input, and return what comes out of it."""
     row = used.row
     data = used.piped if row.input is Input.PASS and not row.is_quiet else NO_DATA
-    data |= used.read(*used.words.find(row.shows))
+    data |= used.read(*used.words.find(row.shows)) | used.find_data(*used.words.find(row.named))
     match row.operands:
         case Operand.SHOW:
             data |= show(used)

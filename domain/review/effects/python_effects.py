@@ -118,6 +118,14 @@ _TEXT_OF_PATH = re.compile(
     r"realpath|normpath)|str|glob\.i?glob|os\.(listdir|scandir|walk)|io\.StringIO|bytes|"
     r"bytearray"
 )
+_FOLDERS = {
+    **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
+    **dict.fromkeys(
+        ("site.getsitepackages", "site.getusersitepackages", "sysconfig.get_path", "sysconfig.get_paths"),
+        "$PREFIX/site-packages",
+    ),
+}
+_ENVIRONMENTS = frozenset({"os.environ", "os.getenv", "os.environ.get"})
 _WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
 _KEEPS = frozenset(
     {
@@ -237,14 +245,29 @@ class _PythonCode:
             case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
                 return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
             case _:
+                return self._find_folder(node)
+
+    def _find_folder(self, node: ast.expr) -> str | None:
+        """A folder that the machine knows by another name than its path."""
+        match node:
+            case ast.Subscript(value=ast.Call() as given) | (ast.Call() as given) if (
+                name := self._find_name(given.func)
+            ) in _FOLDERS:
+                return _FOLDERS[name]
+            case (
+                ast.Subscript(value=variables, slice=ast.Constant(value="HOME"))
+                | ast.Call(func=variables, args=[ast.Constant(value="HOME"), *_])
+            ) if self._find_name(variables) in _ENVIRONMENTS:
+                return "~"
+            case _:
                 return None
 
     def _find_text_of_method(
         self, node: ast.Call, owner: ast.expr, method: str, args: list[ast.expr]
     ) -> str | None:
         name = self._find_name(node.func)
-        if name in ("pathlib.Path.home", "Path.home"):
-            return "~"
+        if folder := self._find_folder(node):
+            return folder
         if _DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
             return _decode(method, text)
         if _TEXT_OF_PATH.fullmatch(name) and args:

@@ -59,6 +59,14 @@ def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tu
     return tuple(reducer.effects)
 
 
+def reduce_run_code(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
+    """The effects of code that a tool runs: it is Python if it can be read as such."""
+    reducer = Reducer(read_script)
+    shown = reduce_python(text, reducer)
+    reducer.reveal(reduce_code(text, reducer) if shown is None else shown)
+    return tuple(reducer.effects)
+
+
 class Reducer:
     """Collects the effects of texts that run each other, and what they put into files."""
 

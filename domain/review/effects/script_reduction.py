@@ -56,6 +56,9 @@ _UNCHECKED = frozenset(
 _COMMAND_VARIABLE = re.compile(
     r"\w*(PAGER|EDITOR|VISUAL|LESSOPEN|LESSCLOSE|BROWSER|_COMMAND|_CMD|ASKPASS|OPENER|PROMPT)|AUTOM4TE"
 )
+_FILLS_IN = frozenset({"xargs", "parallel"})
+_INCOMING = "$(cat)"
+"""The word that stands for what comes in."""
 _FEEDS = frozenset({"xargs", "parallel", "exec", "command", "builtin", "sudo", "doas"})
 _ASKS = frozenset(
     {"curl", "wget", "nc", "ncat", "ping", "http", "dig", "nslookup", "telnet", "ab", "hping3", "ssh"}
@@ -339,6 +342,10 @@ class ScriptReduction(Struct):
                 self._judge_started_shell(run, starter)
             for text in list_texts_in_options(run):
                 self.reducer.run_shell(text, through=run.program)
+            if starter in _FILLS_IN:  # what comes in are words, not the input of what it starts
+                output = Output()
+                substituted |= piped
+                piped = piped if SHELL.fullmatch(run.program) else NO_DATA
             given = self._programs.run(run, piped, substituted)
             if starter in ("timeout", "gtimeout"):
                 given = replace(
@@ -360,11 +367,9 @@ class ScriptReduction(Struct):
     def judge_loop(self, commands: Sequence[ScriptCommand]) -> None:
         """A loop without an end that starts programs or asks other machines."""
         inner = [each.words for each in commands if each.in_loop and each.words]
-        heads = {words[0] for words in inner}
-        is_endless = any(
-            words in (("true",), (":",), ("[", "1", "]"), ("[[", "1", "]]"), ("((1))",)) for words in inner
-        )
-        if is_endless and not heads & {
+        endless = [each.words for each in commands if each.is_endless and each.words]
+        heads = {words[0] for words in endless}
+        if endless and not heads & {
             "sleep",
             "read",
             "break",
@@ -374,7 +379,7 @@ class ScriptReduction(Struct):
             "timeout",
             "return",
         }:
-            hosts = [words for words in inner if words[0] in _ASKS and not any(map(is_local, words))]
+            hosts = [words for words in endless if words[0] in _ASKS and not any(map(is_local, words))]
             if hosts:
                 self.add(EffectKind.ATTACK, f"asks another machine again and again: {' '.join(hosts[0])[:60]}")
             elif heads - {"true", ":", "echo", "printf", "[", "[["}:
@@ -406,12 +411,16 @@ class ScriptReduction(Struct):
             return tuple(
                 each for word in run.arguments for each in (found if word == "{}" and found else (word,))
             )
-        if starter in ("xargs", "parallel") and names:
+        if starter in _FILLS_IN:
             sign = next(whole.find_values("-I", "--replace"), "{}")
             filled: tuple[str, ...] = ()
             for word in run.arguments:
-                filled += tuple(word.replace(sign, name) for name in names) if sign in word else (word,)
-            return filled if filled != run.arguments else (*run.arguments, *names)
+                filled += (
+                    tuple(word.replace(sign, name) for name in names or (_INCOMING,))
+                    if sign in word
+                    else (word,)
+                )
+            return filled if filled != run.arguments else (*run.arguments, *(names or (_INCOMING,)))
         return run.arguments
 
 

@@ -174,6 +174,9 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
                 scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
     elif run.program == "chmod" and any(map(scope.fetches, words.operands[1:])):
         scope.add(EffectKind.RUN_FETCHED, f"makes a program of what it fetches: {words.operands[1]}")
+    elif run.program == "git" and words.operands[:1] in (("grep",), ("log",)):
+        if _KEY_MATERIAL.search(" ".join(run.arguments)):
+            scope.add(EffectKind.REVEAL, "searches the history for credentials")
     elif run.program == "ps" and any(map(_ENVIRONMENTS_OF_OTHERS.fullmatch, run.arguments)):
         scope.add(EffectKind.REVEAL, "shows the environment of other processes")
 

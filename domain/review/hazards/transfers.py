@@ -109,7 +109,7 @@ def _find_uploads(run: Invocation) -> Iterator[str]:
 def _takes_input(run: Invocation) -> bool:
     """Whether a program sends what comes in to it, or what a substitution puts into its words."""
     if run.program in _NETCATS | _MAILERS | {"ftp", "tftp", "ssh"}:
-        return True
+        return not {"xargs", "parallel"}.intersection(run.wrappers)  # which make words of it
     if run.program not in _HTTP:
         return False
     given = [*run.find_values(*_DATA), *run.find_values("-T", "--upload-file", "--post-file", "--body-file")]

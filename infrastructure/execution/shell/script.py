@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _MAX_BYTES = 65_536
 _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
+_ALWAYS_HOLDS = re.compile(r"true|:|!\s*false|\(\(\s*[1-9]\d*\s*\)\)|\[\[?\s*(1|true)\s*\]\]?")
+_NEVER_HOLDS = re.compile(r"false|!\s*(true|:)|\(\(\s*0\s*\)\)")
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])|\\\n")
 _ESCAPED = re.compile(r"\\(?:\n|(.))", re.DOTALL)
@@ -56,6 +58,7 @@ class _NodePlace(Struct, frozen=True):
     writes: int | None = None
     in_loop: bool = False
     function: str = ""
+    is_endless: bool = False
 
 
 class _Redirected(Struct):
@@ -87,7 +90,7 @@ class _Walk:
 
     def _visit(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         if node.type in _LOOPS:
-            place = replace(place, in_loop=True)
+            place = replace(place, in_loop=True, is_endless=place.is_endless or _is_endless(node))
         match node.type:
             case "function_definition":
                 name = node.child_by_field_name("name")
@@ -220,6 +223,7 @@ class _Walk:
             place.writes if given.writes is None else given.writes,
             place.in_loop,
             place.function,
+            place.is_endless,
         )
         self._found.append((node.end_byte, command))
 
@@ -245,6 +249,18 @@ class _Walk:
                     end = child.end_byte
         assigned = tuple(f"{name}={value}" for value in values)
         self._found.append((end, ScriptCommand((), assignments=assigned, reads=tuple(reads), in_loop=True)))
+
+
+def _is_endless(loop: Node) -> bool:
+    """Whether the condition of a loop is one that always holds."""
+    if loop.type == "for_statement":
+        return False
+    condition = loop.child_by_field_name("condition")
+    if loop.type == "c_style_for_statement":
+        return condition is None
+    text = "" if condition is None else read_source(condition)
+    wanted = _NEVER_HOLDS if read_source(loop).startswith("until") else _ALWAYS_HOLDS
+    return wanted.fullmatch(text.rstrip("; \n")) is not None
 
 
 def _read_word(node: Node) -> str:
