@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -83,17 +84,25 @@ class ParsedWords(Struct, frozen=True):
 
     def find(self, options: str) -> list[str]:
         """The values of any of these options."""
+        if not self.values or not options:
+            return []
         wanted = options.split()
         return [value for option, value in self.values if option in wanted]
 
 
+@lru_cache(maxsize=256)
+def _split_options(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Options, and the letters of those that have one."""
+    options = frozenset(text.split())
+    return options, frozenset(each[1] for each in options if len(each) == 2)
+
+
 def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
     """Tell operands from options and their values, in one word, in the next, or behind other letters."""
-    with_value = frozenset(
-        " ".join((row.values, row.shows, row.writes, row.sends, row.posts, row.named, row.hosts)).split()
+    with_value, letters = _split_options(
+        f"{row.values} {row.shows} {row.writes} {row.sends} {row.posts} {row.named} {row.hosts}"
     )
     named = row.named.split()
-    letters = frozenset(each[1] for each in with_value if len(each) == 2)
     operands: list[str] = []
     values: list[tuple[str, str]] = []
     place = 0
@@ -214,7 +223,11 @@ class UsedProgram(Struct, frozen=True):
 
     def find_data(self, *words: str) -> Data:
         """What words hold beside their own letters."""
-        return NO_DATA.union(*(self.scope.find_data(word, self.substituted) for word in words))
+        found = NO_DATA
+        for word in words:
+            if "$" in word or "`" in word or "(" in word:
+                found |= self.scope.find_data(word, self.substituted)
+        return found
 
     def read(self, *paths: str) -> Data:
         """The data of words that name files."""

@@ -512,6 +512,7 @@ _BUILDERS = frozenset(
 )
 _ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
 _FINDERS = frozenset({"find", "gfind", "bfs"})
+_DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", *_FINDERS})
 _COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|0?[0-7]{3})")
@@ -549,7 +550,8 @@ def _use_words(used: UsedProgram) -> Data:
     """Take what a program does with its words and its input, and return what comes out of it."""
     row = used.row
     data = used.piped if row.input is Input.PASS and not row.is_quiet else NO_DATA
-    data |= used.read(*used.words.find(row.shows)) | used.find_data(*used.words.find(row.named))
+    if used.words.values:
+        data |= used.read(*used.words.find(row.shows)) | used.find_data(*used.words.find(row.named))
     match row.operands:
         case Operand.SHOW:
             data |= show(used)
@@ -616,7 +618,7 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         data = pack(used, data)
     elif name == "dd":
         data = copy_blocks(used)
-    elif name in ("rm", "rmdir", "unlink", "shred", *_FINDERS):
+    elif name in _DELETERS:
         _delete(used)
     elif name in _COUNTERS:
         judge_endless(used)

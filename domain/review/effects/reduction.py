@@ -202,7 +202,7 @@ class Reducer:
 
     def find_file(self, path: str) -> WrittenText | None:
         """What this text has put into a file."""
-        return self._files.get(_shorten(path))
+        return self._files.get(_shorten(path)) if self._files else None
 
     # ---------------------------------------------------------------- texts
 

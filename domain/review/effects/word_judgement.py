@@ -121,7 +121,12 @@ def judge_words(scope: Scope, run: Invocation) -> None:
             does = found.reason.partition(": it ")[2] or found.reason
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     texts = (*run.arguments, run.text or "")
-    if not SHELL.fullmatch(run.program) and run.program not in _PRINTERS and any(map(_starts_shell, texts)):
+    if (
+        "sh" in " ".join(texts)
+        and not SHELL.fullmatch(run.program)
+        and run.program not in _PRINTERS
+        and any(map(_starts_shell, texts))
+    ):
         scope.add(EffectKind.ELEVATE, f"starts a shell through {run.program}")
     written = [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
     if run.program == "exec" and "-a" in run.arguments:

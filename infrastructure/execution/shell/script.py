@@ -208,6 +208,9 @@ class _Walk:
                 reads += own.reads
                 words += own.words
                 continue
+            if child.type == "word":  # the usual one, which holds none
+                words.append(_read_word(child))
+                continue
             yield from self._find_substitutions(child, reads, inner)
             if child.type == "variable_assignment":
                 assignments.append(_read_word(child))
@@ -273,7 +276,8 @@ def _read_word(node: Node) -> str:
         case "ansi_c_string":
             return _ANSI.sub(_decode_ansi, read_source(node)[2:-1])
         case "word":
-            return _ESCAPED.sub(lambda found: found[1] or "", read_source(node))
+            text = read_source(node)
+            return _ESCAPED.sub(lambda found: found[1] or "", text) if "\\" in text else text
         case "concatenation" | "command_name" if node.children:
             return "".join(map(_read_word, node.children))
         case "variable_assignment":
