@@ -32,6 +32,7 @@ from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject
 
 _LONGEST_REMEMBERED = 2_000
+_EDITORS = frozenset({"edit_file", "write_file"})
 _QUOTES = frozenset("'\"\\$")
 _WEB_DOUBT = "it may carry data to the web"
 
@@ -69,6 +70,7 @@ class RuleReplayer:
         self._count = ReplayCount()
         self._reads_arguments = any(ARGUMENT.fullmatch(rule.pattern or "") for rule in self._rules)
         self._decided: dict[tuple[str, RiskLevel, Access], Answer] = {}
+        self._accesses: dict[tuple[str, str], Access] = {}
         self._known: dict[tuple[str, str, str], tuple[Answer | None, str]] = {}
 
     def add(self, call: PastCall) -> None:
@@ -111,6 +113,7 @@ class RuleReplayer:
             paths=self._paths,
             settings=self._guards,
             read_script=self._read_script,
+            tool=subject.tool,
         ):
             answer = Answer.ASK
         root = next(iter(self._paths.roots), "").rstrip("/")
@@ -136,11 +139,21 @@ class RuleReplayer:
         return Subject(
             tool=call.tool,
             risk=call.risk,
-            access=EXCLUSIVE if tool is None else tool.definition.determine_access(call.arguments),
+            access=EXCLUSIVE if tool is None else self._determine_access(tool, call),
             arguments=call.arguments,
             command=command,
             shell=self._judge(command, call.arguments) if command is not None else None,
         )
+
+    def _determine_access(self, tool: Tool, call: PastCall) -> Access:
+        """What a call touches. Edits of one file differ in their texts, and its place takes long to find."""
+        path = call.arguments.get("path")
+        if call.tool not in _EDITORS or not isinstance(path, str):
+            return tool.definition.determine_access(call.arguments)
+        key = call.tool, path
+        if (access := self._accesses.get(key)) is None:
+            access = self._accesses[key] = tool.definition.determine_access(call.arguments)
+        return access
 
     def _judge(self, command: str, arguments: JsonObject) -> ShellVerdict:
         line = self._read_command(command)

@@ -79,20 +79,25 @@ def find_objections(
         own = (path for path in paths.own if path in command)
         found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]
     if command is not None:
-        from quorum.domain.review.effects.judgement import join_objections
-        from quorum.domain.review.effects.reduction import reduce_command
-        from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
-
-        read_script = cache(read_script)  # both look at the same texts
-        seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
-        seen = join_objections(seen, reduce_command(command, read_script, paths.roots))
+        seen = _judge_command(command, paths, settings, read_script)
         found += [objection for objection in seen if settings.is_on(objection.guard)]
     if command is None and (access.exclusive or access.writes):
         from quorum.domain.review.effects.judgement import list_objections
-        from quorum.domain.review.effects.tool_calls import reduce_tool_call
+        from quorum.domain.review.effects.tool_calls import (
+            list_shell_texts,
+            list_statements,
+            reduce_arguments,
+            reduce_tool_call,
+        )
+        from quorum.domain.review.hazards.database import list_deleted_data
 
-        seen = tuple(list_objections(reduce_tool_call(tool, arguments, read_script)))
-        found += [objection for objection in seen if settings.is_on(objection.guard)]
+        seen = (*list_objections(reduce_tool_call(tool, arguments, read_script)),)
+        if access.exclusive:
+            seen += tuple(list_objections(reduce_arguments(tool, arguments, read_script)))
+            seen += tuple(list_deleted_data(list_statements(tool, arguments), is_read_by_driver=True))
+            for text in list_shell_texts(arguments):
+                seen += _judge_command(text, paths, settings, read_script)
+        found += [objection for objection in dict.fromkeys(seen) if settings.is_on(objection.guard)]
     if settings.network and command is None and access.exclusive:
         found += [Objection("network", reason, _SHOWN) for reason in _find_publishing(arguments)]
     if settings.size:
@@ -102,6 +107,18 @@ def find_objections(
     return tuple(
         replace(each, asked=request.judge(each.request)) if each.request is not None else each for each in found
     )
+
+
+def _judge_command(
+    command: str, paths: PathPolicy, settings: GuardSettings, read_script: ReadScript
+) -> tuple[Objection, ...]:
+    from quorum.domain.review.effects.judgement import join_objections
+    from quorum.domain.review.effects.reduction import reduce_command
+    from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
+
+    read_script = cache(read_script)  # both look at the same texts
+    seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
+    return join_objections(seen, reduce_command(command, read_script, paths.roots))
 
 
 # ---------------------------------------------------------------- size

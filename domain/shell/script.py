@@ -23,7 +23,8 @@ class ScriptCommand(Struct, frozen=True):
     `assignments` are `NAME=value` in the same form. `text` is what a here-document or here-string puts in.
     `reads` are the numbers of the streams that come in by a pipe or stand in its words as `$(…)`, `writes` is
     the number of the stream that it is part of. `in_loop` says that it may run many times,
-    `function` is the function that it stands in, if any.
+    `is_endless` that the condition of its loop always holds. `function` is the function that it stands in, if
+    any.
     """
 
     words: tuple[str, ...]
@@ -34,6 +35,7 @@ class ScriptCommand(Struct, frozen=True):
     writes: int | None = None
     in_loop: bool = False
     function: str = ""
+    is_endless: bool = False
 
 
 class Script(Struct, frozen=True):

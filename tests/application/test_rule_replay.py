@@ -113,6 +113,11 @@ def test_a_read_inside_the_workspace_would_run(command: str) -> None:
     assert _list(_replay(_command(command, _APPROVED))) == [("allow", "approved", 1)]
 
 
+def test_a_guard_asks_about_what_a_tool_does_by_its_name() -> None:
+    call = PastCall(tool="drop_bucket", arguments={}, risk=RiskLevel.HIGH, answer=_APPROVED)
+    assert _list(_replay(call, rules=("allow *_bucket",))) == [("ask", "approved", 1)]
+
+
 def test_a_guard_asks_about_what_a_rule_allows() -> None:
     replay = _replay(
         _command("chmod -R 777 /", _APPROVED),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from posixpath import normpath
 
 from msgspec import Struct
@@ -25,10 +26,19 @@ _OTHER = re.compile(
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
 _TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
+_SCHEDULES = frozenset({"tmux", "screen", "expect", "at", "batch", "crontab"})
 _OPEN_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")
 """Anybody may put a file there."""
 _NAMES_INTERPRETER = re.compile(r"(?i)\$\{?(?:\w*_)?(python|perl|ruby|node|php)")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
+
+
+@lru_cache(maxsize=256)
+def _runs_no_code(program: str) -> bool:
+    """Whether a program is none that takes code in its words, its input or a file."""
+    patterns = (SHELL.fullmatch, PYTHON.fullmatch, _OTHER.fullmatch, _NAMES_INTERPRETER.match)
+    is_known = program == "ssh" or program in _TAKES_TEXT or program in _SCHEDULES
+    return not is_known and not any(pattern(program) for pattern in patterns)
 
 
 class InterpreterReduction(Struct, frozen=True):
@@ -47,13 +57,15 @@ class InterpreterReduction(Struct, frozen=True):
             reducer.run_data(self._scope.find_data(arguments[0], substituted))
             self.run_file(arguments[0], substituted if SUBSTITUTION.search(arguments[0]) else NO_DATA)
             return Output()
+        if _runs_no_code(program):
+            return None
         if SHELL.fullmatch(program):
             return self._run_shell(run, piped, substituted)
         if program == "ssh":
             return self._run_remote(run, piped, substituted)
         if program in _TAKES_TEXT:
             return self._run_text_in_option(run, piped)
-        if program in ("tmux", "screen", "expect", "at", "batch", "crontab"):
+        if program in _SCHEDULES:
             for word in (*arguments, run.text or ""):
                 reducer.run_shell(word if " " in word else "")
         if PYTHON.fullmatch(program) or _OTHER.fullmatch(program):

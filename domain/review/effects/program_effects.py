@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -53,9 +54,9 @@ class ProgramEffects(Struct, frozen=True, kw_only=True):
 
     `words`: what must follow the name for the row to hold, several parted by `|`. `values`: options that take a
     word which is neither file nor address. `shows`, `writes`, `sends` and `hosts`: options that take such a
-    file or address; `posts`: options whose text is sent, with `@FILE` for a file. `first`: so many operands
-    are text. `gives`: what comes out of it whatever goes in. `is_quiet`: nothing of what goes in comes out.
-    `source`: the manual page.
+    file or address; `posts`: options whose text is sent, with `@FILE` for a file. `named`: options that take a
+    name and then a word, which comes out. `first`: so many operands are text. `gives`: what comes out of it
+    whatever goes in. `is_quiet`: nothing of what goes in comes out. `source`: the manual page.
     """
 
     names: str
@@ -66,6 +67,7 @@ class ProgramEffects(Struct, frozen=True, kw_only=True):
     writes: str = ""
     sends: str = ""
     posts: str = ""
+    named: str = ""
     hosts: str = ""
     operands: Operand = Operand.USE
     first: int = 0
@@ -82,16 +84,25 @@ class ParsedWords(Struct, frozen=True):
 
     def find(self, options: str) -> list[str]:
         """The values of any of these options."""
+        if not self.values or not options:
+            return []
         wanted = options.split()
         return [value for option, value in self.values if option in wanted]
 
 
+@lru_cache(maxsize=256)
+def _split_options(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Options, and the letters of those that have one."""
+    options = frozenset(text.split())
+    return options, frozenset(each[1] for each in options if len(each) == 2)
+
+
 def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
     """Tell operands from options and their values, in one word, in the next, or behind other letters."""
-    with_value = frozenset(
-        " ".join((row.values, row.shows, row.writes, row.sends, row.posts, row.hosts)).split()
+    with_value, letters = _split_options(
+        f"{row.values} {row.shows} {row.writes} {row.sends} {row.posts} {row.named} {row.hosts}"
     )
-    letters = frozenset(each[1] for each in with_value if len(each) == 2)
+    named = row.named.split()
     operands: list[str] = []
     values: list[tuple[str, str]] = []
     place = 0
@@ -101,6 +112,7 @@ def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
         if word == "--":
             operands += arguments[place:]
             break
+        place += word in named  # the name
         if word in with_value:
             if place < len(arguments):
                 values.append((word, arguments[place]))
@@ -211,7 +223,11 @@ class UsedProgram(Struct, frozen=True):
 
     def find_data(self, *words: str) -> Data:
         """What words hold beside their own letters."""
-        return NO_DATA.union(*(self.scope.find_data(word, self.substituted) for word in words))
+        found = NO_DATA
+        for word in words:
+            if "$" in word or "`" in word or "(" in word:
+                found |= self.scope.find_data(word, self.substituted)
+        return found
 
     def read(self, *paths: str) -> Data:
         """The data of words that name files."""

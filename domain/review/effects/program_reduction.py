@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -185,7 +186,8 @@ def transfer(used: UsedProgram) -> None:
     paths = _drop_subcommand(used)
     if len(paths) < 2:
         return
-    *sources, target = paths
+    place = _find_target(used, paths)
+    target, sources = paths[place], paths[:place]
     fetched = frozenset(Datum(DataKind.FETCHED, each) for each in sources if _is_remote(used, each))
     own = [each for each in sources if not _is_remote(used, each)]
     for path in paths:
@@ -200,6 +202,15 @@ def transfer(used: UsedProgram) -> None:
     for source in sources:
         if fetched:
             reducer.write_file(source.rpartition("/")[2], fetched)
+
+
+def _find_target(used: UsedProgram, paths: Sequence[str]) -> int:
+    """The place of the path that is copied to: the last one that cannot be the value of an unknown option."""
+    doubtful = {
+        word for option, word in pairwise(used.run.arguments) if option.startswith("--") and "=" not in option
+    }
+    places = (place for place in range(len(paths) - 1, 0, -1) if paths[place] not in doubtful)
+    return next(places, len(paths) - 1)
 
 
 def _drop_subcommand(used: UsedProgram) -> Sequence[str]:
@@ -501,6 +512,7 @@ _BUILDERS = frozenset(
 )
 _ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
 _FINDERS = frozenset({"find", "gfind", "bfs"})
+_DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", *_FINDERS})
 _COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|0?[0-7]{3})")
@@ -538,7 +550,8 @@ def _use_words(used: UsedProgram) -> Data:
     """Take what a program does with its words and its input, and return what comes out of it."""
     row = used.row
     data = used.piped if row.input is Input.PASS and not row.is_quiet else NO_DATA
-    data |= used.read(*used.words.find(row.shows))
+    if used.words.values:
+        data |= used.read(*used.words.find(row.shows)) | used.find_data(*used.words.find(row.named))
     match row.operands:
         case Operand.SHOW:
             data |= show(used)
@@ -605,7 +618,7 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         data = pack(used, data)
     elif name == "dd":
         data = copy_blocks(used)
-    elif name in ("rm", "rmdir", "unlink", "shred", *_FINDERS):
+    elif name in _DELETERS:
         _delete(used)
     elif name in _COUNTERS:
         judge_endless(used)

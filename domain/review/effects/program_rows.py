@@ -25,10 +25,11 @@ def _index_programs() -> dict[str, tuple[ProgramEffects, ...]]:
 def find_row(run: Invocation) -> ProgramEffects | None:
     """The row; None where the program is not known."""
     name = re.sub(r"[0-9.]+$", "", run.program) if PYTHON.fullmatch(run.program) else run.program
-    plain = " ".join(word for word in run.arguments if not word.startswith("-"))
+    plain = ""
     for row in _index_programs().get(name, ()):
         if not row.words:
             return row
+        plain = plain or " ".join(word for word in run.arguments if not word.startswith("-"))
         for words in row.words.split("|"):
             if (words in run.arguments) if words.startswith("-") else f"{plain} ".startswith(f"{words} "):
                 return row

@@ -11,8 +11,7 @@ import base64
 import binascii
 import re
 import shlex
-import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
 from quorum.domain.review.effects.python_calls import judge_call, judge_calls, judge_loop
@@ -26,6 +25,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
+from quorum.domain.review.hazards.inline_code import list_nodes, read_python
 from quorum.domain.secrets.patterns import is_secret_name
 
 _LONGEST = 8_192
@@ -118,6 +118,18 @@ _TEXT_OF_PATH = re.compile(
     r"realpath|normpath)|str|glob\.i?glob|os\.(listdir|scandir|walk)|io\.StringIO|bytes|"
     r"bytearray"
 )
+_BRANCHES = (
+    *(ast.For, ast.While, ast.If, ast.With, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.AsyncFor, ast.AsyncWith, ast.Match, ast.comprehension, ast.NamedExpr, ast.Lambda),
+)
+_FOLDERS = {
+    **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
+    **dict.fromkeys(
+        ("site.getsitepackages", "site.getusersitepackages", "sysconfig.get_path", "sysconfig.get_paths"),
+        "$PREFIX/site-packages",
+    ),
+}
+_ENVIRONMENTS = frozenset({"os.environ", "os.getenv", "os.environ.get"})
 _WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
 _KEEPS = frozenset(
     {
@@ -132,27 +144,27 @@ def reduce_python(text: str, around: CommandReduction, depth: int = 0, incoming:
 
     `incoming` is what the code can read from its input.
     """
+    if (nodes := read_python(text)) is None:
+        return None
     try:
-        with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
-            tree = ast.parse(text)
-        code = _PythonCode(tree, around, depth, incoming)
-        return code.reduce()
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _PythonCode(nodes[:_MOST_NODES], around, depth, incoming).reduce()
+    except (ValueError, RecursionError, MemoryError):
         return None
 
 
 class _PythonCode:
-    def __init__(self, tree: ast.Module, around: CommandReduction, depth: int, incoming: Data) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], around: CommandReduction, depth: int, incoming: Data) -> None:
         self._around = around
         self._incoming = incoming
         self._depth = depth
-        self._nodes = list(ast.walk(tree))[:_MOST_NODES]
+        self._nodes = nodes
         self._imported: dict[str, str] = {}
         self._texts: dict[str, str] = {}
         self._held: dict[str, Data] = {}
         self._opened: dict[str, str] = {}
         self._parameters: dict[str, list[str]] = {}
         self._known: dict[int, Data] = {}
+        self._inner: dict[int, list[ast.expr]] = {}
         self._busy: set[int] = set()
         self._output: Data = NO_DATA
         self._is_socket = False
@@ -163,7 +175,10 @@ class _PythonCode:
         for node in self._nodes:
             self._import(node)
         self._is_socket = any(name.startswith("socket") for name in self._imported.values())
-        for _ in range(2):  # what a loop or a later function holds reaches what stands in front of it
+        is_straight = not any(isinstance(node, _BRANCHES) for node in self._nodes)
+        for _ in range(
+            1 if is_straight else 2
+        ):  # what a loop or a later function holds may reach what is above
             self._known.clear()
             for node in self._nodes:
                 self._visit(node)
@@ -237,14 +252,29 @@ class _PythonCode:
             case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
                 return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
             case _:
+                return self._find_folder(node)
+
+    def _find_folder(self, node: ast.expr) -> str | None:
+        """A folder that the machine knows by another name than its path."""
+        match node:
+            case ast.Subscript(value=ast.Call() as given) | (ast.Call() as given) if (
+                name := self._find_name(given.func)
+            ) in _FOLDERS:
+                return _FOLDERS[name]
+            case (
+                ast.Subscript(value=variables, slice=ast.Constant(value="HOME"))
+                | ast.Call(func=variables, args=[ast.Constant(value="HOME"), *_])
+            ) if self._find_name(variables) in _ENVIRONMENTS:
+                return "~"
+            case _:
                 return None
 
     def _find_text_of_method(
         self, node: ast.Call, owner: ast.expr, method: str, args: list[ast.expr]
     ) -> str | None:
         name = self._find_name(node.func)
-        if name in ("pathlib.Path.home", "Path.home"):
-            return "~"
+        if folder := self._find_folder(node):
+            return folder
         if _DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
             return _decode(method, text)
         if _TEXT_OF_PATH.fullmatch(name) and args:
@@ -364,7 +394,9 @@ class _PythonCode:
             self._imported[name] = self._find_text(value.args[0]) or "?"
 
     def _judge_loop(self, node: ast.For | ast.While) -> None:
-        for effect in judge_loop(node, self._list_calls(each for part in node.body for each in ast.walk(part))):
+        for effect in judge_loop(
+            node, self._list_calls(each for part in node.body for each in list_nodes(part))
+        ):
             self._around.add(effect)
 
     def _hold_each(self, target: ast.expr, source: ast.expr) -> None:
@@ -511,7 +543,10 @@ class _PythonCode:
         return given | held
 
     def _find_address(self, node: ast.Call) -> str | None:
-        texts = (self._find_text(each) for each in ast.walk(node) if isinstance(each, ast.expr))
+        inner = self._inner.get(id(node))
+        if inner is None:
+            inner = self._inner[id(node)] = [each for each in list_nodes(node) if isinstance(each, ast.expr)]
+        texts = map(self._find_text, inner)
         return next((text for text in texts if text and "://" in text), None)
 
     def _find_opened(self, node: ast.Call) -> str | None:

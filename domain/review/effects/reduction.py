@@ -59,6 +59,14 @@ def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tu
     return tuple(reducer.effects)
 
 
+def reduce_run_code(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
+    """The effects of code that a tool runs: it is Python if it can be read as such."""
+    reducer = Reducer(read_script)
+    shown = reduce_python(text, reducer)
+    reducer.reveal(reduce_code(text, reducer) if shown is None else shown)
+    return tuple(reducer.effects)
+
+
 class Reducer:
     """Collects the effects of texts that run each other, and what they put into files."""
 
@@ -194,7 +202,7 @@ class Reducer:
 
     def find_file(self, path: str) -> WrittenText | None:
         """What this text has put into a file."""
-        return self._files.get(_shorten(path))
+        return self._files.get(_shorten(path)) if self._files else None
 
     # ---------------------------------------------------------------- texts
 

@@ -36,6 +36,7 @@ _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _OVERWRITES = frozenset({">", ">|", "&>"})
 _OF_SEVERAL_FILES = re.compile(r"""[*?]|^"?\$(?:\{\w+\}|\w+)"?$""")  # a pattern, or what a loop goes over
 _BRACES = re.compile(r"([\w./~*?-]*)\{([\w./~*-]*(?:,[\w./~*-]*)+)\}([\w./~*?-]*)")
+_READ_INTO_VARIABLES = (("read",), ("mapfile",), ("readarray",))
 _DESCRIPTOR = re.compile(r"\d+|-")
 _UNCHECKED = frozenset(
     {
@@ -56,6 +57,9 @@ _UNCHECKED = frozenset(
 _COMMAND_VARIABLE = re.compile(
     r"\w*(PAGER|EDITOR|VISUAL|LESSOPEN|LESSCLOSE|BROWSER|_COMMAND|_CMD|ASKPASS|OPENER|PROMPT)|AUTOM4TE"
 )
+_FILLS_IN = frozenset({"xargs", "parallel"})
+_INCOMING = "$(cat)"
+"""The word that stands for what comes in."""
 _FEEDS = frozenset({"xargs", "parallel", "exec", "command", "builtin", "sudo", "doas"})
 _ASKS = frozenset(
     {"curl", "wget", "nc", "ncat", "ping", "http", "dig", "nslookup", "telnet", "ab", "hping3", "ssh"}
@@ -122,14 +126,16 @@ class ScriptReduction(Struct):
             if command.function in ("sudo", "su", "ssh", "passwd", "gpg"):
                 self.add(EffectKind.DISGUISE, f"puts a function in place of {command.function}")
         read = [self._streams.get(stream, Output()) for stream in command.reads]
-        streamed = NO_DATA.union(*(each.data for each in read))
-        names = tuple(name for each in read for name in each.names)
+        streamed = NO_DATA.union(*[each.data for each in read]) if read else NO_DATA
+        names = tuple(name for each in read for name in each.names) if read else ()
         words = self._resolve_words(command.words, read)
-        is_substituted = any(SUBSTITUTION.search(word) for word in (*command.words, *command.assignments))
+        is_substituted = bool(command.reads) and any(
+            SUBSTITUTION.search(word) for word in (*command.words, *command.assignments)
+        )
         piped = streamed if not is_substituted or len(read) > 1 or not command.words else NO_DATA
         substituted = streamed if is_substituted else NO_DATA
         redirects = tuple(
-            Redirect(each.operator, self._resolve(each.target, read)) for each in command.redirects
+            [Redirect(each.operator, self._resolve(each.target, read)) for each in command.redirects]
         )
         text = command.text
         if text is None and len(read) == 1 and not is_substituted:
@@ -143,13 +149,8 @@ class ScriptReduction(Struct):
                 text = held.text if held else text
         if not command.reads and not any(each.operator == "<" for each in redirects) and command.text is None:
             piped |= self.incoming
-        self._assign(
-            command,
-            words,
-            substituted | (piped if words[:1] in (("read",), ("mapfile",), ("readarray",)) else NO_DATA),
-            read,
-        )
-        while words and is_assignment(words[0]):
+        self._assign(command, words, substituted, piped, read)
+        while words and "=" in words[0] and is_assignment(words[0]):
             words = words[1:]
         if not words and not command.assignments:  # what a loop or a group reads
             self.incoming |= piped
@@ -166,7 +167,7 @@ class ScriptReduction(Struct):
                 self._code.run_file(words[0], piped)
             self._judge_program_word(command.words[0], words[0], substituted)
             output = self._run_all(whole, piped, substituted, names)
-        overwritten = [
+        overwritten = redirects and [
             resolved.target
             for given, resolved in zip(command.redirects, redirects, strict=True)
             if _OF_SEVERAL_FILES.search(given.target) and resolved.operator in _OVERWRITES
@@ -176,7 +177,7 @@ class ScriptReduction(Struct):
     def _emit(
         self, output: Output, redirects: Sequence[Redirect], writes: int | None, overwritten: Sequence[str]
     ) -> None:
-        targets = [
+        targets = redirects and [
             each.target
             for each in redirects
             if each.operator in _WRITES_TO
@@ -215,15 +216,18 @@ class ScriptReduction(Struct):
 
     def _resolve_words(self, given: Sequence[str], read: Sequence[Output]) -> tuple[str, ...]:
         """The words with what is known of their variables; what the shell takes apart is taken apart."""
+        whole = " ".join(given)
+        if not ("$" in whole or "`" in whole or "{" in whole):
+            return tuple(given)
         words: list[str] = []
         for place, word in enumerate(given):
-            resolved = self._resolve(word, read)
+            resolved = self._resolve(word, read) if "$" in word or "`" in word else word
             if "IFS" in word or (place == 0 and word[:1] in ("$", "`")):
                 words += resolved.split()
             elif place == 0 and word[:1] == "{" and word[-1:] == "}":
                 words += word[1:-1].split(",")
             else:
-                words += _expand_braces(resolved) if place else (resolved,)
+                words += _expand_braces(resolved) if place and "{" in resolved else (resolved,)
         return tuple(words)
 
     def _resolve(self, word: str, read: Sequence[Output]) -> str:
@@ -241,11 +245,18 @@ class ScriptReduction(Struct):
         ]
 
     def _assign(
-        self, command: ScriptCommand, words: tuple[str, ...], data: Data, read: Sequence[Output]
+        self,
+        command: ScriptCommand,
+        words: tuple[str, ...],
+        data: Data,
+        piped: Data,
+        read: Sequence[Output],
     ) -> None:
-        if words[:1] in (("read",), ("mapfile",), ("readarray",)):
+        if words[:1] in _READ_INTO_VARIABLES:
             for name in words[1:]:
-                self.held[name] = self.held.get(name, NO_DATA) | data
+                self.held[name] = self.held.get(name, NO_DATA) | data | piped
+        if not command.assignments:
+            return
         if not words or words[0] in ("export", "local", "declare", "typeset", "readonly"):
             chosen: dict[str, str] = {}
             for assignment in command.assignments:
@@ -310,7 +321,7 @@ class ScriptReduction(Struct):
         return data
 
     def _judge_program_word(self, written: str, resolved: str, substituted: Data) -> None:
-        if not {"$", "`", "("}.intersection(written):
+        if not ("$" in written or "`" in written or "(" in written):
             return
         if decoded := find_kind(self.find_data(written, substituted), DataKind.DECODED):
             self.reducer.run_data(frozenset({decoded}))
@@ -339,6 +350,10 @@ class ScriptReduction(Struct):
                 self._judge_started_shell(run, starter)
             for text in list_texts_in_options(run):
                 self.reducer.run_shell(text, through=run.program)
+            if starter in _FILLS_IN:  # what comes in are words, not the input of what it starts
+                output = Output()
+                substituted |= piped
+                piped = piped if SHELL.fullmatch(run.program) else NO_DATA
             given = self._programs.run(run, piped, substituted)
             if starter in ("timeout", "gtimeout"):
                 given = replace(
@@ -360,11 +375,9 @@ class ScriptReduction(Struct):
     def judge_loop(self, commands: Sequence[ScriptCommand]) -> None:
         """A loop without an end that starts programs or asks other machines."""
         inner = [each.words for each in commands if each.in_loop and each.words]
-        heads = {words[0] for words in inner}
-        is_endless = any(
-            words in (("true",), (":",), ("[", "1", "]"), ("[[", "1", "]]"), ("((1))",)) for words in inner
-        )
-        if is_endless and not heads & {
+        endless = [each.words for each in commands if each.is_endless and each.words]
+        heads = {words[0] for words in endless}
+        if endless and not heads & {
             "sleep",
             "read",
             "break",
@@ -374,7 +387,7 @@ class ScriptReduction(Struct):
             "timeout",
             "return",
         }:
-            hosts = [words for words in inner if words[0] in _ASKS and not any(map(is_local, words))]
+            hosts = [words for words in endless if words[0] in _ASKS and not any(map(is_local, words))]
             if hosts:
                 self.add(EffectKind.ATTACK, f"asks another machine again and again: {' '.join(hosts[0])[:60]}")
             elif heads - {"true", ":", "echo", "printf", "[", "[["}:
@@ -406,12 +419,16 @@ class ScriptReduction(Struct):
             return tuple(
                 each for word in run.arguments for each in (found if word == "{}" and found else (word,))
             )
-        if starter in ("xargs", "parallel") and names:
+        if starter in _FILLS_IN:
             sign = next(whole.find_values("-I", "--replace"), "{}")
             filled: tuple[str, ...] = ()
             for word in run.arguments:
-                filled += tuple(word.replace(sign, name) for name in names) if sign in word else (word,)
-            return filled if filled != run.arguments else (*run.arguments, *names)
+                filled += (
+                    tuple(word.replace(sign, name) for name in names or (_INCOMING,))
+                    if sign in word
+                    else (word,)
+                )
+            return filled if filled != run.arguments else (*run.arguments, *(names or (_INCOMING,)))
         return run.arguments
 
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator
 
-from quorum.domain.review.effects.reduction import reduce_command, reduce_program_text
-from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
+from quorum.domain.review.effects.places import find_secret
+from quorum.domain.review.effects.reduction import (
+    Reducer,
+    reduce_command,
+    reduce_program_text,
+    reduce_run_code,
+)
+from quorum.domain.review.effects.side_effect import NO_DATA, EffectKind, SideEffect
+from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
@@ -58,6 +66,25 @@ _MONEY = frozenset(
     {"money", "payment", "payments", "funds", "fund", "bitcoin", "crypto", "bank", "order", "stock"}
 )
 _OPENS = frozenset({"unlock", "disarm", "disable", "deactivate", "bypass"})
+_WRITES = frozenset(
+    {"write", "create", "edit", "append", "save", "update", "insert", "replace", "patch", "put"}
+)
+_PLACES = frozenset({"copy", "move", "rename", "download"})
+_SENDS = frozenset(
+    {"send", "post", "publish", "reply", "comment", "share", "upload", "forward", "notify", "message", "email"}
+)
+_MAKES = frozenset({"create", "add", "update", "edit"})
+_POSTS = frozenset({"issue", "gist", "paste", "page", "snippet", "ticket", "discussion", "release", "request"})
+_RUNS = frozenset({"run", "exec", "execute", "eval", "evaluate"})
+_PATH_NAME = re.compile(
+    r"(?i)(.*[_-])?(path|file|filename|uri|source|src|dest|destination|target|attachment|folder|dir|directory)s?"
+    r"|.*(Path|File|Uri|Attachment)s?"
+)
+_COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|shell|bash|script")
+_CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
+_SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
+_RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
+"""The commands that settings in JSON have an editor, a container or an agent run."""
 
 
 def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) -> Iterator[SideEffect]:
@@ -83,6 +110,63 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
         yield SideEffect(EffectKind.HARM, f"pays or trades by {name}")
     elif words & _OPENS:
         yield SideEffect(EffectKind.DISABLE, f"opens or switches something off by {name}")
+
+
+def list_shell_texts(arguments: JsonObject) -> Iterator[str]:
+    """The commands among the arguments of a tool that is no shell by name."""
+    behind = arguments.get("args")
+    more = [each for each in behind if isinstance(each, str)] if isinstance(behind, list) else []
+    for name, value in arguments.items():
+        if not _COMMAND_NAME.fullmatch(name):
+            continue
+        if isinstance(value, str):
+            yield f"{value} {shlex.join(more)}" if more else value
+        elif isinstance(value, list):
+            yield shlex.join(each for each in value if isinstance(each, str))
+
+
+def list_statements(tool: str, arguments: JsonObject) -> tuple[str, ...]:
+    """The statements in SQL among the arguments of a tool; what a search looks for is none."""
+    if "search" in tool.casefold():
+        return ()
+    return tuple(text for name, text in _walk(arguments) if _SQL_NAME.fullmatch(name))
+
+
+def reduce_arguments(tool: str, arguments: JsonObject, read_script: ReadScript) -> Iterator[SideEffect]:
+    """What a tool of which nothing else is known does with the paths, texts and code that it is given."""
+    name = tool.rpartition("__")[2]
+    words = {each.lower() for each in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+    is_sender = bool(words & _SENDS) or bool(words & _MAKES and words & _POSTS)
+    is_writer = bool(words & _WRITES) or not {"content", "contents", "new_text"}.isdisjoint(arguments)
+    reducer = Reducer(read_script)
+    for key, text in _walk(arguments):
+        if _PATH_NAME.fullmatch(key) and "\n" not in text:
+            if secret := None if is_writer else find_secret(text):
+                kind = EffectKind.SEND if is_sender else EffectKind.REVEAL
+                yield SideEffect(kind, f"hands what is in {secret} over to {name}", secret)
+            if is_writer or words & _PLACES:
+                reducer.write_file(text, NO_DATA)
+        elif is_sender and find_pattern_spans(text[:_LONGEST]):
+            yield SideEffect(EffectKind.SEND, f"sends what looks like a secret by {name}")
+        if words & _RUNS and _CODE_NAME.fullmatch(key):
+            yield from reduce_run_code(text[:_LONGEST], read_script)
+    yield from reducer.effects
+
+
+def _walk(arguments: JsonObject) -> Iterator[tuple[str, str]]:
+    """All texts in the arguments, each with the name that it stands behind."""
+    waiting: list[tuple[str, JsonValue]] = list(reversed(arguments.items()))
+    while waiting:
+        name, value = waiting.pop()
+        match value:
+            case str(text):
+                yield name, text
+            case dict(fields):
+                waiting += reversed(fields.items())
+            case list(items):
+                waiting += ((name, each) for each in reversed(items))
+            case _:
+                continue
 
 
 def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
@@ -132,6 +216,9 @@ def _list_commands(path: str, text: str) -> Iterator[str]:
         yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
     elif path.rpartition("/")[2] in ("package.json", "composer.json"):
         yield from _list_scripts(text)
+    elif path.endswith((".json", ".jsonc", ".code-workspace")):
+        for found in _RUN_BY_SETTINGS.findall(text):
+            yield found.replace('\\"', '"')
 
 
 def _list_scripts(text: str) -> Iterator[str]:

@@ -121,7 +121,12 @@ def judge_words(scope: Scope, run: Invocation) -> None:
             does = found.reason.partition(": it ")[2] or found.reason
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     texts = (*run.arguments, run.text or "")
-    if not SHELL.fullmatch(run.program) and run.program not in _PRINTERS and any(map(_starts_shell, texts)):
+    if (
+        "sh" in " ".join(texts)
+        and not SHELL.fullmatch(run.program)
+        and run.program not in _PRINTERS
+        and any(map(_starts_shell, texts))
+    ):
         scope.add(EffectKind.ELEVATE, f"starts a shell through {run.program}")
     written = [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
     if run.program == "exec" and "-a" in run.arguments:
@@ -174,6 +179,9 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
                 scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
     elif run.program == "chmod" and any(map(scope.fetches, words.operands[1:])):
         scope.add(EffectKind.RUN_FETCHED, f"makes a program of what it fetches: {words.operands[1]}")
+    elif run.program == "git" and words.operands[:1] in (("grep",), ("log",)):
+        if _KEY_MATERIAL.search(" ".join(run.arguments)):
+            scope.add(EffectKind.REVEAL, "searches the history for credentials")
     elif run.program == "ps" and any(map(_ENVIRONMENTS_OF_OTHERS.fullmatch, run.arguments)):
         scope.add(EffectKind.REVEAL, "shows the environment of other processes")
 

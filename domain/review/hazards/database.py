@@ -46,6 +46,9 @@ _ONE_WORD = re.compile(r"[^\s;()]*")
 _NAME = r"[\w.\"`]+"
 _NAMES = rf"(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)"
 _HARMLESS = re.compile(r"(?i)(?:begin|commit|end|rollback|select|show|start\s+transaction)\b|\Z")
+_CHANGES = re.compile(
+    r"(?i)(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*+(?:drop|truncate|delete|update|with|alter)\b|db\."
+)
 _DROP = re.compile(rf"(?i)drop\s+(?P<kind>\w+)(?:\s+if\s+exists)?\s+{_NAMES}(?:\s+restrict)?")
 _TRUNCATE = re.compile(
     rf"(?i)truncate(?:\s+table)?\s+{_NAMES}(?:\s+(?:restart|continue)\s+identity)?(?:\s+restrict)?"
@@ -61,13 +64,19 @@ _WIDE_KINDS = {
 _ROWS = "all|every|each|rows?|records|entries|contents?|empty|clear"
 
 
-def list_deleted_data(texts: Sequence[str], *, is_whole: bool = True) -> Iterator[Objection]:
+def list_deleted_data(
+    texts: Sequence[str], *, is_whole: bool = True, is_read_by_driver: bool = False
+) -> Iterator[Objection]:
     """What statements in SQL, or calls of a document database, delete.
 
     A request covers a statement if the others only read, or are objected to, and so asked for, themselves.
     `is_whole`: nothing runs beside these texts. Texts of one word are options, hosts and names of databases.
+    `is_read_by_driver`: each part is one statement, and does what its first word says, or is no SQL at all.
     """
     statements = [part.strip() for text in texts if not _ONE_WORD.fullmatch(text) for part in text.split(";")]
+    if is_read_by_driver:
+        statements = [each for each in statements if _CHANGES.match(each)]
+        texts = ()
     found = [(each, match[0]) for each in statements if (match := _STATEMENT.search(each))]
     is_whole = is_whole and all(_STATEMENT.search(each) or _HARMLESS.match(each) for each in statements)
     if not found and (match := _STATEMENT.search("\n".join(texts))):

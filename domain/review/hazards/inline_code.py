@@ -9,7 +9,8 @@ import ast
 import re
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -72,20 +73,43 @@ def list_effects_of_python(text: str, *, is_inside: bool = False) -> tuple[Objec
 
     `is_inside`: its relative paths are known to be those of the workspace.
     """
+    if (nodes := read_python(text)) is None:
+        return None
+    try:
+        return tuple(_CodeReader(nodes, is_inside=is_inside and "chdir" not in text).read())
+    except (ValueError, RecursionError, MemoryError):
+        return None
+
+
+@lru_cache(maxsize=4)  # each look at a command reads the same code
+def read_python(text: str) -> Sequence[ast.AST] | None:
+    """The nodes of the code, those nearer to its whole first. None where it cannot be read as Python."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
-            tree = ast.parse(text)
-        return tuple(_CodeReader(tree, is_inside=is_inside and "chdir" not in text).read())
+            return list_nodes(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def list_nodes(tree: ast.AST) -> Sequence[ast.AST]:
+    """What `ast.walk` yields, in a third of its time, but for whether names are read or set."""
+    nodes = [tree]
+    for node in nodes:
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if isinstance(child, list):
+                nodes += [each for each in child if isinstance(each, ast.AST)]
+            elif isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
+                nodes.append(child)
+    return nodes
 
 
 class _CodeReader:
     """Reads one tree. Names that are set to a text, or to texts joined, are followed; nothing else is."""
 
-    def __init__(self, tree: ast.Module, *, is_inside: bool) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], *, is_inside: bool) -> None:
         self._is_inside = is_inside
-        self._nodes = list(ast.walk(tree))
+        self._nodes = nodes
         self._names: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._called: set[str] = set()

@@ -176,6 +176,7 @@ _FILE_READERS = frozenset(
 )
 _DUMPERS = frozenset({"pg_dump", "pg_dumpall", "mysqldump", "mongodump", "redis-dump"})
 _PROCESS_LISTERS = frozenset({"pgrep", "pidof", "ps", "lsof", "fuser", "ss", "netstat"})
+_NOTHING: frozenset[Carried] = frozenset()
 _HISTORY_OFF = re.compile(r"HISTFILE=(/dev/null)?|HISTSIZE=0|HISTFILESIZE=0|HISTCONTROL=ignore.*")
 _SCHEDULED = RequestTerms(effect=Effect.INSTALL, names=frozenset({"cron"}))
 _LOADED = re.compile(r"(LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND)=.+", re.DOTALL)
@@ -249,7 +250,7 @@ class _Inspection:
         self._add(Objection(guard, reason))
 
     def _find_listed(self, run: Invocation) -> Iterator[Objection]:
-        words = [run.program, *skip_leading_options(run)]
+        words = [run.program, *skip_leading_options(run)] if self._more else []
         for wanted in self._more:
             if wanted and words[: len(wanted)] == wanted:
                 yield Objection("destructive", f"{' '.join(wanted)}: the settings of the guard name it")
@@ -279,30 +280,22 @@ class _ScriptRun:
             self._inspection.add("destructive", "it holds too many commands to be looked through")
 
     def _inspect_command(self, command: ScriptCommand) -> None:
-        carried = frozenset[Carried]().union(
-            *(self._streams.get(stream, frozenset()) for stream in command.reads)
-        )
+        carried = _NOTHING.union(*[self._streams.get(stream, _NOTHING) for stream in command.reads])
         if command.reads and all(self._lists_port.get(stream) for stream in command.reads):
             carried |= {Carried.PORT}
-        words = tuple(map(self._resolve, command.words))
-        for name in (
-            each
-            for word in command.words
-            if "$" in word
-            for found in _INSPECTION_VARIABLE.findall(word)
-            for each in found
-            if each
-        ):
-            carried |= self._held.get(name, frozenset())
+        words = tuple(map(self._resolve, command.words)) if self._values else command.words
+        if self._held:
+            for found in _INSPECTION_VARIABLE.finditer(" ".join(command.words)):
+                carried |= self._held.get(found[1] or found[2], _NOTHING)
         if not words or words[0] in ("export", "local", "declare", "typeset", "readonly"):
             self._assign(command.assignments, carried)
         for assignment in command.assignments:
             self._judge_assignment(assignment)
-        while words and is_assignment(words[0]):
+        while words and "=" in words[0] and is_assignment(words[0]):
             words = words[1:]
         if command.writes is not None:
-            self._streams[command.writes] = self._streams.get(command.writes, frozenset()) | carried
-        redirects = tuple(type(each)(each.operator, self._resolve(each.target)) for each in command.redirects)
+            self._streams[command.writes] = self._streams.get(command.writes, _NOTHING) | carried
+        redirects = tuple([Redirect(each.operator, self._resolve(each.target)) for each in command.redirects])
         whole = Invocation(
             program=words[0].rpartition("/")[2] if words else "",
             arguments=words[1:],

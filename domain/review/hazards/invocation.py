@@ -9,9 +9,11 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import cached_property
 
 from msgspec import Struct
 
+from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import Redirect
 
 
@@ -27,7 +29,7 @@ class Carried(StrEnum):
     PORT = "port"
 
 
-class Invocation(Struct, frozen=True, kw_only=True):
+class Invocation(Struct, frozen=True, kw_only=True, dict=True):
     """A program, its arguments, and what it is run with. `program` is its name without a folder.
 
     `text` is what is known of its input; `has_unknown_input` says that it may be more. `wrappers` are the
@@ -43,13 +45,15 @@ class Invocation(Struct, frozen=True, kw_only=True):
     in_loop: bool = False
     wrappers: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def operands(self) -> tuple[str, ...]:
         """The arguments that are no options; values of options may be among them."""
         return tuple(word for word in self.arguments if not word.startswith("-"))
 
     def find_values(self, *options: str) -> Iterator[str]:
         """The values of these options, as a word of their own, behind `=`, or attached to a letter."""
+        if not options:
+            return
         for place, word in enumerate(self.arguments):
             if word[:1] not in ("-", "+"):
                 continue
@@ -94,6 +98,7 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
         (frozenset(), 0),
     ),
 }
+_REPEATS = frozenset({"xargs", "parallel", "watch", "entr"})
 _PACKAGE_RUNNERS = frozenset({"npx", "pnpx", "bunx", "uvx"})
 _VERSION = re.compile(r"(?<=\w)(@|==).*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
@@ -116,17 +121,11 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
         name = words[0].rpartition("/")[2]
         if wrappers[-1:] and wrappers[-1] in _PACKAGE_RUNNERS:
             name = _VERSION.sub("", name)
-        in_loop = given.in_loop or bool({"xargs", "parallel", "watch", "entr"}.intersection(wrappers))
-        yield Invocation(
-            program=name,
-            arguments=tuple(words[1:]),
-            redirects=given.redirects,
-            text=given.text,
-            has_unknown_input=given.has_unknown_input,
-            carried=given.carried,
-            in_loop=in_loop,
-            wrappers=wrappers,
-        )
+        if wrappers or given.wrappers or name != given.program:
+            in_loop = given.in_loop or not _REPEATS.isdisjoint(wrappers)
+            yield replace(given, program=name, arguments=tuple(words[1:]), in_loop=in_loop, wrappers=wrappers)
+        else:
+            yield given
         if name in _SEARCHERS:
             yield from _list_run_by_search(name, words, given)
         if name not in _WRAPPERS or (name == "command" and words[1:2] and words[1] in ("-v", "-V")):

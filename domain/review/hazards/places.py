@@ -70,6 +70,10 @@ _REMADE = re.compile(
 )
 
 
+_FAR = ("/", "~", "$", "f")
+"""How a path begins that does not hang on the folder; `f` is that of `file://`."""
+
+
 def normalize(word: str) -> str:
     """A path in one spelling; a home folder, whosever it is, is `~`. Names of variables stay."""
     path = word.partition("file://")[2] if word.startswith("file://") else word
@@ -85,7 +89,7 @@ def normalize(word: str) -> str:
 
 def holds_credentials(word: str) -> bool:
     """Whether a path is known to hold credentials or what somebody typed."""
-    return bool(_CREDENTIALS.match(normalize(word)))
+    return word[:1] in _FAR and bool(_CREDENTIALS.match(normalize(word)))
 
 
 def is_public_key(word: str) -> bool:
@@ -105,13 +109,15 @@ def governs_agents(word: str) -> bool:
 
 def belongs_to_system(word: str) -> bool:
     """Whether a path is part of the system, or of the machine's settings and logs."""
+    if word[:1] not in _FAR:
+        return False
     path = normalize(word)
     return bool(_SYSTEM.match(path)) and not _OPEN_TO_ALL.match(path)
 
 
 def is_device(word: str) -> bool:
     """Whether a path is that of a disk, or of the memory."""
-    return bool(_DEVICE.match(normalize(word)))
+    return word[:1] in _FAR and bool(_DEVICE.match(normalize(word)))
 
 
 def is_log(word: str) -> bool:

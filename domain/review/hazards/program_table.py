@@ -500,14 +500,14 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     """What the tables have against a use of a program; the second is asked where the first has nothing, since a
     person may plainly ask for what is in the first.
     """
-    found = _VERSIONED.fullmatch(run.program)
+    found = None if run.program in _ROWS else _VERSIONED.fullmatch(run.program)
     name = found[1] if found else run.program
     listed = tuple(_match_rows(run, _ROWS.get(name, ())))
     yield from listed or _match_rows(run, _SYSTEM_ROWS.get(name, ()))
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
-    arguments = skip_leading_options(run)
+    arguments = skip_leading_options(run) if rows else ()
     for row in rows:
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
         if len(first) < len(row.words) or any(

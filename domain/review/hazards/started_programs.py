@@ -9,6 +9,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.invocation import Invocation, unwrap
 from quorum.domain.review.hazards.program_table import skip_leading_options
 
+_PYTHONS = ("python", "pypy", "ipython")
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
 _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
     **dict.fromkeys(
@@ -126,13 +127,14 @@ def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):
         if (started := _find_started(run)) is None:
-            return replace(run, arguments=skip_leading_options(run))
+            words = skip_leading_options(run)
+            return run if words is run.arguments else replace(run, arguments=words)
         run = started
     return run
 
 
 def _find_started(run: Invocation) -> Invocation | None:
-    if run.program not in _STARTERS and not _PYTHON.fullmatch(run.program):
+    if run.program not in _STARTERS and not run.program.startswith(_PYTHONS):
         return None
     words = skip_leading_options(run)
     if words[:1] == ("compose",) and run.program in ("docker", "podman"):

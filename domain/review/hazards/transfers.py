@@ -33,8 +33,10 @@ def list_foreign_packages(run: Invocation) -> Iterator[Objection]:
     """Packages that are run from an address or a repository, not by their name in the registry."""
     words: Sequence[str] = run.arguments
     if run.program not in _RUNNERS:
+        if run.program not in _RUN_COMMANDS:
+            return
         command, *words = skip_values(run.program, words) or ("",)
-        if command not in _RUN_COMMANDS.get(run.program, frozenset()):
+        if command not in _RUN_COMMANDS[run.program]:
             return
     packages = [*run.find_values(*_PACKAGE_OPTIONS)]
     values = {*packages, *run.find_values(*_OTHER_VALUES)}
@@ -49,6 +51,13 @@ _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "s
 _MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"})
 _NAMERS = frozenset({"dig", "nslookup", "host", "ping", "drill"})
 _HTTP = frozenset({"curl", "wget", "http", "https"})
+_CONNECTS = (
+    _HTTP
+    | _NETCATS
+    | _MAILERS
+    | _NAMERS
+    | {"scp", "rsync", "sftp", "ssh", "ftp", "tftp", "ncftpput", "lftp", "rclone", "openssl"}
+)
 _LOCAL = re.compile(r"(https?://)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0)(:\d+)?(/.*)?")
 _REMOTE = re.compile(
     r"(?!/|\.|[A-Za-z]:\\)([\w.+$-]+@)?[\w.${}-]+:(?!//)[^:]*|(rsync|scp|sftp|ftp|s3|gs|azure)://.*"
@@ -61,6 +70,8 @@ _KEPT = frozenset({Carried.FILE, Carried.CREDENTIAL, Carried.ENVIRONMENT})
 
 def list_transfers(run: Invocation) -> Iterator[Objection]:
     """What a command sends away, and whom it lets in."""
+    if run.program not in _CONNECTS and not run.redirects:
+        return
     if not any(_LOCAL.fullmatch(word) for word in run.operands):
         yield from _list_sent(run)
     yield from _list_shells(run)
@@ -109,7 +120,7 @@ def _find_uploads(run: Invocation) -> Iterator[str]:
 def _takes_input(run: Invocation) -> bool:
     """Whether a program sends what comes in to it, or what a substitution puts into its words."""
     if run.program in _NETCATS | _MAILERS | {"ftp", "tftp", "ssh"}:
-        return True
+        return not {"xargs", "parallel"}.intersection(run.wrappers)  # which make words of it
     if run.program not in _HTTP:
         return False
     given = [*run.find_values(*_DATA), *run.find_values("-T", "--upload-file", "--post-file", "--body-file")]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _MAX_BYTES = 65_536
 _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
+_ALWAYS_HOLDS = re.compile(r"true|:|!\s*false|\(\(\s*[1-9]\d*\s*\)\)|\[\[?\s*(1|true)\s*\]\]?")
+_NEVER_HOLDS = re.compile(r"false|!\s*(true|:)|\(\(\s*0\s*\)\)")
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])|\\\n")
 _ESCAPED = re.compile(r"\\(?:\n|(.))", re.DOTALL)
@@ -56,6 +58,7 @@ class _NodePlace(Struct, frozen=True):
     writes: int | None = None
     in_loop: bool = False
     function: str = ""
+    is_endless: bool = False
 
 
 class _Redirected(Struct):
@@ -87,7 +90,7 @@ class _Walk:
 
     def _visit(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         if node.type in _LOOPS:
-            place = replace(place, in_loop=True)
+            place = replace(place, in_loop=True, is_endless=place.is_endless or _is_endless(node))
         match node.type:
             case "function_definition":
                 name = node.child_by_field_name("name")
@@ -205,6 +208,9 @@ class _Walk:
                 reads += own.reads
                 words += own.words
                 continue
+            if child.type == "word":  # the usual one, which holds none
+                words.append(_read_word(child))
+                continue
             yield from self._find_substitutions(child, reads, inner)
             if child.type == "variable_assignment":
                 assignments.append(_read_word(child))
@@ -220,6 +226,7 @@ class _Walk:
             place.writes if given.writes is None else given.writes,
             place.in_loop,
             place.function,
+            place.is_endless,
         )
         self._found.append((node.end_byte, command))
 
@@ -247,6 +254,18 @@ class _Walk:
         self._found.append((end, ScriptCommand((), assignments=assigned, reads=tuple(reads), in_loop=True)))
 
 
+def _is_endless(loop: Node) -> bool:
+    """Whether the condition of a loop is one that always holds."""
+    if loop.type == "for_statement":
+        return False
+    condition = loop.child_by_field_name("condition")
+    if loop.type == "c_style_for_statement":
+        return condition is None
+    text = "" if condition is None else read_source(condition)
+    wanted = _NEVER_HOLDS if read_source(loop).startswith("until") else _ALWAYS_HOLDS
+    return wanted.fullmatch(text.rstrip("; \n")) is not None
+
+
 def _read_word(node: Node) -> str:
     """A word without its quotes; expansions stay as written."""
     match node.type:
@@ -257,7 +276,8 @@ def _read_word(node: Node) -> str:
         case "ansi_c_string":
             return _ANSI.sub(_decode_ansi, read_source(node)[2:-1])
         case "word":
-            return _ESCAPED.sub(lambda found: found[1] or "", read_source(node))
+            text = read_source(node)
+            return _ESCAPED.sub(lambda found: found[1] or "", text) if "\\" in text else text
         case "concatenation" | "command_name" if node.children:
             return "".join(map(_read_word, node.children))
         case "variable_assignment":
