@@ -106,6 +106,14 @@ event = "UserPromptSubmit"
 command = "quorum gate --dialect kimi --timeout 20"
 timeout = 30
 """
+_VIBE_TABLES = f"""
+[[hooks]]  # quorum gate install
+name = "quorum"
+type = "pre_tool"
+command = "{_render_command("vibe")}"
+timeout = {_HOOK_SECS}
+strict = true
+"""
 _OPENCODE_PLUGIN = """\
 // `quorum gate install opencode` writes this file, and `quorum gate uninstall opencode` removes it.
 import { spawn } from "node:child_process"
@@ -203,7 +211,19 @@ def _list_agents() -> Iterator[HookedAgent]:
         folder=".kimi-code",
         name="config.toml",
         project="",
+        events=("PreToolUse",),
         content=_KIMI_TABLES,
+    )
+    yield HookedAgent(
+        dialect="vibe",
+        program="vibe",
+        form=HookForm.TOML,
+        variable="VIBE_HOME",
+        folder=".vibe",
+        name="hooks.toml",
+        project=".vibe",
+        events=("pre_tool",),
+        content=_VIBE_TABLES,
     )
 
 

@@ -74,6 +74,7 @@ _OPENCODE: Mapping[str, AgentTool] = {
     "todowrite": AgentTool("TodoWrite"),
     "task": AgentTool("Task"),
 }
+_VIBE: Mapping[str, AgentTool] = {}
 _GEMINI_EVENTS = {"BeforeTool": "PreToolUse", "BeforeAgent": "UserPromptSubmit"}
 
 
@@ -120,6 +121,13 @@ def read_opencode(payload: JsonObject, folder: str) -> JsonObject:
     tool, arguments = require(given, "tool", str), require_object(output, "args")
     call: JsonObject = {**hook, "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": arguments}
     return _translate(call, _OPENCODE)
+
+
+def read_vibe(payload: JsonObject, _folder: str) -> JsonObject:
+    """What Mistral Vibe sends, in the form of Claude Code. Raises BadPayload."""
+    if require(payload, "hook_event_name", str) != "pre_tool":
+        raise BadPayload("hook_event_name is not pre_tool")
+    return _translate({**payload, "hook_event_name": "PreToolUse"}, _VIBE)
 
 
 def name_as_claude(tool: str, given: JsonObject) -> tuple[str, JsonObject]:

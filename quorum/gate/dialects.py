@@ -15,7 +15,7 @@ from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
-from quorum.gate.agent_forms import read_copilot, read_gemini, read_kimi, read_opencode, read_qwen
+from quorum.gate.agent_forms import read_copilot, read_gemini, read_kimi, read_opencode, read_qwen, read_vibe
 from quorum.gate.caller_calls import is_server_tool, name_unknown, translate_call
 from quorum.gate.payload import (
     BadPayload,
@@ -137,6 +137,7 @@ class HookCaller(StrEnum):
     KIMI = "Kimi Code"
     OPENCODE = "opencode"
     QWEN = "Qwen Code"
+    VIBE = "Mistral Vibe"
     UNKNOWN = "an agent that cannot be told from others"
 
     @property
@@ -151,6 +152,8 @@ def recognize_caller(payload: JsonObject, environment: Mapping[str, str]) -> Hoo
         return HookCaller.CODEX
     if "client_type" in payload:
         return HookCaller.KIMI
+    if "parent_session_id" in payload:
+        return HookCaller.VIBE
     if str(payload.get("hook_event_name", "")).startswith(("Before", "After")):
         return HookCaller.GEMINI
     if "transcript_path" in payload and "permission_mode" in payload:
@@ -356,7 +359,7 @@ class AgentDialect:
     def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload."""
         # Those that do not set it may have it from another agent that started them.
-        sets_project = self._caller not in (HookCaller.KIMI, HookCaller.OPENCODE)
+        sets_project = self._caller not in (HookCaller.KIMI, HookCaller.OPENCODE, HookCaller.VIBE)
         project = (sets_project and environment.get("CLAUDE_PROJECT_DIR")) or folder
         try:
             hook = self._translate(payload, folder)
@@ -376,7 +379,7 @@ class AgentDialect:
         match self._caller:
             case HookCaller.GEMINI:
                 return Reply(out=json.dumps({"decision": "allow"}))
-            case HookCaller.KIMI | HookCaller.OPENCODE:
+            case HookCaller.KIMI | HookCaller.OPENCODE | HookCaller.VIBE:
                 return Reply()
             case HookCaller.QWEN if event == PERMISSION_REQUEST:
                 return _answer_permission(decision)
@@ -401,6 +404,7 @@ _AGENTS: dict[HookCaller, AgentDialect] = {
         (HookCaller.KIMI, read_kimi),
         (HookCaller.OPENCODE, read_opencode),
         (HookCaller.QWEN, read_qwen),
+        (HookCaller.VIBE, read_vibe),
     )
 }
 
@@ -449,5 +453,6 @@ DIALECTS: dict[str, Dialect] = {
     "kimi": _AGENTS[HookCaller.KIMI],
     "opencode": _AGENTS[HookCaller.OPENCODE],
     "qwen": _AGENTS[HookCaller.QWEN],
+    "vibe": _AGENTS[HookCaller.VIBE],
     "quorum": QuorumDialect(),
 }
