@@ -96,7 +96,7 @@ PROTECTED: tuple[str, ...] = (
     *(".amazonq/", ".opencode/", "opencode.json", "opencode.jsonc", ".aider.conf.yml"),
     *("QWEN.md", ".qwen/", "WARP.md", ".agent/", ".crush/", ".crush.json", "crush.json", ".goose/"),
     *(".goosehints", ".trae/", ".augment/", ".augment-guidelines", ".factory/", ".kilocode/", ".kilocodemodes"),
-    *(".openhands/", ".aiassistant/", ".rules"),
+    *(".openhands/", ".aiassistant/", ".rules", ".vibe/", ".kimi-code/"),
     # editors and development containers
     *(".vscode/", "*.code-workspace", ".idea/", ".fleet/", ".zed/", ".devcontainer/", ".devcontainer.json"),
     *(

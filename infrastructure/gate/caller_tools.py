@@ -180,10 +180,15 @@ class CallerCommand(CallerTool):
         parts = tuple(replace(part, objection=part.objection or doubt) for part in verdict.parts)
         return replace(verdict, kind=ShellVerdictKind.ASK, reason=doubt, parts=parts, environment={})
 
+    def _name_outside(self) -> str:
+        """The folder it runs in, where that is outside the workspace."""
+        is_inside = Path(self._call.cwd).resolve().is_relative_to(self._world.root)
+        return "" if is_inside else f"it runs in {self._call.cwd}, outside the workspace"
+
     def _explain_doubt(self, verdict: ShellVerdict) -> str:
         """Why a proof that it only reads does not hold where the caller runs it; empty where it does."""
-        if not Path(self._call.cwd).resolve().is_relative_to(self._world.root):
-            return f"it runs in {self._call.cwd}, outside the workspace"
+        if outside := self._name_outside():
+            return outside
         environment = self._call.environment
         words = {word.rpartition("/")[2] for part in verdict.parts for word in part.command.words}
         for name, value in verdict.environment.items():
@@ -200,6 +205,8 @@ class CallerCommand(CallerTool):
         command, cwd = self.find_command(arguments) or "", Path(self._call.cwd)
         if not await asyncio.to_thread(cwd.is_dir):
             raise ToolError(f"its folder {cwd} is not there any more")
+        if outside := await asyncio.to_thread(self._name_outside):  # rules are about commands in the workspace
+            raise ToolError(outside)
         environment = {"PATH": "", **self._call.environment}
         seal = await asyncio.to_thread(
             seal_command,

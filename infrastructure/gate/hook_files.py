@@ -48,7 +48,8 @@ class HookedAgent(Struct, frozen=True, kw_only=True):
     the home folder; below `project` for those of a project, empty where it has none.
 
     `events` ask about calls, `prompt` only tells what was asked for. `scale` is how many units of its time
-    limit a second has. `content` is the whole of a file, or what is added at the end of one.
+    limit a second has. `content` is the whole of a file, or what is added at the end of one, or what a new file
+    of settings begins with; `is_flat`: the hooks of an event stand in its list by themselves.
     """
 
     dialect: str
@@ -62,6 +63,7 @@ class HookedAgent(Struct, frozen=True, kw_only=True):
     prompt: str = ""
     scale: int = 1
     content: str = ""
+    is_flat: bool = False
 
     def locate(self, environ: Mapping[str, str], project: Path | None = None) -> Path:
         """The file, of the person, or of this project. Raises ConfigError where there is no such place."""
@@ -82,11 +84,17 @@ class HookedAgent(Struct, frozen=True, kw_only=True):
     def list_entries(self) -> Iterator[tuple[str, JsonObject]]:
         """Each event, and what belongs into its list."""
         timeout = _HOOK_SECS * self.scale
+        told = f"quorum gate --dialect {self.dialect}"
+        if self.is_flat:
+            for event in self.events:
+                command = _render_command(self.dialect)
+                yield event, {"command": command, "timeout": timeout, "failClosed": True}
+            yield self.prompt, {"command": told, "timeout": timeout}
+            return
         for event in self.events:
             hook: JsonObject = {"type": "command", "command": _render_command(self.dialect), "timeout": timeout}
             yield event, {"matcher": "*", "hooks": [hook]}
-        command = f"quorum gate --dialect {self.dialect}"
-        yield self.prompt, {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+        yield self.prompt, {"hooks": [{"type": "command", "command": told, "timeout": timeout}]}
 
 
 def _render_command(dialect: str, options: str = "") -> str:
@@ -106,6 +114,14 @@ event = "UserPromptSubmit"
 command = "quorum gate --dialect kimi --timeout 20"
 timeout = 30
 """
+_VIBE_TABLES = f"""
+[[hooks]]  # quorum gate install
+name = "quorum"
+type = "pre_tool"
+command = "{_render_command("vibe")}"
+timeout = {_HOOK_SECS}
+strict = true
+"""
 _OPENCODE_PLUGIN = """\
 // `quorum gate install opencode` writes this file, and `quorum gate uninstall opencode` removes it.
 import { spawn } from "node:child_process"
@@ -124,9 +140,11 @@ const decide = (directory, payload) =>
     gate.stdin.end(JSON.stringify(payload))
   })
 
-export const QuorumGate = async ({ directory }) => ({
+export const QuorumGate = async ({ directory, client }) => ({
   "chat.message": async (input, output) => {
-    await decide(directory, { input, output })
+    const session = await client.session.get({ path: { id: input.sessionID } }).catch(() => undefined)
+    // what a subagent is asked for was written by a model
+    if (session?.data && !session.data.parentID) await decide(directory, { input, output })
   },
   "tool.execute.before": async (input, output) => {
     const refusal = await decide(directory, { input, output })
@@ -176,6 +194,18 @@ def _list_agents() -> Iterator[HookedAgent]:
             scale=scale,
         )
     yield HookedAgent(
+        dialect="cursor",
+        program="cursor-agent",
+        form=HookForm.JSON,
+        folder=".cursor",
+        name="hooks.json",
+        project=".cursor",
+        events=("preToolUse",),
+        prompt="beforeSubmitPrompt",
+        content='{\n  "version": 1\n}\n',
+        is_flat=True,
+    )
+    yield HookedAgent(
         dialect="copilot",
         program="copilot",
         form=HookForm.OWN_FILE,
@@ -203,7 +233,19 @@ def _list_agents() -> Iterator[HookedAgent]:
         folder=".kimi-code",
         name="config.toml",
         project="",
+        events=("PreToolUse",),
         content=_KIMI_TABLES,
+    )
+    yield HookedAgent(
+        dialect="vibe",
+        program="vibe",
+        form=HookForm.TOML,
+        variable="VIBE_HOME",
+        folder=".vibe",
+        name="hooks.toml",
+        project=".vibe",
+        events=("pre_tool",),
+        content=_VIBE_TABLES,
     )
 
 
@@ -230,7 +272,7 @@ def plan_installation(agent: HookedAgent, path: Path) -> HookChange:
     before, text = _read(path)
     match agent.form:
         case HookForm.OWN_FILE:
-            if text and text != agent.content:
+            if text and not _is_own_file(agent, text):
                 raise ConfigError(f"{escape_path(path)} holds something else: move it away, and try again")
             after = agent.content
         case HookForm.TOML:
@@ -247,13 +289,20 @@ def plan_removal(agent: HookedAgent, path: Path) -> HookChange:
         return HookChange(path, None, None)
     if agent.form is HookForm.JSON:
         after = _remove_entries(agent, path, text)
-        if after.strip() == "{}" != text.strip() and not path.is_symlink():
+        is_empty = bool(after) and parse_json_text(after, path) in ({}, parse_json_text(_begin(agent), path))
+        if is_empty and after != text and not path.is_symlink():
             return HookChange(path, before, None)
         return HookChange(path, before, _encode(after, before))
-    newline = _find_newline(text)
-    after = text.replace(agent.content.replace("\n", newline), "")
+    is_own = agent.form is HookForm.OWN_FILE and _is_own_file(agent, text)
+    after = "" if is_own else text.replace(agent.content.replace("\n", _find_newline(text)), "")
     is_kept = after or path.is_symlink()
     return HookChange(path, before, _encode(after, before) if is_kept else None)
+
+
+def _is_own_file(agent: HookedAgent, text: str) -> bool:
+    """Whether `plan_installation` wrote it; another quorum writes other lines below the first."""
+    first = agent.content.partition("\n")[0]
+    return text == agent.content or ("quorum gate install" in first and text.partition("\n")[0] == first)
 
 
 def is_hooked(agent: HookedAgent, path: Path) -> bool:
@@ -266,6 +315,11 @@ def is_hooked(agent: HookedAgent, path: Path) -> bool:
     is_off = file.data.get("disableAllHooks") or read_table(file.data, "hooksConfig").get("enabled") is False
     asked = all(any(_asks(agent, entry) for entry in _list_entries(file, event)) for event in agent.events)
     return asked and not is_off
+
+
+def _begin(agent: HookedAgent) -> str:
+    """What a new file of settings holds."""
+    return agent.content or "{}\n"
 
 
 def _asks(agent: HookedAgent, entry: Mapping[str, object]) -> bool:
@@ -351,8 +405,8 @@ def _list_entries(file: ForeignFile, event: str) -> Iterator[Mapping[str, JsonVa
 
 def _add_entries(agent: HookedAgent, path: Path, text: str) -> str:
     file = _read_json(path)
-    wanted = deepcopy(dict(file.data))
-    after = text if text.strip() else "{}\n"
+    after = text if text.strip() else _begin(agent)
+    wanted = deepcopy(dict(parse_json_text(after, path)))
     for event, entry in agent.list_entries():
         entries = list(_list_entries(file, event))
         if entry not in entries and not any(_asks(agent, each) for each in entries):

@@ -10,8 +10,9 @@ import msgspec
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.toml_file import escape_path
-from quorum.infrastructure.gate.agent_probe import PROBED_AGENTS, ProbeResult
+from quorum.infrastructure.gate.agent_probe import ProbeResult
 from quorum.infrastructure.gate.hook_files import HookChange, write_change
+from quorum.infrastructure.gate.probed_agents import PROBED_AGENTS
 
 PROBES_FOLDER = "gate-probes"
 

@@ -1,20 +1,25 @@
 """What other agents send a hook, in the form of Claude Code: their tools and fields under its names.
 
-Held against what the programs themselves send: Gemini CLI 0.61, Qwen Code 0.24, Copilot CLI 1.0, Kimi Code 2.1
-and opencode 1.18. A tool that is missing here is not known, and a field that is missing is refused by name.
+Held against what the programs themselves send: Gemini CLI 0.61, Qwen Code 0.24, Copilot CLI 1.0, Kimi Code 2.1,
+opencode 1.18 and Mistral Vibe 3.0; Cursor against what is published about it. A tool that is missing here is
+not known, and a field that is missing is refused by name.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from msgspec import Struct, field
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.gate.caller_calls import is_plain_path
 from quorum.gate.payload import BadPayload, read_optional, require, require_object
 
 _DROPPED = ""
 """In place of a name: the field changes nothing that is looked at here."""
+_FOLDER = "."
+"""In place of a name: the folder that a command runs in, relative to that of the call."""
 
 
 class AgentTool(Struct, frozen=True):
@@ -28,41 +33,95 @@ _FILE = {"absolute_path": "file_path", "path": "file_path", "filePath": "file_pa
 _OLD_AND_NEW = {"old_str": "old_string", "new_str": "new_string", "oldString": "old_string"} | {
     "newString": "new_string",
     "replaceAll": "replace_all",
+    "allow_multiple": "replace_all",
 }
+
+
+def _drop(*names: str) -> Mapping[str, str]:
+    return dict.fromkeys(names, _DROPPED)
+
+
 _READ = AgentTool("Read", _FILE)
-_WRITE = AgentTool("Write", {**_FILE, "file_text": "content"})
+_WRITE = AgentTool("Write", {**_FILE, "file_text": "content", "contents": "content"})
 _EDIT = AgentTool("Edit", {**_FILE, **_OLD_AND_NEW, "instruction": _DROPPED})
 _GREP = AgentTool("Grep", {"include": "glob", "dir_path": "path"})
-_LIST = AgentTool("LS", {"dir_path": "path"})
+_LIST = AgentTool("LS", {"dir_path": "path", **_drop("file_filtering_options")})
+_NOTE = AgentTool("TodoWrite")
+_TASK = AgentTool("Task")
 _GEMINI: Mapping[str, AgentTool] = {
-    "run_shell_command": AgentTool("Bash", {"is_background": "run_in_background"}),
-    "read_file": _READ,
-    "write_file": _WRITE,
+    "run_shell_command": AgentTool(
+        "Bash",
+        {
+            "is_background": "run_in_background",
+            "dir_path": _FOLDER,
+            "directory": _FOLDER,
+            **_drop("delay_ms"),
+        },
+    ),
+    "read_file": AgentTool("Read", {**_FILE, **_drop("start_line", "end_line")}),
+    "write_file": AgentTool("Write", {**_FILE, **_drop("record_as_artifact")}),
     "replace": _EDIT,
     "edit": _EDIT,
-    "glob": AgentTool("Glob", {"dir_path": "path"}),
-    "grep_search": _GREP,
+    "glob": AgentTool(
+        "Glob", {"dir_path": "path", **_drop("case_sensitive", "respect_git_ignore", "respect_gemini_ignore")}
+    ),
+    "grep_search": AgentTool(
+        "Grep",
+        {
+            **_GREP.fields,
+            "include_pattern": "glob",
+            "limit": "head_limit",
+            **_drop("exclude_pattern", "names_only", "max_matches_per_file", "total_max_matches"),
+        },
+    ),
     "search_file_content": _GREP,
     "list_directory": _LIST,
     "web_fetch": AgentTool("WebFetch"),
     "google_web_search": AgentTool("WebSearch"),
     "web_search": AgentTool("WebSearch"),
-    "todo_write": AgentTool("TodoWrite"),
-    "write_todos": AgentTool("TodoWrite"),
+    "todo_write": _NOTE,
+    "write_todos": _NOTE,
+    "update_topic": _NOTE,
+    "list_background_processes": _NOTE,
+    "read_background_output": _NOTE,
+    "tool_search": AgentTool("ToolSearch"),
+    "report_findings": AgentTool("ReportFindings"),
+    "notebook_edit": AgentTool("NotebookEdit"),
+    "monitor": AgentTool("Monitor", {"directory": _FOLDER, **_drop("max_events", "idle_timeout_ms")}),
+    "agent": _TASK,
+    "invoke_agent": _TASK,
 }
-_KIMI: Mapping[str, AgentTool] = {"Read": _READ, "Write": _WRITE, "Edit": _EDIT}
+_KIMI: Mapping[str, AgentTool] = {
+    "Bash": AgentTool("Bash", {"cwd": _FOLDER, **_drop("disable_timeout")}),
+    "Read": AgentTool("Read", {**_FILE, **_drop("line_offset", "column_offset", "n_lines", "max_chars")}),
+    "Write": _WRITE,
+    "Edit": _EDIT,
+    "Glob": AgentTool("Glob", _drop("head_limit", "offset", "include_ignored", "include_dirs")),
+    "Grep": AgentTool("Grep", _drop("include_ignored")),
+    "FetchURL": AgentTool("WebFetch"),
+    "TodoList": _NOTE,
+    "TaskOutput": _NOTE,
+    "WaitFor": _NOTE,
+}
+_COPILOT_BASH = AgentTool("Bash", {"detach": "run_in_background", **_drop("mode", "shellId", "initial_wait")})
+_COPILOT_READ = AgentTool("Read", {**_FILE, **_drop("view_range", "forceReadLargeFiles")})
 _COPILOT: Mapping[str, AgentTool] = {
-    "bash": AgentTool("Bash", {"mode": _DROPPED}),
-    "Bash": AgentTool("Bash", {"mode": _DROPPED}),
-    "view": AgentTool("Read", {**_FILE, "view_range": _DROPPED}),
-    "Read": AgentTool("Read", {**_FILE, "view_range": _DROPPED}),
+    "bash": _COPILOT_BASH,
+    "Bash": _COPILOT_BASH,
+    "view": _COPILOT_READ,
+    "Read": _COPILOT_READ,
     "edit": _EDIT,
     "Edit": _EDIT,
     "create": _WRITE,
     "Write": _WRITE,
+    "read_bash": _NOTE,
+    "list_bash": _NOTE,
+    "read_agent": _NOTE,
+    "list_agents": _NOTE,
+    "task": _TASK,
 }
 _OPENCODE: Mapping[str, AgentTool] = {
-    "bash": AgentTool("Bash"),
+    "bash": AgentTool("Bash", {"workdir": _FOLDER}),
     "read": _READ,
     "write": _WRITE,
     "edit": _EDIT,
@@ -71,9 +130,35 @@ _OPENCODE: Mapping[str, AgentTool] = {
     "list": _LIST,
     "patch": AgentTool("apply_patch", {"patchText": "patch"}),
     "webfetch": AgentTool("WebFetch"),
-    "todowrite": AgentTool("TodoWrite"),
-    "task": AgentTool("Task"),
+    "todowrite": _NOTE,
+    "task": _TASK,
 }
+_VIBE: Mapping[str, AgentTool] = {
+    "file_system.bash": AgentTool("Bash"),
+    "process.start": AgentTool("Bash", {"cwd": _FOLDER}),
+    "process.list": _NOTE,
+    "process.output": _NOTE,
+    "file_system.read_file": _READ,
+    "file_system.write_file": _WRITE,
+    "file_system.search_replace": _EDIT,
+    "agents.spawn": _TASK,
+    "agents.list": _NOTE,
+    "agents.list_configs": _NOTE,
+    "self.wait": _NOTE,
+    "self.sleep": _NOTE,
+}
+_CURSOR: Mapping[str, AgentTool] = {
+    "Shell": AgentTool("Bash", {"cwd": _FOLDER, "working_directory": _FOLDER}),
+    "Read": _READ,
+    "Write": _WRITE,
+    "StrReplace": _EDIT,
+    "ApplyPatch": AgentTool("apply_patch"),
+    "Grep": AgentTool("Grep", {"file_path": "path"}),
+    "Task": _TASK,
+}
+_ALL: dict[str, AgentTool] = {}
+for _name, _tool in (pair for tools in (_COPILOT, _GEMINI, _OPENCODE, _KIMI) for pair in tools.items()):
+    _ALL[_name] = AgentTool(_tool.name, {**(_ALL[_name].fields if _name in _ALL else {}), **_tool.fields})
 _GEMINI_EVENTS = {"BeforeTool": "PreToolUse", "BeforeAgent": "UserPromptSubmit"}
 
 
@@ -82,7 +167,14 @@ def read_gemini(payload: JsonObject, _folder: str) -> JsonObject:
     event = require(payload, "hook_event_name", str)
     if event not in _GEMINI_EVENTS:
         raise BadPayload(f"hook_event_name is none of {' and '.join(_GEMINI_EVENTS)}")
-    return _translate({**payload, "hook_event_name": _GEMINI_EVENTS[event]}, _GEMINI)
+    hook = {**payload, "hook_event_name": _GEMINI_EVENTS[event]}
+    if (
+        payload.get("mcp_context") is not None
+    ):  # Gemini CLI joins both names by an underscore, which both may have
+        server = require_object(payload, "mcp_context")
+        name = f"mcp__{require(server, 'server_name', str)}__{require(server, 'tool_name', str)}"
+        return {**hook, "tool_name": name}
+    return _translate(hook, _GEMINI)
 
 
 def read_qwen(payload: JsonObject, _folder: str) -> JsonObject:
@@ -102,7 +194,8 @@ def read_copilot(payload: JsonObject, _folder: str) -> JsonObject:
     session, cwd = require(payload, "sessionId", str), require(payload, "cwd", str)
     hook: JsonObject = {"session_id": session, "cwd": cwd}
     if "prompt" in payload:
-        return {**hook, "hook_event_name": "UserPromptSubmit", "prompt": payload["prompt"]}
+        prompt = {"prompt": payload["prompt"], "agent_id": payload.get("parentAgentId")}
+        return {**hook, "hook_event_name": "UserPromptSubmit", **prompt}
     tool = require(payload, "toolName", str)
     if read_optional(payload, "hookName", str) == "permissionRequest":
         event, given = "PermissionRequest", require_object(payload, "toolInput")
@@ -122,9 +215,36 @@ def read_opencode(payload: JsonObject, folder: str) -> JsonObject:
     return _translate(call, _OPENCODE)
 
 
+def read_vibe(payload: JsonObject, _folder: str) -> JsonObject:
+    """What Mistral Vibe sends, in the form of Claude Code. Raises BadPayload."""
+    if require(payload, "hook_event_name", str) != "pre_tool":
+        raise BadPayload("hook_event_name is not pre_tool")
+    hook: JsonObject = {**payload, "hook_event_name": "PreToolUse"}
+    group, _, tool = require(payload, "tool_name", str).partition(".")
+    if group.startswith("mcp_"):
+        return {**hook, "tool_name": f"mcp__{group.removeprefix('mcp_')}__{tool}"}
+    return _translate(hook, _VIBE)
+
+
+def read_cursor(payload: JsonObject, _folder: str) -> JsonObject:
+    """What Cursor sends, in the form of Claude Code, and the workspace as `project`. Raises BadPayload."""
+    roots = payload.get("workspace_roots")
+    if not isinstance(roots, list) or len(roots) != 1 or not isinstance(roots[0], str):
+        raise BadPayload("workspace_roots is not a list of one folder")
+    session, cwd = require(payload, "conversation_id", str), read_optional(payload, "cwd", str) or roots[0]
+    hook: JsonObject = {**payload, "session_id": session, "cwd": cwd, "project": roots[0]}
+    match require(payload, "hook_event_name", str):
+        case "preToolUse":
+            return _translate({**hook, "hook_event_name": "PreToolUse"}, _CURSOR)
+        case "beforeSubmitPrompt":
+            return {**hook, "hook_event_name": "UserPromptSubmit"}
+        case _:
+            raise BadPayload("hook_event_name is none of preToolUse and beforeSubmitPrompt")
+
+
 def name_as_claude(tool: str, given: JsonObject) -> tuple[str, JsonObject]:
     """The tool of any of these agents, and its fields, by the names of Claude Code. Raises BadPayload."""
-    hook = _translate({"tool_name": tool, "tool_input": given}, {**_COPILOT, **_GEMINI, **_OPENCODE, **_KIMI})
+    hook = _translate({"tool_name": tool, "tool_input": given}, _ALL)
     return str(hook["tool_name"]), require_object(hook, "tool_input")
 
 
@@ -137,6 +257,17 @@ def _translate(hook: JsonObject, tools: Mapping[str, AgentTool]) -> JsonObject:
     fields: dict[str, JsonValue] = {}
     for name, value in given.items():
         called = tool.fields.get(name, name)
+        if called == _FOLDER and "cwd" in hook:
+            hook = {**hook, "cwd": _join_folder(hook, read_optional(given, name, str) or "")}
+            continue
+        called = name if called == _FOLDER else called
         if called != _DROPPED and fields.setdefault(called, value) != value:
             raise BadPayload(f"{name} is another {called} than a field beside it names")
     return {**hook, "tool_name": tool.name, "tool_input": fields}
+
+
+def _join_folder(hook: JsonObject, folder: str) -> str:
+    """The folder that a command runs in. Raises BadPayload where the agent may read another one out of it."""
+    if folder and not is_plain_path(folder):
+        raise BadPayload("the folder of the command is no plain path")
+    return os.path.normpath(os.path.join(require(hook, "cwd", str), folder))

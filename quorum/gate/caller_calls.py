@@ -15,10 +15,16 @@ _NOTES = frozenset(
     {
         *("TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"),
         *("AskUserQuestion", "CronList", "ListAgents", "ReportFindings", "ToolSearch"),
+        *("collaborationlist_agents", "collaborationwait_agent"),
     }
 )
 # Their effects are not known either, and yet what kind they are of: the mode decides about them as about ours.
-_LEFT_TO_THE_MODE = frozenset({"Agent", "Task", "WebFetch", "WebSearch"})
+_LEFT_TO_THE_MODE = frozenset(
+    {
+        *("Agent", "Task", "WebFetch", "WebSearch"),
+        *("collaborationfollowup_task", "collaborationsend_message", "collaborationspawn_agent"),
+    }
+)
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 60
 _SERVER_TOOL = re.compile(r"mcp__[A-Za-z0-9_-]{1,120}")

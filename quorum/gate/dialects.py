@@ -15,7 +15,15 @@ from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
-from quorum.gate.agent_forms import read_copilot, read_gemini, read_kimi, read_opencode, read_qwen
+from quorum.gate.agent_forms import (
+    read_copilot,
+    read_cursor,
+    read_gemini,
+    read_kimi,
+    read_opencode,
+    read_qwen,
+    read_vibe,
+)
 from quorum.gate.caller_calls import is_server_tool, name_unknown, translate_call
 from quorum.gate.payload import (
     BadPayload,
@@ -133,10 +141,12 @@ class HookCaller(StrEnum):
     CLAUDE_CODE = "Claude Code"
     CODEX = "Codex"
     COPILOT = "Copilot CLI"
+    CURSOR = "Cursor"
     GEMINI = "Gemini CLI"
     KIMI = "Kimi Code"
     OPENCODE = "opencode"
     QWEN = "Qwen Code"
+    VIBE = "Mistral Vibe"
     UNKNOWN = "an agent that cannot be told from others"
 
     @property
@@ -149,8 +159,12 @@ def recognize_caller(payload: JsonObject, environment: Mapping[str, str]) -> Hoo
     """The program, by fields that it alone sends: variables may come from another one that started it."""
     if "turn_id" in payload:
         return HookCaller.CODEX
+    if "workspace_roots" in payload:
+        return HookCaller.CURSOR
     if "client_type" in payload:
         return HookCaller.KIMI
+    if "parent_session_id" in payload:
+        return HookCaller.VIBE
     if str(payload.get("hook_event_name", "")).startswith(("Before", "After")):
         return HookCaller.GEMINI
     if "transcript_path" in payload and "permission_mode" in payload:
@@ -164,6 +178,7 @@ def recognize_caller(payload: JsonObject, environment: Mapping[str, str]) -> Hoo
 PRE_TOOL_USE, PERMISSION_REQUEST, PROMPT = "PreToolUse", "PermissionRequest", "UserPromptSubmit"
 _BLOCKED = 2
 _LONGEST_REASON = 4_000
+_NOTIFICATION = "<task-notification>"  # Claude Code writes such prompts when a command or subagent has ended
 
 
 class CallerRequest(Struct, frozen=True, kw_only=True):
@@ -233,12 +248,15 @@ def _read_hook(caller: str, payload: JsonObject, environment: Mapping[str, str],
 
 
 def _read_prompt(payload: JsonObject) -> str:
-    """A text, or a list of blocks of which some are text. Raises BadPayload."""
+    """A text, or a list of blocks of which some are text; empty where no person wrote it. Raises BadPayload."""
     blocks = payload.get("prompt")
-    if not isinstance(blocks, list):
-        return require(payload, "prompt", str)
-    texts = [block["text"] for block in blocks if isinstance(block, Mapping) and "text" in block]
-    return "\n".join(text for text in texts if isinstance(text, str))
+    if isinstance(blocks, list):
+        texts = [block["text"] for block in blocks if isinstance(block, Mapping) and "text" in block]
+        prompt = "\n".join(text for text in texts if isinstance(text, str))
+    else:
+        prompt = require(payload, "prompt", str)
+    is_of_model = payload.get("agent_id") is not None or prompt.lstrip().startswith(_NOTIFICATION)
+    return "" if is_of_model else prompt
 
 
 def _show(decision: GateDecision) -> str:
@@ -274,6 +292,13 @@ def _read_tool_use(permission: str, decision: GateDecision) -> Reply:
             }
         )
     )
+
+
+def _write_both_forms(decision: GateDecision) -> str:
+    """What hooks of Copilot CLI read, of its own form and that of Claude Code: each reads its half."""
+    answer = decision.answer.value
+    said = {"permissionDecision": answer, "permissionDecisionReason": _show(decision)}
+    return json.dumps(said | json.loads(_read_tool_use(answer, decision).out))
 
 
 class ClaudeDialect:
@@ -356,12 +381,14 @@ class AgentDialect:
     def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload."""
         # Those that do not set it may have it from another agent that started them.
-        sets_project = self._caller not in (HookCaller.KIMI, HookCaller.OPENCODE)
+        sets_project = self._caller not in (HookCaller.KIMI, HookCaller.OPENCODE, HookCaller.VIBE)
         project = (sets_project and environment.get("CLAUDE_PROJECT_DIR")) or folder
         try:
             hook = self._translate(payload, folder)
         except BadPayload as error:
             raise BadPayload(f"this is no hook of {self._caller}: {error}", error.event) from error
+        if self._caller is HookCaller.CURSOR:  # it runs hooks in a folder of its own
+            project = require(hook, "project", str)
         return _read_hook(self._caller.value, hook, environment, project)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
@@ -371,24 +398,25 @@ class AgentDialect:
         if decision.answer is Answer.ASK and not (event and self._caller.can_ask):
             why = f"{self._caller} would run it if the answer were to ask" if event else "it could not be read"
             decision = _forbid(decision, why)
-        if decision.answer is Answer.DENY:
-            return Reply(err=_show(decision), code=_BLOCKED)
+        if (
+            self._caller is HookCaller.CURSOR and event
+        ):  # with exit code 2 it takes all that is printed for the reason
+            said = {"permission": decision.answer.value, "user_message": _show(decision)}
+            return Reply(out=json.dumps(said))
+        if decision.answer is Answer.DENY:  # Copilot CLI reads no reason but that on standard output
+            out = _write_both_forms(decision) if self._caller is HookCaller.COPILOT else ""
+            return Reply(out=out, err=_show(decision), code=_BLOCKED)
         match self._caller:
             case HookCaller.GEMINI:
                 return Reply(out=json.dumps({"decision": "allow"}))
-            case HookCaller.KIMI | HookCaller.OPENCODE:
+            case HookCaller.KIMI | HookCaller.OPENCODE | HookCaller.VIBE:
                 return Reply()
             case HookCaller.QWEN if event == PERMISSION_REQUEST:
                 return _answer_permission(decision)
             case _ if event == PERMISSION_REQUEST:
                 return Reply()  # the caller asks the person itself
-            case HookCaller.COPILOT:  # hooks of both forms read their own half
-                said = {
-                    "permissionDecision": decision.answer.value,
-                    "permissionDecisionReason": _show(decision),
-                }
-                both = json.loads(_read_tool_use(decision.answer.value, decision).out)
-                return Reply(out=json.dumps(said | both))
+            case HookCaller.COPILOT:
+                return Reply(out=_write_both_forms(decision))
             case _:
                 return _read_tool_use(decision.answer.value, decision)
 
@@ -397,10 +425,12 @@ _AGENTS: dict[HookCaller, AgentDialect] = {
     caller: AgentDialect(caller, translate)
     for caller, translate in (
         (HookCaller.COPILOT, read_copilot),
+        (HookCaller.CURSOR, read_cursor),
         (HookCaller.GEMINI, read_gemini),
         (HookCaller.KIMI, read_kimi),
         (HookCaller.OPENCODE, read_opencode),
         (HookCaller.QWEN, read_qwen),
+        (HookCaller.VIBE, read_vibe),
     )
 }
 
@@ -445,9 +475,11 @@ DIALECTS: dict[str, Dialect] = {
     "claude": ClaudeDialect(),
     "codex": CodexDialect(),
     "copilot": _AGENTS[HookCaller.COPILOT],
+    "cursor": _AGENTS[HookCaller.CURSOR],
     "gemini": _AGENTS[HookCaller.GEMINI],
     "kimi": _AGENTS[HookCaller.KIMI],
     "opencode": _AGENTS[HookCaller.OPENCODE],
     "qwen": _AGENTS[HookCaller.QWEN],
+    "vibe": _AGENTS[HookCaller.VIBE],
     "quorum": QuorumDialect(),
 }

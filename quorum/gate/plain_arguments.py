@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-DIALECTS = ("claude", "codex", "copilot", "gemini", "kimi", "opencode", "qwen", "quorum")
+DIALECTS = ("claude", "codex", "copilot", "cursor", "gemini", "kimi", "opencode", "qwen", "vibe", "quorum")
 USUAL_SECS = 55
 _MOST_SECS = 86_400
 

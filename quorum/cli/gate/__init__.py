@@ -124,7 +124,7 @@ def list_answer_arguments() -> tuple[Argument, ...]:
 
 
 _AGENTS = tuple(dialect for dialect in DIALECTS if dialect != "quorum")
-_PROBED = ("claude", "codex", "opencode")
+_PROBED = tuple(agent for agent in _AGENTS if agent != "cursor")
 _HOOK_ARGUMENTS = (
     flag("--project", help="the hooks of the project in this folder, not yours"),
     flag("--yes", dest="accepted", help="write without a question"),

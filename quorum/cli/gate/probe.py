@@ -16,7 +16,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.gate.dialects import DIALECTS
+from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
 from quorum.infrastructure.gate.agent_probe import GateBehavior, ProbeResult, probe_agent
 from quorum.infrastructure.gate.agent_version import read_version_alone
 from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
@@ -55,7 +55,7 @@ def _write_replies(dialect: str) -> JsonObject:
     replies: dict[str, dict[str, JsonValue]] = {}
     for answer in (Answer.ALLOW, Answer.DENY):
         decision = GateDecision(answer=answer, reasons=("quorum gate probe",))
-        written = {event: form.reply(event, decision) for event in agent.events or ("",)}
+        written = {event: form.reply(event or PRE_TOOL_USE, decision) for event in agent.events or ("",)}
         replies[answer.value] = {event: [reply.out, reply.err, reply.code] for event, reply in written.items()}
     return dict(replies)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,14 @@ from quorum.__main__ import main
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home folder, and a project in which the command runs."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "KIMI_CODE_HOME"):
+    for name in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "KIMI_CODE_HOME",
+        "VIBE_HOME",
+        "XDG_CONFIG_HOME",
+    ):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "home"
     folder.mkdir()
@@ -53,6 +62,64 @@ def test_hooks_are_written_and_taken_back(home: Path, capsys: pytest.CaptureFixt
     assert run("uninstall", "claude", "--yes") == 0
 
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("cursor", ".cursor/hooks.json"),
+        ("vibe", ".vibe/hooks.toml"),
+        ("opencode", ".config/opencode/plugin/quorum.js"),
+        ("copilot", ".copilot/hooks/quorum.json"),
+    ],
+)
+def test_a_file_that_only_the_hooks_need_is_made_and_removed(
+    home: Path, agent: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("install", agent, "--yes") == 0
+    assert f"quorum gate --dialect {agent}" in (home / name).read_text() or agent == "opencode"
+    run("status")
+    assert f"{agent} " in (shown := capsys.readouterr().out)
+    assert any(line.startswith(agent) and "  yes  " in line for line in shown.splitlines())
+
+    assert run("uninstall", agent, "--yes") == 0
+
+    assert not (home / name).exists()
+
+
+def test_hooks_of_cursor_block_where_they_fail_and_leave_others_alone(home: Path) -> None:
+    path = home / ".cursor/hooks.json"
+    path.parent.mkdir()
+    other = {"version": 1, "hooks": {"preToolUse": [{"command": "./mine.sh", "matcher": "Shell"}]}}
+    path.write_text(json.dumps(other))
+
+    assert run("install", "cursor", "--yes") == 0
+    mine, ours = json.loads(path.read_text())["hooks"]["preToolUse"]
+
+    assert (mine, ours["failClosed"]) == (other["hooks"]["preToolUse"][0], True)  # type: ignore[index]
+    assert run("uninstall", "cursor", "--yes") == 0
+    assert json.loads(path.read_text()) == other
+
+
+def test_hooks_of_vibe_block_where_they_fail(home: Path) -> None:
+    run("install", "vibe", "--yes")
+
+    (hook,) = tomllib.loads((home / ".vibe/hooks.toml").read_text())["hooks"]
+    assert (hook["type"], hook["strict"], "match" in hook) == ("pre_tool", True, False)
+
+
+def test_the_plugin_of_another_quorum_is_replaced_and_what_another_wrote_is_not(home: Path) -> None:
+    run("install", "opencode", "--yes")
+    (path,) = home.rglob("quorum.js")
+    written = path.read_text()
+    path.write_text(written.partition("\n")[0] + "\nexport const Older = 1\n")
+
+    assert run("install", "opencode", "--yes") == 0
+    assert path.read_text() == written
+    path.write_text("export const Mine = 1\n")
+    assert run("install", "opencode", "--yes") == 2
+    assert run("uninstall", "opencode", "--yes") == 0
+    assert path.read_text() == "export const Mine = 1\n"
 
 
 def test_hooks_of_a_project_are_written_there(home: Path) -> None:

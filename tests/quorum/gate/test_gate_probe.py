@@ -17,10 +17,9 @@ from quorum.infrastructure.gate.agent_probe import (
     GateBehavior,
     ProbeResult,
     ProbeState,
-    ScriptedCall,
-    ScriptedModel,
 )
 from quorum.infrastructure.gate.probe_record import keep_result, read_results
+from quorum.infrastructure.gate.scripted_model import ScriptedCall, ScriptedModel
 
 AGENT = '''\
 """Plays an agent of the claude form: asks a model, calls the hooks before each call, and obeys them or not."""
@@ -32,7 +31,8 @@ MANNERS = json.loads((FOLDER / "manners.json").read_text())
 TENTH = 0.1  # the unit of its time limits
 
 def ask_model(messages):
-    tools = [{"name": name} for name in ("Bash", "Read", "Write", "Edit", "Task")]
+    names = ("Bash", "Read", "Write", "Edit", "Agent", "ToolSearch", "mcp__probe__make_file")
+    tools = [{"name": name} for name in names]
     request = urllib.request.Request(
         os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
         json.dumps({"tools": tools, "messages": messages}).encode(),
@@ -71,8 +71,17 @@ def make_call(tool, given):
     elif tool == "Edit":
         file = Path(given["file_path"])
         file.write_text(file.read_text().replace(given["old_string"], given["new_string"]))
-    elif tool == "Task":
+    elif tool == "Agent":
         talk(given["prompt"])
+    elif tool == "mcp__probe__make_file":
+        servers = json.loads(sys.argv[sys.argv.index("--mcp-config") + 1])["mcpServers"]
+        lines = [
+            {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": {"name": "make_file", "arguments": given}},
+        ]
+        text = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\\n" for line in lines)
+        subprocess.run([servers["probe"]["command"]], input=text, capture_output=True, text=True, check=True)
     return "done"
 
 def talk(prompt):
@@ -96,6 +105,8 @@ if MANNERS.get("leaves"):
         record.write(f"{left.pid}\\n")
 if MANNERS.get("hangs"):
     subprocess.run(["/bin/sh", "-c", "sleep 600"])
+if MANNERS.get("needs_gate") and not any(Path(each, "quorum").exists() for each in os.get_exec_path()):
+    sys.exit("its hook for prompts fails, so it stops")
 if not MANNERS.get("refuses"):
     talk("go")
 '''
@@ -181,6 +192,18 @@ def test_an_agent_that_makes_no_call_is_an_error_with_what_it_said(
 
 
 @pytest.mark.long
+def test_an_agent_that_stops_at_the_prompt_without_quorum_runs_nothing_then(
+    programs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_agent(programs, needs_gate=True)
+
+    assert run("claude", "--json") == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ran"]["missing"], found["untried"]["missing"]) == ([], [])
+
+
+@pytest.mark.long
 def test_an_agent_that_hangs_is_ended_after_the_time(
     programs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,9 +225,10 @@ def test_an_agent_that_is_not_installed_is_named(
 
 
 CALLS = (
-    ScriptedCall(id="id_first", tools=("Unknown", "Bash"), arguments={"command": "touch one"}),
-    ScriptedCall(id="id_typed", tools=("type",), arguments={"to": "{found}"}, found=r"session (\d+)"),
-    ScriptedCall(id="id_inner", tools=("Bash",), arguments={"command": "touch two"}, marker="the inner part"),
+    ScriptedCall(id="id_absent", tool="Unknown", arguments={}),
+    ScriptedCall(id="id_first", tool="Bash", arguments={"command": "touch one"}),
+    ScriptedCall(id="id_typed", tool="type", arguments={"to": 17}),
+    ScriptedCall(id="id_inner", tool="Bash", arguments={"command": "touch two"}, marker="the inner part"),
 )
 
 
@@ -218,7 +242,7 @@ def test_the_model_asks_for_each_call_once_and_then_ends() -> None:
     tools = [{"name": "Bash"}, {"name": "type"}]
     with model.serve():
         first = ask(model, "/v1/messages", {"tools": tools, "messages": ["go"]})
-        second = ask(model, "/v1/responses", {"tools": tools, "input": ["id_first", "session 4, session 17"]})
+        second = ask(model, "/v1/responses", {"tools": tools, "input": ["id_first"]})
         last = ask(model, "/v1/messages", {"tools": tools, "messages": ["id_first", "id_typed"]})
 
     assert "id_first" in first
@@ -226,6 +250,32 @@ def test_the_model_asks_for_each_call_once_and_then_ends() -> None:
     assert r"{\"to\": 17}" in second
     assert "end_turn" in last
     assert model.answered == {"id_first", "id_typed"}
+
+
+def test_the_model_speaks_the_form_of_gemini() -> None:
+    model = ScriptedModel(CALLS)
+    tools = [{"functionDeclarations": [{"name": "Bash"}]}]
+    with model.serve():
+        answer = ask(
+            model, "/v1beta/models/m:streamGenerateContent?alt=sse", {"tools": tools, "contents": ["go"]}
+        )
+
+    said = json.loads(answer.removeprefix("data: "))
+    (part,) = said["candidates"][0]["content"]["parts"]
+    assert part["functionCall"] == {"id": "id_first", "name": "Bash", "args": {"command": "touch one"}}
+
+
+def test_the_model_finds_tools_that_stand_in_groups_within_the_conversation() -> None:
+    call = ScriptedCall(id="id", tool="functions.exec", arguments={"input": "touch one"}, is_text=True)
+    group = {"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]}
+    model = ScriptedModel((call,))
+    with model.serve():
+        answer = ask(model, "/v1/responses", {"input": [{"type": "additional_tools", "tools": [group]}]})
+
+    events = [json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: ")]
+    item = next(event["item"] for event in events if "item" in event)
+    assert (item["type"], item["namespace"], item["name"]) == ("custom_tool_call", "functions", "exec")
+    assert item["input"] == "touch one"
 
 
 def test_the_model_asks_a_subagent_for_its_own_calls() -> None:

@@ -127,6 +127,27 @@ async def test_a_prompt_of_the_person_is_the_task_of_the_calls_after_it(rig: Gat
     assert replay_state(records).prompts == ("make the tests pass",)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "sent"),
+    [
+        ("claude", {"prompt": "<task-notification>\n<summary>run the rest</summary>\n</task-notification>"}),
+        ("claude", {"prompt": "run the rest", "agent_id": "a1", "agent_type": "general-purpose"}),
+        ("copilot", {"sessionId": "s", "timestamp": 1, "prompt": "run the rest", "parentAgentId": "p"}),
+    ],
+)
+async def test_a_prompt_that_no_person_wrote_is_no_task(
+    rig: GateRig, dialect: str, sent: dict[str, object]
+) -> None:
+    common = {"cwd": str(rig.root)}
+    if dialect == "claude":
+        common |= {"session_id": "caller-session", "hook_event_name": "UserPromptSubmit"}
+    answer = await in_thread(rig.send, json.dumps(common | sent).encode(), dialect)
+    await in_thread(rig.claude, "Bash", command="ls")
+
+    assert (answer.code, answer.out) == (0, "")
+    assert all("run the rest" not in str(replay_state(records)) for _, records in await sessions_of(rig))
+
+
 def gate_process(rig: GateRig, payload: object) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [QUORUM, "gate", "--dialect", "claude"],
