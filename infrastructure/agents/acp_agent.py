@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 
 from quorum.application.cancellation import run_to_end
@@ -40,7 +40,7 @@ from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentP
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.launch import AgentLaunch
-from quorum.infrastructure.execution.program import open_program
+from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
     parse_foreign_json,
@@ -52,7 +52,6 @@ from quorum.infrastructure.models.shared.json_fields import (
 )
 
 _JSON = make_encoder()
-_CHUNK = 1 << 16
 _LONGEST_LINE = 64_000_000
 _MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
 _METHOD_NOT_FOUND, INTERNAL_ERROR, NOT_FOUND = -32601, -32603, -32002
@@ -85,46 +84,61 @@ class ChannelPeer(Protocol):
 
 
 class AgentChannel:
-    """A running agent. What it writes that is no JSON object is passed over, and quoted if it ends."""
+    """A running agent. What it writes that is no JSON object is passed over, and quoted if it ends.
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        resources: AsyncExitStack,
-        launch: AgentLaunch,
-        peer: ChannelPeer,
-    ) -> None:
-        self._process, self._resources, self._launch, self._peer = process, resources, launch, peer
+    Whatever becomes of quorum, the program and all that it started are ended.
+    """
+
+    def __init__(self, launch: AgentLaunch, cwd: str, peer: ChannelPeer) -> None:
+        self._launch, self._cwd, self._peer = launch, cwd, peer
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
         self._answering: set[asyncio.Task[None]] = set()
         self._next_id = 1
+        self._unread, self._searched = bytearray(), 0
         self._noise = self._errors = ""
         self._end: ProviderError | None = None
-        self._reading = asyncio.create_task(self._read())
-        self._reading_errors = asyncio.create_task(self._read_errors())
         self._heard_at = asyncio.get_running_loop().time()
 
-    @classmethod
-    async def open(cls, launch: AgentLaunch, cwd: str, peer: ChannelPeer) -> AgentChannel:
+    async def open(self) -> None:
         """Start the program. Raises ProviderError."""
-        if local := find_local_package(launch.words, cwd):
-            text = explain_local_package(launch.words, local)
+        words, cwd = self._launch.words, self._cwd
+        if local := find_local_package(words, cwd):
+            text = explain_local_package(words, local)
             raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
-        async with AsyncExitStack() as resources:
-            try:
-                process = await resources.enter_async_context(
-                    open_program(
-                        launch.words,
-                        environment={**launch.environ, **select_runner_settings(launch.words, cwd)},
-                        cwd=cwd,
-                        stdin=asyncio.subprocess.PIPE,
-                        stderr=asyncio.subprocess.PIPE,
-                    )
-                )
-            except OSError as error:
-                text = f"{launch.words[0]} cannot be run: {error.strerror or error}"
-                raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION) from error
-            return cls(process, resources.pop_all(), launch, peer)
+        theirs, ours = os.pipe()
+        try:
+            self._process = SupervisedProcess(
+                take_over_stdin(theirs, words),
+                cwd=Path(cwd),
+                environment={**self._launch.environ, **select_runner_settings(words, cwd)},
+                timeout_secs=None,
+                on_output=self._feed,
+                on_errors=self._take_errors,
+                stdin=theirs,
+            )
+        except OSError as error:
+            os.close(ours)
+            text = f"{words[0]} cannot be run: {error.strerror or error}"
+            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION) from error
+        finally:
+            os.close(theirs)
+        self._watching = asyncio.create_task(self._watch())
+        loop = asyncio.get_running_loop()
+        pipe = os.fdopen(ours, "wb", buffering=0)
+        try:
+            transport, protocol = await loop.connect_write_pipe(
+                lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
+            )
+        except BaseException:
+            pipe.close()
+            self._process.end()
+            raise
+        self._input = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its program is gone, or is not listened to any more."""
+        return self._end is not None
 
     async def request(self, method: str, params: JsonObject) -> JsonObject:
         """The result of a request. Raises ProviderError where it fails, or the program is silent too long while
@@ -144,20 +158,14 @@ class AgentChannel:
         await self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def aclose(self) -> None:
-        """Close its input, and kill it with all that it started where that is not enough."""
+        """Close its input, and end it with all that it started where that is not enough."""
         for task in self._answering:
             task.cancel()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSING_SECS):
-                await self._process.wait()
-        with suppress(ProcessLookupError, PermissionError):  # what it leaves behind in its group
-            os.killpg(self._process.pid, signal.SIGKILL)
-        for reading in (self._reading, self._reading_errors):
-            reading.cancel()
-        await asyncio.gather(self._reading, self._reading_errors, *self._answering, return_exceptions=True)
-        await run_to_end(self._resources.aclose())
+        self._input.close()
+        await asyncio.wait({self._watching}, timeout=_CLOSING_SECS)
+        self._process.end()
+        await asyncio.wait({self._watching})
+        await asyncio.gather(*self._answering, return_exceptions=True)
 
     async def _wait(self, answer: asyncio.Future[JsonObject]) -> JsonObject:
         loop, patience = asyncio.get_running_loop(), self._launch.timeout_secs
@@ -178,39 +186,42 @@ class AgentChannel:
                 return answer.result()
 
     async def _write(self, message: JsonObject) -> None:
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write((replace_surrogates(_JSON.encode(message)) + "\n").encode())
-            await self._process.stdin.drain()
+            self._input.write((replace_surrogates(_JSON.encode(message)) + "\n").encode())
+            await self._input.drain()
         except OSError as error:
-            await asyncio.wait({self._reading}, timeout=1)
+            await asyncio.wait({self._watching}, timeout=1)
             raise self._end or self._explain_end() from error
 
-    async def _read(self) -> None:
-        """Until the program closes its output."""
-        assert self._process.stdout is not None
-        unread, searched = bytearray(), 0
-        try:
-            while chunk := await self._process.stdout.read(_CHUNK):
-                self._heard_at = asyncio.get_running_loop().time()
-                unread += chunk
-                while (end := unread.find(b"\n", searched)) >= 0:
-                    line = bytes(unread[:end])
-                    del unread[: end + 1]
-                    searched = 0
-                    self._take_line(line)
-                searched = len(unread)
-                if searched > _LONGEST_LINE:
-                    self._end = self._describe("it wrote a line that is too long to be a message")
-                    return
-            with suppress(TimeoutError):  # what it started may hold the pipe open
-                async with asyncio.timeout(1):
-                    await asyncio.shield(self._reading_errors)
-        finally:
-            self._end = self._end or self._explain_end()
-            for answer in self._waiting.values():
-                if not answer.done():
-                    answer.set_exception(self._end)
+    def _feed(self, data: bytes) -> None:
+        if self._end is not None:
+            return
+        self._heard_at = asyncio.get_running_loop().time()
+        self._unread += data
+        while (end := self._unread.find(b"\n", self._searched)) >= 0:
+            line = bytes(self._unread[:end])
+            del self._unread[: end + 1]
+            self._searched = 0
+            self._take_line(line)
+        self._searched = len(self._unread)
+        if self._searched > _LONGEST_LINE:
+            self._unread.clear()
+            self._give_up(self._describe("it wrote a line that is too long to be a message"))
+            self._process.end()
+
+    def _take_errors(self, data: bytes) -> None:
+        self._errors = (self._errors + data.decode("utf-8", "replace"))[-_MOST_NOISE:]
+
+    async def _watch(self) -> None:
+        """Until nothing of the program is alive."""
+        await self._process.wait()
+        self._give_up(self._end or self._explain_end())
+
+    def _give_up(self, end: ProviderError) -> None:
+        self._end = end
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(end)
 
     def _take_line(self, line: bytes) -> None:
         try:
@@ -245,11 +256,6 @@ class AgentChannel:
             outcome = {"error": {"code": refused.code, "message": str(refused)}}
         with suppress(ProviderError):  # it is gone: whoever waits for its answer is told
             await self._write({"jsonrpc": "2.0", "id": number, **outcome})
-
-    async def _read_errors(self) -> None:
-        assert self._process.stderr is not None
-        while chunk := await self._process.stderr.read(_CHUNK):
-            self._errors = (self._errors + chunk.decode("utf-8", "replace"))[-_MOST_NOISE:]
 
     def _explain_end(self) -> ProviderError:
         """By the last line that it said for people."""
@@ -292,8 +298,11 @@ class DrivenAgent:
     # ---------------------------------------------------------------- what a session asks of it
 
     async def open(self, terms: AgentTerms) -> AgentConnected:
-        """Begin or continue a session. Raises ProviderError."""
-        self._channel = channel = await AgentChannel.open(self._launch, self._cwd, self)
+        """Start it anew, and begin or continue a session. Raises ProviderError."""
+        await self.aclose()
+        channel = AgentChannel(self._launch, self._cwd, self)
+        await channel.open()
+        self._channel = channel
         known = await channel.request(
             "initialize",
             {
@@ -350,8 +359,9 @@ class DrivenAgent:
 
     async def aclose(self) -> None:
         """End its process with all that it started."""
-        if self._channel is not None:
-            await self._channel.aclose()
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await run_to_end(channel.aclose())
 
     # ---------------------------------------------------------------- opening
 

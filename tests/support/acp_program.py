@@ -168,9 +168,18 @@ class Program:
         except RequestError as error:
             await self._say(f"[{error.code}]")
 
+    async def _tell_pid(self) -> None:
+        await self._say(str(os.getpid()))
+
+    async def _run_and_hang(self, command: str) -> None:
+        """Ask and run, and never tell how it ended."""
+        await self._ask(self._name(), command, "execute", {"command": command})
+        await asyncio.create_subprocess_shell(command)
+        await self._hang()
+
     async def _leave_a_child(self) -> None:
-        """Start a process that outlives the agent, and tell its id."""
-        child = await asyncio.create_subprocess_exec("sleep", "600")
+        """Start a process that outlives the agent and is in none of its groups, and tell its id."""
+        child = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
         await self._say(str(child.pid))
 
     async def _hang(self) -> None:
@@ -225,6 +234,8 @@ async def main(flags: set[str]) -> None:
     if "--silent" in flags:
         await asyncio.Event().wait()
     await acp.run_agent(Program(flags))  # type: ignore[arg-type]
+    if "--stays" in flags:
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
