@@ -40,6 +40,26 @@ class ReportedCall(Struct, frozen=True, kw_only=True):
         return self.status in {"completed", "failed"}
 
 
+class TerminalRequest(Struct, frozen=True, kw_only=True):
+    """A command that the agent wants run in `cwd`, empty: in the workspace. `shell_text` is what a shell is to
+    run that the command names itself; of the output it wants to read so many bytes at the end."""
+
+    command: str
+    shell_text: str = ""
+    cwd: str = ""
+    most_bytes: int = 1 << 20
+
+
+class TerminalState(Struct, frozen=True, kw_only=True):
+    """What a command has printed, the end of it where that `is_cut`, and how it ended: `exit_code` is negative
+    for a signal, and None where it is not known."""
+
+    output: str
+    is_cut: bool
+    has_ended: bool
+    exit_code: int | None = None
+
+
 AgentUpdate: TypeAlias = Delta | StreamedReasoning | AgentPlanUpdated | AgentModeChanged | ReportedCall
 
 
@@ -60,6 +80,22 @@ class AgentHost(Protocol):
 
     async def write_file(self, path: str, content: str) -> None:
         """Give a file this content. Raises ToolError."""
+        ...
+
+    async def create_terminal(self, request: TerminalRequest) -> str:
+        """Have a command begin; the id of its terminal. Raises ToolError."""
+        ...
+
+    def read_terminal(self, terminal_id: str) -> TerminalState:
+        """How it stands. Raises ToolError."""
+        ...
+
+    async def wait_for_terminal(self, terminal_id: str) -> TerminalState:
+        """The same, once it has ended. Raises ToolError."""
+        ...
+
+    async def end_terminal(self, terminal_id: str, *, forget: bool) -> None:
+        """End it, if it still runs; with `forget` its id means nothing any more. Raises ToolError."""
         ...
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +21,8 @@ from quorum.application.ports.agents import (
     AgentTerms,
     ReportedCall,
     ReportedDiff,
+    TerminalRequest,
+    TerminalState,
 )
 from quorum.application.program_lookup import (
     explain_local_package,
@@ -40,6 +44,7 @@ from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentP
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.execution.commands.account import name_signal
 from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
@@ -57,6 +62,7 @@ _MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
 _METHOD_NOT_FOUND, INTERNAL_ERROR, NOT_FOUND = -32601, -32603, -32002
 _AUTH_REQUIRED = -32000
 _CLOSING_SECS = 2.0
+_MOST_OUTPUT = 1 << 20  # bytes of a command's
 
 
 class UnknownMethod(Exception):
@@ -285,9 +291,13 @@ _MOST_CALLS = 10_000  # of one session: more are not told apart
 
 
 class DrivenAgent:
-    """Implements `Agent`. The program is started by `open`, works in `cwd`, and reaches the `host`."""
+    """Implements `Agent`. The program is started by `open`, works in `cwd`, and reaches the `host`, also for
+    commands if this `runs_commands`."""
 
-    def __init__(self, launch: AgentLaunch, cwd: str, host: AgentHost, *, version: str) -> None:
+    def __init__(
+        self, launch: AgentLaunch, cwd: str, host: AgentHost, *, version: str, runs_commands: bool
+    ) -> None:
+        self._runs_commands = runs_commands
         self._launch, self._cwd, self._host, self._version = launch, cwd, host, version
         self._channel: AgentChannel | None = None
         self._session = ""
@@ -309,7 +319,7 @@ class DrivenAgent:
                 "protocolVersion": _VERSION,
                 "clientCapabilities": {
                     "fs": dict.fromkeys(("readTextFile", "writeTextFile"), self._launch.takes_files),
-                    "terminal": False,
+                    "terminal": self._runs_commands,
                 },
                 "clientInfo": {"name": "quorum", "title": "quorum", "version": self._version},
             },
@@ -474,6 +484,19 @@ class DrivenAgent:
                         raise RefusedRequest("content is not a text")
                     await self._host.write_file(_require_path(params), content)
                     return {}
+                case "terminal/create" if self._runs_commands:
+                    return {"terminalId": await self._host.create_terminal(_read_terminal_request(params))}
+                case "terminal/output":
+                    state = self._host.read_terminal(read_text_field(params, "terminalId"))
+                    exited = {"exitStatus": _describe_exit(state)} if state.has_ended else {}
+                    return {"output": state.output, "truncated": state.is_cut, **exited}
+                case "terminal/wait_for_exit":
+                    waited = self._host.wait_for_terminal(read_text_field(params, "terminalId"))
+                    return _describe_exit(await waited)
+                case "terminal/kill" | "terminal/release":
+                    terminal_id, forget = read_text_field(params, "terminalId"), method == "terminal/release"
+                    await self._host.end_terminal(terminal_id, forget=forget)
+                    return {}
                 case _:
                     raise UnknownMethod
         except ToolError as error:
@@ -587,3 +610,47 @@ def _cut_lines(text: str, params: JsonObject) -> str:
         return text
     lines = text.splitlines(keepends=True)[max((first or 1) - 1, 0) :]
     return "".join(lines if most is None else lines[:most])
+
+
+_SHELLS = frozenset({"bash", "sh"})
+_DIRECTLY = frozenset({"-c", "-lc"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _read_terminal_request(params: JsonObject) -> TerminalRequest:
+    """A command without arguments is a line for a shell. Raises RefusedRequest."""
+    command, given = read_text_field(params, "command"), params.get("args")
+    words = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    if not command.strip() or (isinstance(given, list) and len(words) != len(given)):
+        raise RefusedRequest("command and args are not texts")
+    variables = _set_variables(read_objects_field(params, "env"))
+    is_shell = os.path.basename(command) in _SHELLS and len(words) == 2 and words[0] in _DIRECTLY
+    text = shlex.join([command, *words]) if words else command
+    cwd = params.get("cwd")
+    if cwd is not None:
+        cwd = _require_path({"path": cwd})
+    limit = read_count_field(params, "outputByteLimit")
+    return TerminalRequest(
+        command=variables + text,
+        shell_text=words[1] if is_shell and not variables else "",
+        cwd=os.path.normpath(cwd) if cwd else "",
+        most_bytes=min(_MOST_OUTPUT, _MOST_OUTPUT if limit is None else limit),
+    )
+
+
+def _set_variables(wanted: Sequence[JsonObject]) -> str:
+    """What sets these before the command, for the person to read with it. Raises RefusedRequest."""
+    set_ = []
+    for each in wanted:
+        name = read_text_field(each, "name")
+        if not _VARIABLE.fullmatch(name):
+            raise RefusedRequest(f"{name!r} is not the name of a variable")
+        set_.append(f"{name}={shlex.quote(read_text_field(each, 'value'))}")
+    return f"export {' '.join(set_)}; " if set_ else ""
+
+
+def _describe_exit(state: TerminalState) -> JsonObject:
+    code = state.exit_code
+    if code is None or code >= 0:
+        return {"exitCode": code, "signal": None}
+    return {"exitCode": None, "signal": name_signal(-code)}

@@ -126,7 +126,7 @@ class CallerParts:
         mask: SecretMask,
     ) -> None:
         self._settings, self._root = loaded.settings, root
-        self._parts: Final = SessionParts(
+        self.parts: Final = SessionParts(
             given=SessionInputs(
                 loaded=loaded,
                 root=root,
@@ -141,13 +141,13 @@ class CallerParts:
             ),
             open_subagents=_refuse_subagents,
         )
-        self.shared: Final = self._parts.shared
-        self.events: Final = self._parts.core.events
-        self.review: Final = self._parts.reviews.review
+        self.shared: Final = self.parts.shared
+        self.events: Final = self.parts.core.events
+        self.review: Final = self.parts.reviews.review
         self._outputs: Final = Outputs(
             store=self.shared.store,
             limits=build_output_limits(loaded.settings),
-            kept=self._parts.core.state.blobs,
+            kept=self.parts.core.state.blobs,
         )
         self._hooks: Final = HookChain(
             [
@@ -181,7 +181,7 @@ class CallerParts:
 
     async def release(self) -> None:
         """Let go of the connections to models, and of what hooks in the sandbox shared."""
-        await self._parts.gateway.aclose()
+        await self.parts.gateway.aclose()
         await self.shared.sandbox.close()
 
 

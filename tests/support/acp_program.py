@@ -20,6 +20,7 @@ from acp.schema import (
     AgentCapabilities,
     AllowedOutcome,
     AuthMethodAgent,
+    EnvVariable,
     Implementation,
     InitializeResponse,
     LoadSessionResponse,
@@ -162,11 +163,38 @@ class Program:
         except RequestError as error:
             await self._say(f"[{error}]")
 
-    async def _make_terminal(self) -> None:
+    async def _in_terminal(self, command: str, then: str = "wait", **more: Any) -> None:
+        """Run a command in a terminal of the client, `then` wait for its end, kill or leave it."""
         try:
-            await self._client.create_terminal(session_id=self._session, command="touch", args=["made"])
+            made = await self._client.create_terminal(session_id=self._session, command=command, **more)
         except RequestError as error:
-            await self._say(f"[{error.code}]")
+            await self._say(f"[{error}]")
+            return
+        of = {"session_id": self._session, "terminal_id": made.terminal_id}
+        if then == "leave":
+            return
+        if then == "kill":
+            await self._client.kill_terminal(**of)
+        exited = await self._client.wait_for_terminal_exit(**of)
+        shown = await self._client.terminal_output(**of)
+        await self._client.release_terminal(**of)
+        cut = "…" if shown.truncated else ""
+        await self._say(f"{cut}{shown.output.strip()} {exited.signal or exited.exit_code}\n")
+
+    async def _in_small_terminal(self, command: str) -> None:
+        await self._in_terminal(command, output_byte_limit=4)
+
+    async def _in_terminal_elsewhere(self, command: str, cwd: str) -> None:
+        await self._in_terminal(command, cwd=cwd)
+
+    async def _in_terminal_with(self, name: str, value: str, command: str) -> None:
+        await self._in_terminal(command, env=[EnvVariable(name=name, value=value)])
+
+    async def _ask_for_terminal(self, command: str, really: str = "") -> None:
+        """Ask about a command, and run it, or `really` another, in a terminal of the client."""
+        if await self._ask(call := self._name(), command, "execute", {"command": command}):
+            await self._in_terminal("bash", args=["-c", really or command])
+            await self._end(call, "completed", "")
 
     async def _tell_pid(self) -> None:
         await self._say(str(os.getpid()))
