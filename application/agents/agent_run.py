@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
-from quorum.application.cancellation import absorb_cancellation, run_to_end
+from quorum.application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from quorum.application.events.event_bus import EventBus
 from quorum.application.events.stream_events import StreamEvents
 from quorum.application.gate.caller_session import begin_caller_session
@@ -19,10 +19,14 @@ from quorum.application.identifiers import generate_id
 from quorum.application.ports.agents import (
     Agent,
     AgentEnd,
+    AgentOffers,
     AgentTerms,
     AgentUpdate,
+    ClientCommands,
+    ClientFiles,
     ReportedCall,
     StartAgent,
+    StartedCommand,
     TerminalRequest,
     TerminalState,
 )
@@ -31,7 +35,7 @@ from quorum.application.ports.workspace import FileKeeper
 from quorum.application.review.review import Review
 from quorum.application.turn.run_tally import RunTally
 from quorum.domain.calls.effects import Effects, FileChange, FileState, KeptFiles
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import ToolExecution, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
@@ -45,7 +49,8 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from quorum.domain.errors import LedgerError, ProviderError, ToolError
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.agents import (
     AgentConnected,
     AgentModeChanged,
@@ -61,10 +66,9 @@ from quorum.domain.events.event import (
     TurnFinished,
     TurnStarted,
 )
-from quorum.domain.events.report import MAX_TOOL_TURNS, JobRecord, RunReport
+from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
-from quorum.domain.text.json_value import JsonObject
 
 
 class AllowedEffects(Struct, frozen=True, kw_only=True):
@@ -80,6 +84,8 @@ class AllowedEffects(Struct, frozen=True, kw_only=True):
 Perform: TypeAlias = Callable[[AllowedEffects], Awaitable[str]]
 """Has an allowed call done, and answers its output. Raises ToolError."""
 
+_NOT_CONTINUED = frozenset({ProviderErrorKind.CONFIGURATION, ProviderErrorKind.BAD_REQUEST})
+_NOT_STOPPED = "the agent did not stop when it was told to, and was ended; the next prompt starts it again"
 _ENDING_SECS = 5.0  # that a cancelled agent has to end its answer in
 _MOST_REJECTIONS = 3
 _PROMPTS_TOLD = 3
@@ -88,64 +94,6 @@ _NO_END = "allowed; the agent's answer ended before it said how the call did"
 
 
 _BuildTool: TypeAlias = Callable[[], Awaitable[Tool]]
-
-
-class ClientFiles(Protocol):
-    """The files that an agent reaches through us. Raises ToolError."""
-
-    async def locate(self, path: str) -> str:
-        """Where a path leads, links resolved."""
-        ...
-
-    async def read(self, path: str) -> str: ...
-
-    async def write(self, path: str, content: str) -> str:
-        """Give the file this content; the answer says what was done."""
-        ...
-
-
-class StartedCommand(Protocol):
-    """A command that runs, or ran."""
-
-    def read(self, most_bytes: int) -> TerminalState:
-        """How it stands, with so much of the end of its output."""
-        ...
-
-    async def wait_until_ended(self) -> None: ...
-
-    def end(self) -> None:
-        """Ask that it ends. Does not wait."""
-        ...
-
-
-class ClientCommands(Protocol):
-    """Runs commands of the agent as those of a model: with `run_command`, its limits and its sandbox."""
-
-    def build(self, on_start: Callable[[StartedCommand], None]) -> Tool:
-        """The tool for one command."""
-        ...
-
-    async def run_allowed(self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """Run it for a call that was allowed as one that the agent runs itself. Raises ToolError."""
-        ...
-
-    @property
-    def is_any_waited_for(self) -> bool:
-        """Whether one runs that its call waits for."""
-        ...
-
-    def send_to_background(self) -> bool:
-        """Let those run on as jobs; whether there may be so many."""
-        ...
-
-    @property
-    def is_any_in_background(self) -> bool:
-        """Whether one runs as a job."""
-        ...
-
-    async def close(self) -> tuple[JobRecord, ...]:
-        """End the jobs; what became of all of them."""
-        ...
 
 
 class _Terminal(Struct, frozen=True):
@@ -251,7 +199,9 @@ class AgentRun:
         self._terminals: dict[str, _Terminal] = {}
         self._build_runtime, self._begin_turn, self._max_calls = build_runtime, begin_turn, max_calls
         self._agent: Agent = start(self)
+        self._terms, self._connecting = AgentTerms(), asyncio.Lock()
         self._stream = StreamEvents(events.show)
+        self._runtime: ToolRuntime | None = None
         self._one_call = asyncio.Lock()
         self._tasks: dict[asyncio.Task[None], asyncio.Future[str]] = {}
         self._allowed: dict[str, _AllowedCall] = {}
@@ -275,38 +225,93 @@ class AgentRun:
 
     async def open(self, terms: AgentTerms) -> AgentConnected:
         """Begin the session, or continue it. Raises LedgerError and ProviderError."""
+        self._terms = terms
         connected = await self._agent.open(terms)
-        await self._begin_session()
-        await self._events.announce(connected)
+        await self.begin_session()
+        await self._note_connected(connected)
         return connected
 
-    async def _begin_session(self) -> None:
+    async def connect(self, terms: AgentTerms | None = None) -> None:
+        """Have the agent be there, also after its end: with its session where it can continue that, else with a
+        new one, which is told. `terms` are those of the first time. Raises LedgerError and ProviderError."""
+        async with self._connecting:
+            if self._agent.is_open:
+                return
+            self._terms = terms or self._terms
+            try:
+                connected = await self._agent.open(self._terms)
+            except ProviderError as error:
+                if not self._terms.session or error.kind not in _NOT_CONTINUED:
+                    raise
+                self._events.note(
+                    ErrorOccurred(message=f"{error}; a new one begins, which knows nothing of it")
+                )
+                connected = await self._agent.open(replace(self._terms, session=""))
+            await self._note_connected(connected)
+
+    async def _note_connected(self, connected: AgentConnected) -> None:
+        self._connected = connected
+        self._terms = replace(self._terms, session=connected.agent_session)
+        await self._events.announce(connected)
+
+    @property
+    def offers(self) -> AgentOffers:
+        """What can be chosen of the agent; nothing as long as it is not connected."""
+        return self._agent.offers
+
+    async def choose(self, category: Literal["mode", "model"], name: str) -> None:
+        """Have the agent work in this mode of its own, or with this model. Raises LedgerError and
+        ProviderError."""
+        await self.connect()
+        await self._agent.choose(category, name)
+        self._terms = replace(self._terms, **{category: name})
+        self._connected = replace(self._connected, **{category: name})
+        await self._events.announce(self._connected)
+
+    async def begin_session(self) -> None:
+        """Record that the session begins, if it does, and close what an earlier process left open. Raises
+        LedgerError."""
         fallen_back = await begin_caller_session(
-            self._events, self._review, session_id=self.session_id, caller=self._caller, cwd=self._cwd
+            self._events,
+            self._review,
+            session_id=self.session_id,
+            caller=self._caller,
+            cwd=self._cwd,
+            form=SessionKind.EXTERNAL,
         )
         if fallen_back is not None:
             self._events.note(ErrorOccurred(message=fallen_back))
 
-    async def execute(self, prompt: str) -> RunReport:
-        """Have the agent answer; cancelled, it is told to end. Raises LedgerError."""
+    async def execute(self, prompt: str, notes: Sequence[str] = ()) -> RunReport:
+        """Have the agent answer; cancelled, it is told to end. It reads the `notes`, already recorded, first.
+        Raises LedgerError."""
         self._begin()
         self._begin_turn()
-        await self._events.announce(TurnStarted(prompt=prompt))
-        await self._events.announce(MessageAdded(message=UserMessage(prompt)))
-        self._seen = await self._keeper.keep()
-        asking = asyncio.create_task(self._agent.prompt(prompt))
+        asking: asyncio.Task[AgentEnd] | None = None
         try:
+            await run_shielded(self._record_prompt(prompt))
+            asking = asyncio.create_task(self._ask("\n\n".join([*notes, prompt])))
             await asyncio.wait({asking})
         except asyncio.CancelledError:
             absorb_cancellation()
             self._tally.interrupt()
-            await run_to_end(self._stop(asking))
+            if asking is not None:
+                await run_to_end(self._stop(asking))
         return await run_to_end(self._conclude(asking))
+
+    async def _record_prompt(self, prompt: str) -> None:
+        await self._events.announce(TurnStarted(prompt=prompt))
+        await self._events.announce(MessageAdded(message=UserMessage(prompt)))
+        self._seen = await self._keeper.keep()
+
+    async def _ask(self, text: str) -> AgentEnd:
+        await self.connect()
+        return await self._agent.prompt(text)
 
     async def finish(self, report: RunReport) -> None:
         """Record that the session ends, also one that was interrupted before it began. Raises LedgerError."""
         if not self._events.state.session_id:
-            await self._begin_session()
+            await self.begin_session()
         jobs = await self._commands.close()
         await self._events.announce(SessionFinished(report=replace(report, jobs=jobs)))
 
@@ -322,11 +327,15 @@ class AgentRun:
             await self._agent.cancel()
         for task in tuple(self._tasks):
             task.cancel()
-        if not (await asyncio.wait({asking}, timeout=_ENDING_SECS))[0]:
+        patience = _ENDING_SECS if self._agent.is_open else 0
+        if not (await asyncio.wait({asking}, timeout=patience))[0]:
             asking.cancel()
             await asyncio.wait({asking})
+            if self._agent.is_open:  # it may be at work as before
+                self._events.note(ErrorOccurred(message=_NOT_STOPPED))
+                await self._agent.aclose()
 
-    async def _conclude(self, asking: asyncio.Task[AgentEnd]) -> RunReport:
+    async def _conclude(self, asking: asyncio.Task[AgentEnd] | None) -> RunReport:
         """Record how the answer ended. Raises LedgerError."""
         self._is_over = True
         if not self._stop_waiting():
@@ -348,8 +357,8 @@ class AgentRun:
         await self._events.announce(TurnFinished(report=report))
         return report
 
-    def _read_end(self, asking: asyncio.Task[AgentEnd]) -> AgentEnd:
-        if asking.cancelled():
+    def _read_end(self, asking: asyncio.Task[AgentEnd] | None) -> AgentEnd:
+        if asking is None or asking.cancelled():
             return AgentEnd(stop=StopReason(StopKind.OTHER, "interrupted"))
         failure = asking.exception()
         if isinstance(failure, ProviderError):
@@ -381,6 +390,11 @@ class AgentRun:
         self._tally.add_response(response, None, continues=False)
         if end.stop == END_TURN and not self._tally.has_words and not self._calls:
             self._tally.give_up("the agent gave no answer")
+
+    @property
+    def executions(self) -> tuple[ToolExecution, ...]:
+        """The tracked record of the newest call."""
+        return self._runtime.executions if self._runtime is not None else ()
 
     # ---------------------------------------------------------------- what the agent tells
 
@@ -610,7 +624,8 @@ class AgentRun:
         await self._events.announce(ResponseCompleted(turn_index=turn_index, response=response))
         scope = RequestedScope(task="\n\n".join(self._events.state.prompts[-_PROMPTS_TOLD:]))
         batch = build_batch(response.tool_calls(), turn_index=turn_index, scope=scope)
-        result = await self._build_runtime(tool, self._files).run(batch)
+        self._runtime = self._build_runtime(tool, self._files)
+        result = await self._runtime.run(batch)
         self._tally.add_response(response, None, continues=False)
         self._tally.add_calls(result.records, response.tool_calls())
         await self._events.announce(MessageAdded(message=ToolResults(result.results)))

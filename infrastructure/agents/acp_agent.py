@@ -12,12 +12,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from quorum.application.cancellation import run_to_end
 from quorum.application.ports.agents import (
     AgentEnd,
     AgentHost,
+    AgentOffers,
     AgentTerms,
     ReportedCall,
     ReportedDiff,
@@ -286,6 +287,7 @@ class AgentChannel:
 
 
 _VERSION = 1
+_UNCONFINED = "with your rights, outside of the sandbox: what it does without asking is not prevented"
 _STOPS = {"end_turn": END_TURN, "max_tokens": MAX_TOKENS, "refusal": REFUSAL}
 _MOST_CALLS = 10_000  # of one session: more are not told apart
 
@@ -303,9 +305,19 @@ class DrivenAgent:
         self._session = ""
         self._mode = self._model = ""
         self._calls: dict[str, ReportedCall] = {}
-        self._is_prompted = self._is_cancelled = False
+        self._is_prompted = self._is_cancelled = self._is_ready = False
+        self._opened: JsonObject = {}
+        self.offers = AgentOffers()
 
     # ---------------------------------------------------------------- what a session asks of it
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_ready and self._channel is not None and not self._channel.has_ended
+
+    async def choose(self, category: Literal["mode", "model"], name: str) -> None:
+        """Have it work so from now on. Raises ProviderError."""
+        await self._choose(category, name, self._opened, is_wanted=True)
 
     async def open(self, terms: AgentTerms) -> AgentConnected:
         """Start it anew, and begin or continue a session. Raises ProviderError."""
@@ -330,9 +342,15 @@ class DrivenAgent:
             opened = await self._open_session(channel, known, terms.session)
         except ProviderError as error:
             raise self._add_logins(error, known) from error
+        self._opened = opened
+        self.offers = AgentOffers(
+            modes=tuple(map(fit_to_line, _list_choices("mode", opened))),
+            models=tuple(map(fit_to_line, _list_choices("model", opened))),
+        )
         await self._choose("mode", terms.mode or self._launch.asking_mode, opened, is_wanted=bool(terms.mode))
         await self._choose("model", terms.model, opened, is_wanted=bool(terms.model))
         about = read_object_field(known, "agentInfo")
+        self._is_ready = True
         name = read_text_field(about, "title") or read_text_field(about, "name") or self._launch.name
         return AgentConnected(
             agent=self._launch.name,
@@ -340,6 +358,7 @@ class DrivenAgent:
             agent_session=self._session,
             mode=self._mode,
             model=self._model,
+            confinement=_UNCONFINED,
         )
 
     async def prompt(self, text: str) -> AgentEnd:
@@ -363,12 +382,14 @@ class DrivenAgent:
         )
 
     async def cancel(self) -> None:
-        """Tell it to end its answer. Raises ProviderError."""
+        """Tell it to end its answer, if it gives one. Raises ProviderError."""
         self._is_cancelled = True
-        await self._require_channel().notify("session/cancel", {"sessionId": self._session})
+        if self.is_open:
+            await self._require_channel().notify("session/cancel", {"sessionId": self._session})
 
     async def aclose(self) -> None:
         """End its process with all that it started."""
+        self._is_ready = False
         channel, self._channel = self._channel, None
         if channel is not None:
             await run_to_end(channel.aclose())
@@ -396,17 +417,8 @@ class DrivenAgent:
     async def _choose(self, category: str, wanted: str, opened: JsonObject, *, is_wanted: bool) -> None:
         """Choose a mode or model, which agents offer as an option of the session or in the older list. One that
         nobody named is chosen where it is offered."""
-        options = [
-            each
-            for each in read_objects_field(opened, "configOptions")
-            if category in (read_text_field(each, "category"), read_text_field(each, "id"))
-        ]
-        older = read_object_field(opened, f"{category}s")
-        listed = read_objects_field(older, f"available{category.title()}s")
-        key = "id" if category == "mode" else "modelId"
-        known = [read_text_field(each, key) for each in listed]
-        current = read_text_field(older, f"current{category.title()}Id")
-        offered = _list_values(options[0]) if options else known
+        options, offered = _find_options(category, opened), _list_choices(category, opened)
+        current = read_text_field(read_object_field(opened, f"{category}s"), f"current{category.title()}Id")
         if options:
             current = read_text_field(options[0], "currentValue") or current
         if wanted and wanted in offered and wanted != current:
@@ -550,6 +562,22 @@ class DrivenAgent:
 
     def _fail(self, what: str) -> ProviderError:
         return ProviderError(f"the agent {self._launch.name}: {what}", kind=ProviderErrorKind.CONFIGURATION)
+
+
+def _find_options(category: str, opened: JsonObject) -> list[JsonObject]:
+    return [
+        each
+        for each in read_objects_field(opened, "configOptions")
+        if category in (read_text_field(each, "category"), read_text_field(each, "id"))
+    ]
+
+
+def _list_choices(category: str, opened: JsonObject) -> list[str]:
+    """The modes or models that a session offers, as an option or in the older list."""
+    if options := _find_options(category, opened):
+        return _list_values(options[0])
+    listed = read_objects_field(read_object_field(opened, f"{category}s"), f"available{category.title()}s")
+    return [read_text_field(each, "id" if category == "mode" else "modelId") for each in listed]
 
 
 def _list_values(option: JsonObject) -> list[str]:

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from quorum.application.agents.agent_run import AgentRun, AllowedEffects, Perform, StartedCommand
-from quorum.application.ports.agents import AgentHost, ReportedCall, TerminalState
+from quorum.application.agents.agent_run import AgentRun, AllowedEffects, Perform
+from quorum.application.ports.agents import AgentHost, ReportedCall, StartedCommand, TerminalState
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
@@ -16,6 +16,7 @@ from quorum.domain.calls.execution import CallControls, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.summary import extract_text
+from quorum.domain.conversation.session_kind import name_external_model
 from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import JobRecord
@@ -23,16 +24,17 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
-from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.agents.launch import ExternalAgent
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.composition.calls import CallParts
+from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.debug_log.log_file import log_events
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
 from quorum.infrastructure.files.workspace import escape_path
 from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change
-from quorum.infrastructure.gate.sessions import CallerParts
+from quorum.infrastructure.gate.sessions import CallerParts, build_caller_parts
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools.builtin import run_command
@@ -192,6 +194,36 @@ class SessionFiles:
         return f"written: {escape_path(path)}, SHA-256 {written.sha256}"
 
 
+def build_agent_run(parts: CallerParts, agent: ExternalAgent) -> AgentRun:
+    """The agent at work in the session that these are the parts of."""
+    given, launch = parts.parts.given, agent.launch
+    root, commands = str(given.root), AgentCommands(parts.parts.calls, launch.timeout_secs)
+
+    def start(host: AgentHost) -> DrivenAgent:
+        return DrivenAgent(launch, root, host, version=agent.version, runs_commands=commands.is_offered)
+
+    return AgentRun(
+        session_id=given.record.session_id,
+        caller=name_external_model(launch.name),
+        cwd=root,
+        review=parts.review,
+        events=parts.events,
+        keeper=parts.shared.keeper,
+        start=start,
+        tools=AcpTools(parts.world, agent.read_call, parts.shared.secrets.learn_from_call),
+        files=SessionFiles(parts.world, root),
+        commands=commands,
+        build_runtime=lambda tool, keeper: parts.build_runtime(tool, keeper=keeper),
+        begin_turn=parts.shared.spending.begin_turn,
+        max_calls=given.settings.agent.max_tool_turns,
+    )
+
+
+def build_external_work(agent: ExternalAgent, parts: SessionParts) -> AgentRun:
+    """The same, in a session that has all other parts, too."""
+    return build_agent_run(CallerParts(parts), agent)
+
+
 class AgentSessionParts:
     """A session with an agent, `run`, and what it is made of. Raises ConfigError."""
 
@@ -199,19 +231,17 @@ class AgentSessionParts:
         self,
         loaded: LoadedSettings,
         root: Path,
-        launch: AgentLaunch,
+        agent: ExternalAgent,
         *,
         approver: Approver,
         observer: Observer,
         record: SessionRecord,
         mask: SecretMask,
-        read_call: Callable[[ReportedCall], ProposedCall],
-        version: str,
     ) -> None:
         close_process_to_inspection()
         for hide in (mask_logs, mask_crashes):
             hide(mask.mask_text)
-        self._parts = parts = CallerParts(
+        self._parts = build_caller_parts(
             loaded,
             root,
             approver=approver,
@@ -220,28 +250,8 @@ class AgentSessionParts:
             hook_environ=None,
             mask=mask,
         )
-
-        commands = AgentCommands(parts.parts.calls, launch.timeout_secs)
-
-        def start(host: AgentHost) -> DrivenAgent:
-            return DrivenAgent(launch, str(root), host, version=version, runs_commands=commands.is_offered)
-
-        self.review = parts.review
-        self.run = AgentRun(
-            session_id=record.session_id,
-            caller=f"agent/{launch.name}",
-            cwd=str(root),
-            review=parts.review,
-            events=parts.events,
-            keeper=parts.shared.keeper,
-            start=start,
-            tools=AcpTools(parts.world, read_call, parts.shared.secrets.learn_from_call),
-            files=SessionFiles(parts.world, str(root)),
-            commands=commands,
-            build_runtime=lambda tool, keeper: parts.build_runtime(tool, keeper=keeper),
-            begin_turn=parts.shared.spending.begin_turn,
-            max_calls=loaded.settings.agent.max_tool_turns,
-        )
+        self.review = self._parts.review
+        self.run = build_agent_run(self._parts, agent)
 
     async def aclose(self) -> None:
         """End the agent, and let go of all else."""

@@ -111,22 +111,19 @@ def _refuse_subagents(_parts: SessionParts) -> Never:
     raise LookupError("nobody works for a session of another agent")
 
 
-class CallerParts:
-    """What the calls of one session of another agent are decided with. Raises ConfigError."""
-
-    def __init__(
-        self,
-        loaded: LoadedSettings,
-        root: Path,
-        *,
-        approver: Approver,
-        observer: Observer,
-        record: SessionRecord,
-        hook_environ: Mapping[str, str] | None,
-        mask: SecretMask,
-    ) -> None:
-        self._settings, self._root = loaded.settings, root
-        self.parts: Final = SessionParts(
+def build_caller_parts(
+    loaded: LoadedSettings,
+    root: Path,
+    *,
+    approver: Approver,
+    observer: Observer,
+    record: SessionRecord,
+    hook_environ: Mapping[str, str] | None,
+    mask: SecretMask,
+) -> CallerParts:
+    """The parts of a session of which nothing else is there. Raises ConfigError."""
+    return CallerParts(
+        SessionParts(
             given=SessionInputs(
                 loaded=loaded,
                 root=root,
@@ -141,12 +138,23 @@ class CallerParts:
             ),
             open_subagents=_refuse_subagents,
         )
+    )
+
+
+class CallerParts:
+    """What the calls of one session of another agent are decided with: of the `parts` those that it needs.
+    Raises ConfigError."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self.parts: Final = parts
+        self._settings, self._root = parts.given.settings, parts.given.root
+        root = self._root
         self.shared: Final = self.parts.shared
         self.events: Final = self.parts.core.events
         self.review: Final = self.parts.reviews.review
         self._outputs: Final = Outputs(
             store=self.shared.store,
-            limits=build_output_limits(loaded.settings),
+            limits=build_output_limits(self._settings),
             kept=self.parts.core.state.blobs,
         )
         self._hooks: Final = HookChain(
@@ -198,7 +206,7 @@ def build_call_gate(
     the environment. Raises ConfigError.
     """
     watch = DecisionWatch()
-    parts = CallerParts(
+    parts = build_caller_parts(
         loaded,
         root,
         approver=approver,

@@ -50,7 +50,7 @@ class Program:
     def __init__(self, flags: set[str]) -> None:
         self._flags = flags
         self._calls = 0
-        self._session = ""
+        self._session = self._notes = ""
         self._cancelled = asyncio.Event()
 
     def on_connect(self, conn: Any) -> None:
@@ -83,7 +83,8 @@ class Program:
     async def prompt(self, prompt: list[Any], **_given: Any) -> PromptResponse:
         self._cancelled.clear()
         stop = "end_turn"
-        for name, *words in json.loads(prompt[0].text):
+        self._notes, _, steps = prompt[0].text.rpartition("\n\n")
+        for name, *words in json.loads(steps):
             stop = await getattr(self, f"_{name}")(*words) or stop
         return PromptResponse(stop_reason="cancelled" if self._cancelled.is_set() else stop)  # type: ignore[arg-type]
 
@@ -94,6 +95,10 @@ class Program:
 
     async def _say(self, text: str) -> None:
         await self._tell(helpers.update_agent_message_text(text))
+
+    async def _tell_notes(self) -> None:
+        """What stands before the list."""
+        await self._say(self._notes)
 
     async def _think(self, text: str) -> None:
         await self._tell(helpers.update_agent_thought_text(text))
