@@ -8,11 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.program_lookup import note_writable
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
+from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.past_session import SessionChoice
 from quorum.infrastructure.changes.repository_changes import ReadChange
@@ -35,6 +37,10 @@ from quorum.infrastructure.storage import open_blob_store, open_record
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
 from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
+
+if TYPE_CHECKING:
+    from quorum.application.agents.agent_run import AgentRun
+    from quorum.infrastructure.agents.launch import ExternalAgent
 
 
 def open_session(
@@ -64,6 +70,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     warm_up: Callable[[], None] | None = None,
     read_change: ReadChange | None = None,
     server_credentials: Mapping[str, ServerCredentials] | None = None,
+    external: ExternalAgent | None = None,
 ) -> Container:
     """Build a session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
 
@@ -72,13 +79,26 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     of the front end's own slash commands. Each of `mask_outputs` is handed the function that hides secrets, for
     a way on which the front end prints. `trust` is what the person decided in this run; `read_change` is what a
     code review is about. `server_credentials` are, by MCP server, what the settings do not hold; the mask knows
-    them already. `warm_up` imports in the background what the front end needs later.
+    them already. `external` is the agent of another vendor that works in it; a session of one is refused
+    without it. `warm_up` imports in the background what the front end needs later.
     """
+    if external is None and (agent := record.external_agent) and not record.in_use:
+        raise ConfigError(
+            f"the agent {agent} works in the session {record.session_id}: continue it in the app, or with "
+            f"quorum agent {agent} --resume {record.session_id}"
+        )
     close_process_to_inspection()
     mask = mask or SecretMask()
     for hide in (mask_logs, mask_crashes, *mask_outputs):
         hide(mask.mask_text)
     keys = KeyRing(mask.learn)
+
+    def build_external() -> AgentRun:
+        from quorum.infrastructure.agents.session import build_external_work
+
+        assert external is not None
+        return build_external_work(external, container.parts())
+
     container = build_container(
         SessionInputs(
             loaded=loaded,
@@ -96,6 +116,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
             stored_key=keys.get_key,
             read_change=read_change or ReadChange(),
             server_credentials=server_credentials or {},
+            build_external=build_external if external is not None else None,
         )
     )
     parts = container.parts()

@@ -29,7 +29,7 @@ def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str,
                 return True
             case SessionKind.ASK:
                 return reads_only
-            case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
+            case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW | SessionKind.EXTERNAL:
                 return False
 
     return is_offered

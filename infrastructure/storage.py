@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from quorum.application.ports.fleet import Fleet
 from quorum.application.ports.storage import BlobStore, OpenedSession, Storage
 from quorum.application.session.session_record import SessionRecord
-from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
@@ -234,27 +233,27 @@ def open_record(
     If the record of a new session cannot be stored, it lasts as long as this process, and a notice says so.
     Raises LedgerError if an earlier session cannot be resumed, ConfigError for an invalid url.
     """
-    form = choice.form if isinstance(choice, NewSession) else SessionKind.AGENT
+    begun = choice if isinstance(choice, NewSession) else NewSession()
     try:
         storage = open_storage(table, environ)
     except LedgerError as trouble:
         if not isinstance(choice, NewSession):
             raise
-        return _open_unrecorded(trouble, table, environ, form)
+        return _open_unrecorded(trouble, table, environ, begun)
     try:
         opened = storage.open_session(choice, cwd=cwd, fork=fork)
     except BaseException:
         storage.close()
         raise
-    return _record(storage, opened, form=form)
+    return _record(storage, opened, begun=begun)
 
 
 def _open_unrecorded(
-    trouble: LedgerError, table: StorageTable, environ: Mapping[str, str], form: SessionKind
+    trouble: LedgerError, table: StorageTable, environ: Mapping[str, str], begun: NewSession
 ) -> SessionRecord:
     notice = f"This session is not recorded, and ends with this process: {trouble}"
     try:
-        return open_unrecorded(table, environ, notice, form=form)
+        return open_unrecorded(table, environ, notice, begun=begun)
     except (LedgerError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise LedgerError(
@@ -264,7 +263,7 @@ def _open_unrecorded(
 
 
 def open_unrecorded(
-    table: StorageTable, environ: Mapping[str, str], *notices: str, form: SessionKind = SessionKind.AGENT
+    table: StorageTable, environ: Mapping[str, str], *notices: str, begun: NewSession
 ) -> SessionRecord:
     """A record in a folder of its own, which is gone when it is released. `notices` say why.
 
@@ -280,7 +279,7 @@ def open_unrecorded(
     except BaseException:
         folder.cleanup()
         raise
-    return _record(storage, opened, notices, form=form, folder=folder)
+    return _record(storage, opened, notices, begun=begun, folder=folder)
 
 
 def _record(
@@ -288,7 +287,7 @@ def _record(
     opened: OpenedSession,
     notices: tuple[str, ...] = (),
     *,
-    form: SessionKind,
+    begun: NewSession,
     folder: TemporaryDirectory[str] | None = None,
 ) -> SessionRecord:
     """The record of an opened session; the one in a `folder` is gone with it when it is released."""
@@ -313,5 +312,6 @@ def _record(
         notices=(*notices, *storage.notices, *opened.notices),
         in_use=str(opened.in_use or ""),
         outlives=folder is None,
-        begun_as=form,
+        begun_as=begun.form,
+        begun_with=begun.external_agent,
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol, TypeAlias
+from functools import partial
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
-from quorum.application.cancellation import absorb_cancellation, run_to_end
+from quorum.application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from quorum.application.events.event_bus import EventBus
 from quorum.application.events.stream_events import StreamEvents
 from quorum.application.gate.caller_session import begin_caller_session
@@ -16,16 +19,23 @@ from quorum.application.identifiers import generate_id
 from quorum.application.ports.agents import (
     Agent,
     AgentEnd,
+    AgentOffers,
     AgentTerms,
     AgentUpdate,
+    ClientCommands,
+    ClientFiles,
     ReportedCall,
     StartAgent,
+    StartedCommand,
+    TerminalRequest,
+    TerminalState,
 )
 from quorum.application.ports.tools import Tool
 from quorum.application.ports.workspace import FileKeeper
 from quorum.application.review.review import Review
 from quorum.application.turn.run_tally import RunTally
 from quorum.domain.calls.effects import Effects, FileChange, FileState, KeptFiles
+from quorum.domain.calls.execution import ToolExecution, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
@@ -39,7 +49,8 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from quorum.domain.errors import LedgerError, ProviderError, ToolError
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.agents import (
     AgentConnected,
     AgentModeChanged,
@@ -56,12 +67,25 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport
+from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 
-Perform: TypeAlias = Callable[[Mapping[str, bytes]], Awaitable[str]]
-"""Has an allowed call done that gives the files at these paths this content, and answers its output. Raises
-ToolError."""
 
+class AllowedEffects(Struct, frozen=True, kw_only=True):
+    """What a call was allowed to do: to give the files at the paths of `contents` that content, or to run a
+    command. `context` is that of the call; `require_unchanged` raises ToolError where the call would touch
+    something else by now."""
+
+    contents: Mapping[str, bytes]
+    context: ToolExecutionContext
+    require_unchanged: Callable[[], Awaitable[None]]
+
+
+Perform: TypeAlias = Callable[[AllowedEffects], Awaitable[str]]
+"""Has an allowed call done, and answers its output. Raises ToolError."""
+
+_NOT_CONTINUED = frozenset({ProviderErrorKind.CONFIGURATION, ProviderErrorKind.BAD_REQUEST})
+_NOT_STOPPED = "the agent did not stop when it was told to, and was ended; the next prompt starts it again"
 _ENDING_SECS = 5.0  # that a cancelled agent has to end its answer in
 _MOST_REJECTIONS = 3
 _PROMPTS_TOLD = 3
@@ -69,18 +93,15 @@ _NOT_WAITED_FOR = "allowed; how it ended is not known: the agent asked about the
 _NO_END = "allowed; the agent's answer ended before it said how the call did"
 
 
-class ClientFiles(Protocol):
-    """The files that an agent reaches through us. Raises ToolError."""
+_BuildTool: TypeAlias = Callable[[], Awaitable[Tool]]
 
-    async def locate(self, path: str) -> str:
-        """Where a path leads, links resolved."""
-        ...
 
-    async def read(self, path: str) -> str: ...
+class _Terminal(Struct, frozen=True):
+    command: StartedCommand
+    most_bytes: int
 
-    async def write(self, path: str, content: str) -> str:
-        """Give the file this content; the answer says what was done."""
-        ...
+    def read(self) -> TerminalState:
+        return self.command.read(self.most_bytes)
 
 
 class CallerTools(Protocol):
@@ -96,17 +117,31 @@ class CallerTools(Protocol):
 
 
 class _AllowedCall:
-    """A call that the agent was allowed to make, until the agent says how it ended. `approved` are the contents
-    that it is to give files, by path."""
+    """A call that the agent was allowed to make, until the agent says how it ended. `command` is what it may
+    run, once: empty where it is no command, and from then on."""
 
-    def __init__(self, approved: Mapping[str, bytes]) -> None:
-        self.approved = approved
+    def __init__(self, effects: AllowedEffects, call: ProposedCall) -> None:
+        self.effects, self.approved = effects, effects.contents
+        is_command = call.effect is CallEffect.COMMAND
+        self.command = str(call.arguments.get("command", "")) if is_command else ""
+        self.cwd = call.cwd
+        self.running: asyncio.Task[str] | None = None
         self.end: asyncio.Future[ReportedCall | None] = asyncio.get_running_loop().create_future()
 
     def settle(self, call: ReportedCall | None) -> None:
         """It ended so; None: that is not waited for any more."""
         if not self.end.done():
             self.end.set_result(call)
+
+    async def collect_output(self) -> str:
+        """What came of a command that ran for it here; empty where none did."""
+        if self.running is None:
+            return ""
+        await asyncio.wait({self.running})
+        if self.running.cancelled():
+            return ""
+        error = self.running.exception()
+        return self.running.result() if error is None else str(error)
 
 
 class _KnownChanges:
@@ -153,16 +188,20 @@ class AgentRun:
         start: StartAgent,
         tools: CallerTools,
         files: ClientFiles,
+        commands: ClientCommands,
         build_runtime: Callable[[Tool, FileKeeper], ToolRuntime],
         begin_turn: Callable[[], None],
         max_calls: int,
     ) -> None:
         self.session_id, self._caller, self._cwd = session_id, caller, cwd
         self._review, self._events, self._keeper = review, events, keeper
-        self._tools, self._client_files = tools, files
+        self._tools, self._client_files, self._commands = tools, files, commands
+        self._terminals: dict[str, _Terminal] = {}
         self._build_runtime, self._begin_turn, self._max_calls = build_runtime, begin_turn, max_calls
         self._agent: Agent = start(self)
+        self._terms, self._connecting = AgentTerms(), asyncio.Lock()
         self._stream = StreamEvents(events.show)
+        self._runtime: ToolRuntime | None = None
         self._one_call = asyncio.Lock()
         self._tasks: dict[asyncio.Task[None], asyncio.Future[str]] = {}
         self._allowed: dict[str, _AllowedCall] = {}
@@ -186,43 +225,100 @@ class AgentRun:
 
     async def open(self, terms: AgentTerms) -> AgentConnected:
         """Begin the session, or continue it. Raises LedgerError and ProviderError."""
+        self._terms = terms
         connected = await self._agent.open(terms)
-        await self._begin_session()
-        await self._events.announce(connected)
+        await self.begin_session()
+        await self._note_connected(connected)
         return connected
 
-    async def _begin_session(self) -> None:
+    async def connect(self, terms: AgentTerms | None = None) -> None:
+        """Have the agent be there, also after its end: with its session where it can continue that, else with a
+        new one, which is told. `terms` are those of the first time. Raises LedgerError and ProviderError."""
+        async with self._connecting:
+            if self._agent.is_open:
+                return
+            self._terms = terms or self._terms
+            try:
+                connected = await self._agent.open(self._terms)
+            except ProviderError as error:
+                if not self._terms.session or error.kind not in _NOT_CONTINUED:
+                    raise
+                self._events.note(
+                    ErrorOccurred(message=f"{error}; a new one begins, which knows nothing of it")
+                )
+                connected = await self._agent.open(replace(self._terms, session=""))
+            await self._note_connected(connected)
+
+    async def _note_connected(self, connected: AgentConnected) -> None:
+        self._connected = connected
+        self._terms = replace(self._terms, session=connected.agent_session)
+        await self._events.announce(connected)
+
+    @property
+    def offers(self) -> AgentOffers:
+        """What can be chosen of the agent; nothing as long as it is not connected."""
+        return self._agent.offers
+
+    async def choose(self, category: Literal["mode", "model"], name: str) -> None:
+        """Have the agent work in this mode of its own, or with this model. Raises LedgerError and
+        ProviderError."""
+        await self.connect()
+        await self._agent.choose(category, name)
+        self._terms = replace(self._terms, **{category: name})
+        self._connected = replace(self._connected, **{category: name})
+        await self._events.announce(self._connected)
+
+    async def begin_session(self) -> None:
+        """Record that the session begins, if it does, and close what an earlier process left open. Raises
+        LedgerError."""
         fallen_back = await begin_caller_session(
-            self._events, self._review, session_id=self.session_id, caller=self._caller, cwd=self._cwd
+            self._events,
+            self._review,
+            session_id=self.session_id,
+            caller=self._caller,
+            cwd=self._cwd,
+            form=SessionKind.EXTERNAL,
         )
         if fallen_back is not None:
             self._events.note(ErrorOccurred(message=fallen_back))
 
-    async def execute(self, prompt: str) -> RunReport:
-        """Have the agent answer; cancelled, it is told to end. Raises LedgerError."""
+    async def execute(self, prompt: str, notes: Sequence[str] = ()) -> RunReport:
+        """Have the agent answer; cancelled, it is told to end. It reads the `notes`, already recorded, first.
+        Raises LedgerError."""
         self._begin()
         self._begin_turn()
-        await self._events.announce(TurnStarted(prompt=prompt))
-        await self._events.announce(MessageAdded(message=UserMessage(prompt)))
-        self._seen = await self._keeper.keep()
-        asking = asyncio.create_task(self._agent.prompt(prompt))
+        asking: asyncio.Task[AgentEnd] | None = None
         try:
+            await run_shielded(self._record_prompt(prompt))
+            asking = asyncio.create_task(self._ask("\n\n".join([*notes, prompt])))
             await asyncio.wait({asking})
         except asyncio.CancelledError:
             absorb_cancellation()
             self._tally.interrupt()
-            await run_to_end(self._stop(asking))
+            if asking is not None:
+                await run_to_end(self._stop(asking))
         return await run_to_end(self._conclude(asking))
+
+    async def _record_prompt(self, prompt: str) -> None:
+        await self._events.announce(TurnStarted(prompt=prompt))
+        await self._events.announce(MessageAdded(message=UserMessage(prompt)))
+        self._seen = await self._keeper.keep()
+
+    async def _ask(self, text: str) -> AgentEnd:
+        await self.connect()
+        return await self._agent.prompt(text)
 
     async def finish(self, report: RunReport) -> None:
         """Record that the session ends, also one that was interrupted before it began. Raises LedgerError."""
         if not self._events.state.session_id:
-            await self._begin_session()
-        await self._events.announce(SessionFinished(report=report))
+            await self.begin_session()
+        jobs = await self._commands.close()
+        await self._events.announce(SessionFinished(report=replace(report, jobs=jobs)))
 
     async def aclose(self) -> None:
-        """End the agent."""
+        """End the agent, and what runs for it."""
         await run_to_end(self._agent.aclose())
+        await self._commands.close()
 
     async def _stop(self, asking: asyncio.Task[AgentEnd]) -> None:
         """Have the agent end its answer, and its calls with it."""
@@ -231,15 +327,20 @@ class AgentRun:
             await self._agent.cancel()
         for task in tuple(self._tasks):
             task.cancel()
-        if not (await asyncio.wait({asking}, timeout=_ENDING_SECS))[0]:
+        patience = _ENDING_SECS if self._agent.is_open else 0
+        if not (await asyncio.wait({asking}, timeout=patience))[0]:
             asking.cancel()
             await asyncio.wait({asking})
+            if self._agent.is_open:  # it may be at work as before
+                self._events.note(ErrorOccurred(message=_NOT_STOPPED))
+                await self._agent.aclose()
 
-    async def _conclude(self, asking: asyncio.Task[AgentEnd]) -> RunReport:
+    async def _conclude(self, asking: asyncio.Task[AgentEnd] | None) -> RunReport:
         """Record how the answer ended. Raises LedgerError."""
         self._is_over = True
-        for allowed in tuple(self._allowed.values()):
-            allowed.settle(None)
+        if not self._stop_waiting():
+            for terminal in self._terminals.values():
+                terminal.command.end()
         for task, answer in tuple(self._tasks.items()):
             if not answer.done():  # nobody waits for the decision any more
                 task.cancel()
@@ -256,8 +357,8 @@ class AgentRun:
         await self._events.announce(TurnFinished(report=report))
         return report
 
-    def _read_end(self, asking: asyncio.Task[AgentEnd]) -> AgentEnd:
-        if asking.cancelled():
+    def _read_end(self, asking: asyncio.Task[AgentEnd] | None) -> AgentEnd:
+        if asking is None or asking.cancelled():
             return AgentEnd(stop=StopReason(StopKind.OTHER, "interrupted"))
         failure = asking.exception()
         if isinstance(failure, ProviderError):
@@ -289,6 +390,11 @@ class AgentRun:
         self._tally.add_response(response, None, continues=False)
         if end.stop == END_TURN and not self._tally.has_words and not self._calls:
             self._tally.give_up("the agent gave no answer")
+
+    @property
+    def executions(self) -> tuple[ToolExecution, ...]:
+        """The tracked record of the newest call."""
+        return self._runtime.executions if self._runtime is not None else ()
 
     # ---------------------------------------------------------------- what the agent tells
 
@@ -337,23 +443,32 @@ class AgentRun:
         self._asked.add(call.call_id)
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-        async def wait_for_agent(approved: Mapping[str, bytes]) -> str:
-            allowed = self._allowed[call.call_id] = _AllowedCall(approved)
+        proposed = self._tools.read(call)
+
+        async def wait_for_agent(effects: AllowedEffects) -> str:
+            allowed = self._allowed[call.call_id] = _AllowedCall(effects, proposed)
             if self._waiting > 1:  # the agent asks about several calls before it makes one
                 allowed.settle(None)
             answer.set_result("")
             try:
                 end = await allowed.end
+                self._stop_waiting()
+                printed = await allowed.collect_output()
+            except asyncio.CancelledError:
+                if allowed.running is not None:
+                    allowed.running.cancel()
+                await allowed.collect_output()
+                raise
             finally:
                 del self._allowed[call.call_id]
             if end is None:
                 self._is_unclear = True
-                return _NO_END if self._is_over else _NOT_WAITED_FOR
+                return printed or (_NO_END if self._is_over else _NOT_WAITED_FOR)
             if end.status == "failed":
-                raise ToolError(end.output or "the agent says that it failed")
-            return end.output or "done"
+                raise ToolError(printed or end.output or "the agent says that it failed")
+            return printed or end.output or "done"
 
-        self._put(self._tools.read(call), wait_for_agent, answer)
+        self._put(proposed, partial(self._tools.build, proposed, wait_for_agent), answer)
         with suppress(ToolError):
             await answer
             return True
@@ -396,36 +511,99 @@ class AgentRun:
     async def _serve(self, call: ProposedCall, serve: Callable[[], Awaitable[str]]) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-        async def perform(_approved: Mapping[str, bytes]) -> str:
+        async def perform(_effects: AllowedEffects) -> str:
             done = await serve()
             answer.set_result(done)
             return done
 
-        if (task := self._put(call, perform, answer)) is not None:
+        if (task := self._put(call, partial(self._tools.build, call, perform), answer)) is not None:
             await asyncio.wait({task})  # what the agent does next is none of its doing: it has been looked at
         return await answer
 
+    async def create_terminal(self, request: TerminalRequest) -> str:
+        """Run a command, once that is allowed: what a call that was allowed is to run at once. Raises
+        ToolError."""
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        terminal_id = generate_id()
+
+        def note_start(command: StartedCommand) -> None:
+            self._terminals[terminal_id] = _Terminal(command, request.most_bytes)
+            if not answer.done():
+                answer.set_result(terminal_id)
+
+        tool, cwd = self._commands.build(note_start), request.cwd or self._cwd
+        folder = {} if cwd == self._cwd else {"working_dir": cwd}
+        arguments = {"command": request.command, **folder}
+        if (allowed := self._find_allowed_command(request, cwd)) is not None:
+            allowed.command = ""
+            await allowed.effects.require_unchanged()
+            running = self._commands.run_allowed(tool, dict(arguments), allowed.effects.context)
+            allowed.running = asyncio.create_task(running)
+            await asyncio.wait({allowed.running, answer}, return_when=asyncio.FIRST_COMPLETED)
+            return answer.result() if answer.done() else await allowed.running
+
+        async def build() -> Tool:
+            return tool
+
+        self._put(self._propose("run_command", arguments, CallEffect.COMMAND, "terminal/create"), build, answer)
+        return await answer
+
+    def _find_allowed_command(self, request: TerminalRequest, cwd: str) -> _AllowedCall | None:
+        """The call by which the agent may run just this."""
+        wanted = {request.command, request.shell_text} - {""}
+        calls = self._allowed.values()
+        return next((each for each in calls if each.command in wanted and each.cwd == cwd), None)
+
+    def read_terminal(self, terminal_id: str) -> TerminalState:
+        return self._find_terminal(terminal_id).read()
+
+    async def wait_for_terminal(self, terminal_id: str) -> TerminalState:
+        terminal = self._find_terminal(terminal_id)
+        await terminal.command.wait_until_ended()
+        return terminal.read()
+
+    async def end_terminal(self, terminal_id: str, *, forget: bool) -> None:
+        terminal = self._find_terminal(terminal_id)
+        terminal.command.end()
+        await terminal.command.wait_until_ended()
+        if forget:
+            self._terminals.pop(terminal_id, None)
+
+    def _find_terminal(self, terminal_id: str) -> _Terminal:
+        if (found := self._terminals.get(terminal_id)) is None:
+            raise ToolError(f"there is no terminal {terminal_id}")
+        return found
+
     def _put(
-        self, call: ProposedCall, perform: Perform, answer: asyncio.Future[str]
+        self, call: ProposedCall, build: _BuildTool, answer: asyncio.Future[str]
     ) -> asyncio.Task[None] | None:
         """Have the runtime decide about a call and carry it out; `answer` fails where it is not carried out."""
         if self._is_over or self._is_stopping:
             answer.set_exception(ToolError("not run: the turn is over"))
             return None
-        for allowed in tuple(self._allowed.values()):
-            allowed.settle(None)
+        self._stop_waiting()
         self._waiting += 1
-        task = asyncio.create_task(self._run(call, perform, answer))
+        task = asyncio.create_task(self._run(call, build, answer))
         self._tasks[task] = answer
         task.add_done_callback(self._tasks.pop)
         return task
 
-    async def _run(self, call: ProposedCall, perform: Perform, answer: asyncio.Future[str]) -> None:
+    def _stop_waiting(self) -> bool:
+        """The agent goes on: how calls end that it was allowed to make is not waited for. False where commands
+        are waited for all the same."""
+        for allowed in tuple(self._allowed.values()):
+            allowed.settle(None)
+        if not self._commands.is_any_waited_for:
+            return True
+        self._is_unclear = True
+        return self._commands.send_to_background()
+
+    async def _run(self, call: ProposedCall, build: _BuildTool, answer: asyncio.Future[str]) -> None:
         why = "not run: the turn is over"
         try:
             async with self._one_call:
                 if not (self._is_over or self._is_stopping or self._lost is not None):
-                    why = await self._run_call(call, perform)
+                    why = await self._run_call(call, build)
         except LedgerError as lost:
             self._lost = lost
             await self._end_answer()
@@ -436,17 +614,18 @@ class AgentRun:
             if not answer.done():
                 answer.set_exception(ToolError(why))
 
-    async def _run_call(self, call: ProposedCall, perform: Perform) -> str:
+    async def _run_call(self, call: ProposedCall, build: _BuildTool) -> str:
         """Decide about the call and have it made; the output of its result. Raises LedgerError."""
         await self._tell_changes()
-        tool = await self._tools.build(call, perform)
+        tool = await build()
         block = ToolUseBlock(id=generate_id(), name=call.tool, input=call.arguments)
         response = LlmResponse(content=(*self._take_text(), block), stop_reason=TOOL_USE, model=self._caller)
         turn_index = self._events.state.responses
         await self._events.announce(ResponseCompleted(turn_index=turn_index, response=response))
         scope = RequestedScope(task="\n\n".join(self._events.state.prompts[-_PROMPTS_TOLD:]))
         batch = build_batch(response.tool_calls(), turn_index=turn_index, scope=scope)
-        result = await self._build_runtime(tool, self._files).run(batch)
+        self._runtime = self._build_runtime(tool, self._files)
+        result = await self._runtime.run(batch)
         self._tally.add_response(response, None, continues=False)
         self._tally.add_calls(result.records, response.tool_calls())
         await self._events.announce(MessageAdded(message=ToolResults(result.results)))
@@ -485,7 +664,6 @@ class AgentRun:
             each for each in effects.changes if each.is_surprise and not self._files.explains(each)
         )
         self._files.note(effects)
-        if self._is_unclear:
-            self._is_unclear = False
-        elif surprises:
+        is_unclear, self._is_unclear = self._is_unclear, self._commands.is_any_in_background
+        if surprises and not is_unclear and not self._is_unclear:
             await self._events.announce(UnaskedChangesFound(changes=surprises, complete=effects.complete))

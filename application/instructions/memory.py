@@ -37,7 +37,7 @@ class Memory:
 
     async def propose(self, text: str) -> MemoryProposal:
         """The changes among which the person chooses one. Raises MemoryRefused where there is none."""
-        if self._kind is not SessionKind.AGENT:
+        if self._kind not in {SessionKind.AGENT, SessionKind.EXTERNAL}:
             raise MemoryRefused("this session changes no file; add the line in another tab")
         line = require_memory_line(text)
         drafts: list[MemoryDraft] = []

@@ -117,7 +117,7 @@ class SystemPrompt:
         match kind:
             case _ if role:
                 self._role = role
-            case SessionKind.AGENT:
+            case SessionKind.AGENT | SessionKind.EXTERNAL:
                 self._role = _AGENT
             case SessionKind.ASK:
                 self._role = _ASK

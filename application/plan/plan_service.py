@@ -82,6 +82,8 @@ class PlanService:
         """Have the session go this far from now on. Raises PlanRefused where it cannot make plans."""
         if scope is self.phase.scope:
             return
+        if self._kind is SessionKind.EXTERNAL:
+            raise PlanRefused("the agent of this session plans by itself: say in a prompt that it should")
         if self._kind is not SessionKind.AGENT:
             raise PlanRefused("this session changes nothing, so there is nothing to plan")
         await self._events.record(PhaseScopeChanged(scope=scope))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from quorum.application.ports.tools import Tool
+from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Delta, StopReason, StreamedReasoning, Usage
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
+from quorum.domain.events.report import JobRecord
 from quorum.domain.text.json_value import JsonObject
 
 
@@ -40,6 +43,26 @@ class ReportedCall(Struct, frozen=True, kw_only=True):
         return self.status in {"completed", "failed"}
 
 
+class TerminalRequest(Struct, frozen=True, kw_only=True):
+    """A command that the agent wants run in `cwd`, empty: in the workspace. `shell_text` is what a shell is to
+    run that the command names itself; of the output it wants to read so many bytes at the end."""
+
+    command: str
+    shell_text: str = ""
+    cwd: str = ""
+    most_bytes: int = 1 << 20
+
+
+class TerminalState(Struct, frozen=True, kw_only=True):
+    """What a command has printed, the end of it where that `is_cut`, and how it ended: `exit_code` is negative
+    for a signal, and None where it is not known."""
+
+    output: str
+    is_cut: bool
+    has_ended: bool
+    exit_code: int | None = None
+
+
 AgentUpdate: TypeAlias = Delta | StreamedReasoning | AgentPlanUpdated | AgentModeChanged | ReportedCall
 
 
@@ -62,6 +85,22 @@ class AgentHost(Protocol):
         """Give a file this content. Raises ToolError."""
         ...
 
+    async def create_terminal(self, request: TerminalRequest) -> str:
+        """Have a command begin; the id of its terminal. Raises ToolError."""
+        ...
+
+    def read_terminal(self, terminal_id: str) -> TerminalState:
+        """How it stands. Raises ToolError."""
+        ...
+
+    async def wait_for_terminal(self, terminal_id: str) -> TerminalState:
+        """The same, once it has ended. Raises ToolError."""
+        ...
+
+    async def end_terminal(self, terminal_id: str, *, forget: bool) -> None:
+        """End it, if it still runs; with `forget` its id means nothing any more. Raises ToolError."""
+        ...
+
 
 class AgentEnd(Struct, frozen=True, kw_only=True):
     """How the agent ended its answer, and the tokens it says that it used."""
@@ -79,11 +118,31 @@ class AgentTerms(Struct, frozen=True, kw_only=True):
     model: str = ""
 
 
+class AgentOffers(Struct, frozen=True, kw_only=True):
+    """The modes and the models that the agent offers, by its own names."""
+
+    modes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+
 class Agent(Protocol):
-    """An agent that was started. Its methods raise ProviderError."""
+    """An agent. Its methods raise ProviderError."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it runs and has a session."""
+        ...
+
+    @property
+    def offers(self) -> AgentOffers: ...
+
+    async def choose(self, category: Literal["mode", "model"], name: str) -> None:
+        """Have it work so from now on."""
+        ...
 
     async def open(self, terms: AgentTerms) -> AgentConnected:
-        """Begin or continue a session. What cannot be had as it is wanted is an error."""
+        """Start it, anew where it runs, and begin or continue a session. What cannot be had as it is wanted is
+        an error, of the kind CONFIGURATION or BAD_REQUEST where it cannot continue a session."""
         ...
 
     async def prompt(self, text: str) -> AgentEnd:
@@ -96,6 +155,64 @@ class Agent(Protocol):
 
     async def aclose(self) -> None:
         """End its process with all that it started."""
+        ...
+
+
+class ClientFiles(Protocol):
+    """The files that an agent reaches through us. Raises ToolError."""
+
+    async def locate(self, path: str) -> str:
+        """Where a path leads, links resolved."""
+        ...
+
+    async def read(self, path: str) -> str: ...
+
+    async def write(self, path: str, content: str) -> str:
+        """Give the file this content; the answer says what was done."""
+        ...
+
+
+class StartedCommand(Protocol):
+    """A command that runs, or ran."""
+
+    def read(self, most_bytes: int) -> TerminalState:
+        """How it stands, with so much of the end of its output."""
+        ...
+
+    async def wait_until_ended(self) -> None: ...
+
+    def end(self) -> None:
+        """Ask that it ends. Does not wait."""
+        ...
+
+
+class ClientCommands(Protocol):
+    """Runs commands of the agent as those of a model: with `run_command`, its limits and its sandbox."""
+
+    def build(self, on_start: Callable[[StartedCommand], None]) -> Tool:
+        """The tool for one command."""
+        ...
+
+    async def run_allowed(self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Run it for a call that was allowed as one that the agent runs itself. Raises ToolError."""
+        ...
+
+    @property
+    def is_any_waited_for(self) -> bool:
+        """Whether one runs that its call waits for."""
+        ...
+
+    def send_to_background(self) -> bool:
+        """Let those run on as jobs; whether there may be so many."""
+        ...
+
+    @property
+    def is_any_in_background(self) -> bool:
+        """Whether one runs as a job."""
+        ...
+
+    async def close(self) -> tuple[JobRecord, ...]:
+        """End the jobs; what became of all of them."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.outputs import Outputs
@@ -43,6 +44,9 @@ from quorum.domain.events.report import RunReport
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import SessionState
 
+if TYPE_CHECKING:
+    from quorum.application.agents.external_turns import ExternalTurns
+
 
 class AgentSession:
     """One session, from its opening to its end.
@@ -50,9 +54,9 @@ class AgentSession:
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
     `user_commands`, `exchanges`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`,
-    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `inbox`, `record`. All front ends hold these
-    parts as they are. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not
-    called while a turn runs.
+    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `inbox`, `record`, and `external`, the turns
+    where an agent of another vendor makes them. All front ends hold these parts as they are. What takes the
+    conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -88,7 +92,9 @@ class AgentSession:
         orphan_finder: OrphanFinderPort,
         sandbox: SessionSandbox,
         background: Sequence[BackgroundWork] = (),
+        external: ExternalTurns | None = None,
     ) -> None:
+        self.external = external
         self.run = run
         self._cwd = cwd
         self.models = models

@@ -151,6 +151,8 @@ class Rewind:
         past = next((each for each in self._events.state.turns if each.number == turn), None)
         if past is None or (past.undone and conversation):
             raise ConversationError(f"there is no turn {turn} to go back to")
+        if conversation and self._run.rewind_refusal:
+            raise ConversationError(self._run.rewind_refusal)
         given_back: Sequence[str] = ()
         if conversation:
             await self._jobs.stop_since(turn)

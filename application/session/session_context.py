@@ -5,12 +5,15 @@ from __future__ import annotations
 from quorum.application.context.context_manager import ContextManager
 from quorum.application.session.session_models import SessionModels
 from quorum.domain.conversation.context_account import ContextAccount
+from quorum.domain.errors import ConversationError
 
 
 class SessionContext:
-    """Measures and compacts the conversation of a session, for the model that it has at the time."""
+    """Measures and compacts the conversation of a session, for the model that it has at the time. `refusal`
+    says why there is none to measure."""
 
-    def __init__(self, manager: ContextManager, models: SessionModels) -> None:
+    def __init__(self, manager: ContextManager, models: SessionModels, refusal: str = "") -> None:
+        self._refusal = refusal
         self._manager = manager
         self._models = models
 
@@ -20,6 +23,8 @@ class SessionContext:
 
         0 stands for a window that is not known, or for a model that has none.
         """
+        if self._refusal:
+            return 0, 0
         use = self._manager.gauge.measure(self._models.current)
         return use.tokens, use.window or 0
 
@@ -34,5 +39,7 @@ class SessionContext:
         `focus` is what to keep in view; it may be empty. Raises ProviderError and ConversationError, and leaves
         all as it was, where there is none to be had.
         """
+        if self._refusal:
+            raise ConversationError(self._refusal)
         done = await self._manager.compact(self._models.current, focus or None)
         return f"about {done.tokens_before:,} → {done.tokens_after:,} tokens"

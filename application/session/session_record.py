@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from quorum.application.ports.storage import ContentStore, Ledger, SessionArchive, Storage
 from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import Event, SessionStarted
 from quorum.domain.sessions.past_session import LedgerRecord
 
@@ -19,7 +20,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     is read-only. `records` is what happened before, `notices` are sentences for the user. `release` closes
     everything, `storage` too; it raises LedgerError if something could not be written. `outlives` tells
     whether another process can resume it; `begun_as` is the form of a session that has no records
-    yet.
+    yet, and `begun_with` the agent of another vendor that is to work in it, if any.
     """
 
     session_id: str
@@ -31,6 +32,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     in_use: str = ""
     outlives: bool = True
     begun_as: SessionKind = SessionKind.AGENT
+    begun_with: str = ""
 
     @property
     def place(self) -> str:
@@ -49,8 +51,21 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     @property
     def form(self) -> SessionKind:
         """What the session is for, since its beginning."""
+        if self.external_agent:
+            return SessionKind.EXTERNAL
         started = (record.event for record in self.records if isinstance(record.event, SessionStarted))
         return next((event.form for event in started), self.begun_as)
+
+    @property
+    def external_agent(self) -> str:
+        """The agent of another vendor that works in it, by its name in the settings; empty: none."""
+        return self.connected.agent if self.connected is not None else self.begun_with
+
+    @property
+    def connected(self) -> AgentConnected | None:
+        """How that agent began, when it did last."""
+        events = (record.event for record in reversed(self.records))
+        return next((event for event in events if isinstance(event, AgentConnected)), None)
 
     @property
     def past(self) -> tuple[Event, ...]:

@@ -61,6 +61,8 @@ def list_effort_roles(kind: SessionKind) -> tuple[str, ...]:
     match kind:
         case SessionKind.AGENT:
             return ("decision",)
+        case SessionKind.EXTERNAL:
+            return ()
         case SessionKind.ASK:
             return ("ask", "decision")
         case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:

@@ -51,8 +51,11 @@ class RunAgent:
     """The turns of one session. `execute`, `retry` and `resume_pending` are called one at a time.
 
     Calls that another process left open are recovered first: see `recover`. `attachments` are images and PDFs
-    that prompts may name. `begin_turn` is called at the beginning of each turn.
+    that prompts may name. `begin_turn` is called at the beginning of each turn. `rewind_refusal` says why the
+    conversation cannot be taken back; it is empty where it can.
     """
+
+    rewind_refusal = ""
 
     def __init__(  # noqa: PLR0913 - all that a turn needs meets here
         self,

@@ -73,7 +73,7 @@ def choose_extent(form: SessionKind) -> ContextExtent:
             return ContextExtent.FULL
         case SessionKind.ASK:
             return ContextExtent.PROJECTED
-        case SessionKind.REVIEW | SessionKind.AGENT:
+        case SessionKind.REVIEW | SessionKind.AGENT | SessionKind.EXTERNAL:
             return ContextExtent.FRESH
 
 
@@ -113,6 +113,7 @@ def render_result(messages: Sequence[Message], form: SessionKind) -> str | None:
 
 _NAMES = {
     SessionKind.AGENT: "in which a model worked",
+    SessionKind.EXTERNAL: "in which an agent of another vendor worked",
     SessionKind.ASK: "in which a model looked and answered",
     SessionKind.DISCUSS: "in which several models discussed",
     SessionKind.DEBATE: "in which models debated",

@@ -16,7 +16,10 @@ if TYPE_CHECKING:  # a list of sessions is shown without loading what may have h
 
 
 class NewSession(Struct, frozen=True):
+    """`external_agent` is the one that works in it, by its name in the settings; empty: our own."""
+
     form: SessionKind = SessionKind.AGENT
+    external_agent: str = ""
 
 
 class LatestSession(Struct, frozen=True):

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
+import re
+import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
-from typing import Protocol
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, Protocol
 
 from quorum.application.cancellation import run_to_end
 from quorum.application.ports.agents import (
     AgentEnd,
     AgentHost,
+    AgentOffers,
     AgentTerms,
     ReportedCall,
     ReportedDiff,
+    TerminalRequest,
+    TerminalState,
 )
 from quorum.application.program_lookup import (
     explain_local_package,
@@ -40,7 +45,8 @@ from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentP
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.launch import AgentLaunch
-from quorum.infrastructure.execution.program import open_program
+from quorum.infrastructure.execution.commands.account import name_signal
+from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
     parse_foreign_json,
@@ -52,12 +58,12 @@ from quorum.infrastructure.models.shared.json_fields import (
 )
 
 _JSON = make_encoder()
-_CHUNK = 1 << 16
 _LONGEST_LINE = 64_000_000
 _MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
 _METHOD_NOT_FOUND, INTERNAL_ERROR, NOT_FOUND = -32601, -32603, -32002
 _AUTH_REQUIRED = -32000
 _CLOSING_SECS = 2.0
+_MOST_OUTPUT = 1 << 20  # bytes of a command's
 
 
 class UnknownMethod(Exception):
@@ -85,46 +91,61 @@ class ChannelPeer(Protocol):
 
 
 class AgentChannel:
-    """A running agent. What it writes that is no JSON object is passed over, and quoted if it ends."""
+    """A running agent. What it writes that is no JSON object is passed over, and quoted if it ends.
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        resources: AsyncExitStack,
-        launch: AgentLaunch,
-        peer: ChannelPeer,
-    ) -> None:
-        self._process, self._resources, self._launch, self._peer = process, resources, launch, peer
+    Whatever becomes of quorum, the program and all that it started are ended.
+    """
+
+    def __init__(self, launch: AgentLaunch, cwd: str, peer: ChannelPeer) -> None:
+        self._launch, self._cwd, self._peer = launch, cwd, peer
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
         self._answering: set[asyncio.Task[None]] = set()
         self._next_id = 1
+        self._unread, self._searched = bytearray(), 0
         self._noise = self._errors = ""
         self._end: ProviderError | None = None
-        self._reading = asyncio.create_task(self._read())
-        self._reading_errors = asyncio.create_task(self._read_errors())
         self._heard_at = asyncio.get_running_loop().time()
 
-    @classmethod
-    async def open(cls, launch: AgentLaunch, cwd: str, peer: ChannelPeer) -> AgentChannel:
+    async def open(self) -> None:
         """Start the program. Raises ProviderError."""
-        if local := find_local_package(launch.words, cwd):
-            text = explain_local_package(launch.words, local)
+        words, cwd = self._launch.words, self._cwd
+        if local := find_local_package(words, cwd):
+            text = explain_local_package(words, local)
             raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
-        async with AsyncExitStack() as resources:
-            try:
-                process = await resources.enter_async_context(
-                    open_program(
-                        launch.words,
-                        environment={**launch.environ, **select_runner_settings(launch.words, cwd)},
-                        cwd=cwd,
-                        stdin=asyncio.subprocess.PIPE,
-                        stderr=asyncio.subprocess.PIPE,
-                    )
-                )
-            except OSError as error:
-                text = f"{launch.words[0]} cannot be run: {error.strerror or error}"
-                raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION) from error
-            return cls(process, resources.pop_all(), launch, peer)
+        theirs, ours = os.pipe()
+        try:
+            self._process = SupervisedProcess(
+                take_over_stdin(theirs, words),
+                cwd=Path(cwd),
+                environment={**self._launch.environ, **select_runner_settings(words, cwd)},
+                timeout_secs=None,
+                on_output=self._feed,
+                on_errors=self._take_errors,
+                stdin=theirs,
+            )
+        except OSError as error:
+            os.close(ours)
+            text = f"{words[0]} cannot be run: {error.strerror or error}"
+            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION) from error
+        finally:
+            os.close(theirs)
+        self._watching = asyncio.create_task(self._watch())
+        loop = asyncio.get_running_loop()
+        pipe = os.fdopen(ours, "wb", buffering=0)
+        try:
+            transport, protocol = await loop.connect_write_pipe(
+                lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
+            )
+        except BaseException:
+            pipe.close()
+            self._process.end()
+            raise
+        self._input = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its program is gone, or is not listened to any more."""
+        return self._end is not None
 
     async def request(self, method: str, params: JsonObject) -> JsonObject:
         """The result of a request. Raises ProviderError where it fails, or the program is silent too long while
@@ -144,20 +165,14 @@ class AgentChannel:
         await self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def aclose(self) -> None:
-        """Close its input, and kill it with all that it started where that is not enough."""
+        """Close its input, and end it with all that it started where that is not enough."""
         for task in self._answering:
             task.cancel()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSING_SECS):
-                await self._process.wait()
-        with suppress(ProcessLookupError, PermissionError):  # what it leaves behind in its group
-            os.killpg(self._process.pid, signal.SIGKILL)
-        for reading in (self._reading, self._reading_errors):
-            reading.cancel()
-        await asyncio.gather(self._reading, self._reading_errors, *self._answering, return_exceptions=True)
-        await run_to_end(self._resources.aclose())
+        self._input.close()
+        await asyncio.wait({self._watching}, timeout=_CLOSING_SECS)
+        self._process.end()
+        await asyncio.wait({self._watching})
+        await asyncio.gather(*self._answering, return_exceptions=True)
 
     async def _wait(self, answer: asyncio.Future[JsonObject]) -> JsonObject:
         loop, patience = asyncio.get_running_loop(), self._launch.timeout_secs
@@ -178,39 +193,42 @@ class AgentChannel:
                 return answer.result()
 
     async def _write(self, message: JsonObject) -> None:
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write((replace_surrogates(_JSON.encode(message)) + "\n").encode())
-            await self._process.stdin.drain()
+            self._input.write((replace_surrogates(_JSON.encode(message)) + "\n").encode())
+            await self._input.drain()
         except OSError as error:
-            await asyncio.wait({self._reading}, timeout=1)
+            await asyncio.wait({self._watching}, timeout=1)
             raise self._end or self._explain_end() from error
 
-    async def _read(self) -> None:
-        """Until the program closes its output."""
-        assert self._process.stdout is not None
-        unread, searched = bytearray(), 0
-        try:
-            while chunk := await self._process.stdout.read(_CHUNK):
-                self._heard_at = asyncio.get_running_loop().time()
-                unread += chunk
-                while (end := unread.find(b"\n", searched)) >= 0:
-                    line = bytes(unread[:end])
-                    del unread[: end + 1]
-                    searched = 0
-                    self._take_line(line)
-                searched = len(unread)
-                if searched > _LONGEST_LINE:
-                    self._end = self._describe("it wrote a line that is too long to be a message")
-                    return
-            with suppress(TimeoutError):  # what it started may hold the pipe open
-                async with asyncio.timeout(1):
-                    await asyncio.shield(self._reading_errors)
-        finally:
-            self._end = self._end or self._explain_end()
-            for answer in self._waiting.values():
-                if not answer.done():
-                    answer.set_exception(self._end)
+    def _feed(self, data: bytes) -> None:
+        if self._end is not None:
+            return
+        self._heard_at = asyncio.get_running_loop().time()
+        self._unread += data
+        while (end := self._unread.find(b"\n", self._searched)) >= 0:
+            line = bytes(self._unread[:end])
+            del self._unread[: end + 1]
+            self._searched = 0
+            self._take_line(line)
+        self._searched = len(self._unread)
+        if self._searched > _LONGEST_LINE:
+            self._unread.clear()
+            self._give_up(self._describe("it wrote a line that is too long to be a message"))
+            self._process.end()
+
+    def _take_errors(self, data: bytes) -> None:
+        self._errors = (self._errors + data.decode("utf-8", "replace"))[-_MOST_NOISE:]
+
+    async def _watch(self) -> None:
+        """Until nothing of the program is alive."""
+        await self._process.wait()
+        self._give_up(self._end or self._explain_end())
+
+    def _give_up(self, end: ProviderError) -> None:
+        self._end = end
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(end)
 
     def _take_line(self, line: bytes) -> None:
         try:
@@ -246,11 +264,6 @@ class AgentChannel:
         with suppress(ProviderError):  # it is gone: whoever waits for its answer is told
             await self._write({"jsonrpc": "2.0", "id": number, **outcome})
 
-    async def _read_errors(self) -> None:
-        assert self._process.stderr is not None
-        while chunk := await self._process.stderr.read(_CHUNK):
-            self._errors = (self._errors + chunk.decode("utf-8", "replace"))[-_MOST_NOISE:]
-
     def _explain_end(self) -> ProviderError:
         """By the last line that it said for people."""
         lines = (self._errors.strip() or self._noise.strip()).splitlines()
@@ -274,33 +287,51 @@ class AgentChannel:
 
 
 _VERSION = 1
+_UNCONFINED = "with your rights, outside of the sandbox: what it does without asking is not prevented"
 _STOPS = {"end_turn": END_TURN, "max_tokens": MAX_TOKENS, "refusal": REFUSAL}
 _MOST_CALLS = 10_000  # of one session: more are not told apart
 
 
 class DrivenAgent:
-    """Implements `Agent`. The program is started by `open`, works in `cwd`, and reaches the `host`."""
+    """Implements `Agent`. The program is started by `open`, works in `cwd`, and reaches the `host`, also for
+    commands if this `runs_commands`."""
 
-    def __init__(self, launch: AgentLaunch, cwd: str, host: AgentHost, *, version: str) -> None:
+    def __init__(
+        self, launch: AgentLaunch, cwd: str, host: AgentHost, *, version: str, runs_commands: bool
+    ) -> None:
+        self._runs_commands = runs_commands
         self._launch, self._cwd, self._host, self._version = launch, cwd, host, version
         self._channel: AgentChannel | None = None
         self._session = ""
         self._mode = self._model = ""
         self._calls: dict[str, ReportedCall] = {}
-        self._is_prompted = self._is_cancelled = False
+        self._is_prompted = self._is_cancelled = self._is_ready = False
+        self._opened: JsonObject = {}
+        self.offers = AgentOffers()
 
     # ---------------------------------------------------------------- what a session asks of it
 
+    @property
+    def is_open(self) -> bool:
+        return self._is_ready and self._channel is not None and not self._channel.has_ended
+
+    async def choose(self, category: Literal["mode", "model"], name: str) -> None:
+        """Have it work so from now on. Raises ProviderError."""
+        await self._choose(category, name, self._opened, is_wanted=True)
+
     async def open(self, terms: AgentTerms) -> AgentConnected:
-        """Begin or continue a session. Raises ProviderError."""
-        self._channel = channel = await AgentChannel.open(self._launch, self._cwd, self)
+        """Start it anew, and begin or continue a session. Raises ProviderError."""
+        await self.aclose()
+        channel = AgentChannel(self._launch, self._cwd, self)
+        await channel.open()
+        self._channel = channel
         known = await channel.request(
             "initialize",
             {
                 "protocolVersion": _VERSION,
                 "clientCapabilities": {
                     "fs": dict.fromkeys(("readTextFile", "writeTextFile"), self._launch.takes_files),
-                    "terminal": False,
+                    "terminal": self._runs_commands,
                 },
                 "clientInfo": {"name": "quorum", "title": "quorum", "version": self._version},
             },
@@ -311,9 +342,15 @@ class DrivenAgent:
             opened = await self._open_session(channel, known, terms.session)
         except ProviderError as error:
             raise self._add_logins(error, known) from error
+        self._opened = opened
+        self.offers = AgentOffers(
+            modes=tuple(map(fit_to_line, _list_choices("mode", opened))),
+            models=tuple(map(fit_to_line, _list_choices("model", opened))),
+        )
         await self._choose("mode", terms.mode or self._launch.asking_mode, opened, is_wanted=bool(terms.mode))
         await self._choose("model", terms.model, opened, is_wanted=bool(terms.model))
         about = read_object_field(known, "agentInfo")
+        self._is_ready = True
         name = read_text_field(about, "title") or read_text_field(about, "name") or self._launch.name
         return AgentConnected(
             agent=self._launch.name,
@@ -321,6 +358,7 @@ class DrivenAgent:
             agent_session=self._session,
             mode=self._mode,
             model=self._model,
+            confinement=_UNCONFINED,
         )
 
     async def prompt(self, text: str) -> AgentEnd:
@@ -344,14 +382,17 @@ class DrivenAgent:
         )
 
     async def cancel(self) -> None:
-        """Tell it to end its answer. Raises ProviderError."""
+        """Tell it to end its answer, if it gives one. Raises ProviderError."""
         self._is_cancelled = True
-        await self._require_channel().notify("session/cancel", {"sessionId": self._session})
+        if self.is_open:
+            await self._require_channel().notify("session/cancel", {"sessionId": self._session})
 
     async def aclose(self) -> None:
         """End its process with all that it started."""
-        if self._channel is not None:
-            await self._channel.aclose()
+        self._is_ready = False
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await run_to_end(channel.aclose())
 
     # ---------------------------------------------------------------- opening
 
@@ -376,17 +417,8 @@ class DrivenAgent:
     async def _choose(self, category: str, wanted: str, opened: JsonObject, *, is_wanted: bool) -> None:
         """Choose a mode or model, which agents offer as an option of the session or in the older list. One that
         nobody named is chosen where it is offered."""
-        options = [
-            each
-            for each in read_objects_field(opened, "configOptions")
-            if category in (read_text_field(each, "category"), read_text_field(each, "id"))
-        ]
-        older = read_object_field(opened, f"{category}s")
-        listed = read_objects_field(older, f"available{category.title()}s")
-        key = "id" if category == "mode" else "modelId"
-        known = [read_text_field(each, key) for each in listed]
-        current = read_text_field(older, f"current{category.title()}Id")
-        offered = _list_values(options[0]) if options else known
+        options, offered = _find_options(category, opened), _list_choices(category, opened)
+        current = read_text_field(read_object_field(opened, f"{category}s"), f"current{category.title()}Id")
         if options:
             current = read_text_field(options[0], "currentValue") or current
         if wanted and wanted in offered and wanted != current:
@@ -464,6 +496,19 @@ class DrivenAgent:
                         raise RefusedRequest("content is not a text")
                     await self._host.write_file(_require_path(params), content)
                     return {}
+                case "terminal/create" if self._runs_commands:
+                    return {"terminalId": await self._host.create_terminal(_read_terminal_request(params))}
+                case "terminal/output":
+                    state = self._host.read_terminal(read_text_field(params, "terminalId"))
+                    exited = {"exitStatus": _describe_exit(state)} if state.has_ended else {}
+                    return {"output": state.output, "truncated": state.is_cut, **exited}
+                case "terminal/wait_for_exit":
+                    waited = self._host.wait_for_terminal(read_text_field(params, "terminalId"))
+                    return _describe_exit(await waited)
+                case "terminal/kill" | "terminal/release":
+                    terminal_id, forget = read_text_field(params, "terminalId"), method == "terminal/release"
+                    await self._host.end_terminal(terminal_id, forget=forget)
+                    return {}
                 case _:
                     raise UnknownMethod
         except ToolError as error:
@@ -517,6 +562,22 @@ class DrivenAgent:
 
     def _fail(self, what: str) -> ProviderError:
         return ProviderError(f"the agent {self._launch.name}: {what}", kind=ProviderErrorKind.CONFIGURATION)
+
+
+def _find_options(category: str, opened: JsonObject) -> list[JsonObject]:
+    return [
+        each
+        for each in read_objects_field(opened, "configOptions")
+        if category in (read_text_field(each, "category"), read_text_field(each, "id"))
+    ]
+
+
+def _list_choices(category: str, opened: JsonObject) -> list[str]:
+    """The modes or models that a session offers, as an option or in the older list."""
+    if options := _find_options(category, opened):
+        return _list_values(options[0])
+    listed = read_objects_field(read_object_field(opened, f"{category}s"), f"available{category.title()}s")
+    return [read_text_field(each, "id" if category == "mode" else "modelId") for each in listed]
 
 
 def _list_values(option: JsonObject) -> list[str]:
@@ -577,3 +638,47 @@ def _cut_lines(text: str, params: JsonObject) -> str:
         return text
     lines = text.splitlines(keepends=True)[max((first or 1) - 1, 0) :]
     return "".join(lines if most is None else lines[:most])
+
+
+_SHELLS = frozenset({"bash", "sh"})
+_DIRECTLY = frozenset({"-c", "-lc"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _read_terminal_request(params: JsonObject) -> TerminalRequest:
+    """A command without arguments is a line for a shell. Raises RefusedRequest."""
+    command, given = read_text_field(params, "command"), params.get("args")
+    words = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    if not command.strip() or (isinstance(given, list) and len(words) != len(given)):
+        raise RefusedRequest("command and args are not texts")
+    variables = _set_variables(read_objects_field(params, "env"))
+    is_shell = os.path.basename(command) in _SHELLS and len(words) == 2 and words[0] in _DIRECTLY
+    text = shlex.join([command, *words]) if words else command
+    cwd = params.get("cwd")
+    if cwd is not None:
+        cwd = _require_path({"path": cwd})
+    limit = read_count_field(params, "outputByteLimit")
+    return TerminalRequest(
+        command=variables + text,
+        shell_text=words[1] if is_shell and not variables else "",
+        cwd=os.path.normpath(cwd) if cwd else "",
+        most_bytes=min(_MOST_OUTPUT, _MOST_OUTPUT if limit is None else limit),
+    )
+
+
+def _set_variables(wanted: Sequence[JsonObject]) -> str:
+    """What sets these before the command, for the person to read with it. Raises RefusedRequest."""
+    set_ = []
+    for each in wanted:
+        name = read_text_field(each, "name")
+        if not _VARIABLE.fullmatch(name):
+            raise RefusedRequest(f"{name!r} is not the name of a variable")
+        set_.append(f"{name}={shlex.quote(read_text_field(each, 'value'))}")
+    return f"export {' '.join(set_)}; " if set_ else ""
+
+
+def _describe_exit(state: TerminalState) -> JsonObject:
+    code = state.exit_code
+    if code is None or code >= 0:
+        return {"exitCode": code, "signal": None}
+    return {"exitCode": None, "signal": name_signal(-code)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
+from quorum.application.ports.agents import ReportedCall
 from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.domain.calls.proposed_call import ProposedCall
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.agents_table import AgentProgramTable
 from quorum.infrastructure.config.schema import Settings
@@ -78,6 +80,14 @@ class AgentLaunch(Struct, frozen=True, kw_only=True):
     asking_mode: str = ""
     takes_files: bool = True
     shows_command_as_title: bool = False
+
+
+class ExternalAgent(Struct, frozen=True, kw_only=True):
+    """An agent that is to work in a session. `read_call` reads its calls in our terms, `version` is ours."""
+
+    launch: AgentLaunch
+    read_call: Callable[[ReportedCall], ProposedCall]
+    version: str
 
 
 def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> AgentLaunch:

@@ -7,28 +7,37 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from quorum.application.agents.agent_run import AgentRun, Perform
-from quorum.application.ports.agents import AgentHost, ReportedCall
+from quorum.application.agents.agent_run import AgentRun, AllowedEffects, Perform
+from quorum.application.ports.agents import AgentHost, ReportedCall, StartedCommand, TerminalState
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
+from quorum.domain.calls.execution import CallControls, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.conversation.session_kind import name_external_model
 from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.report import JobRecord
 from quorum.domain.replacing import replace
+from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
-from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.agents.launch import ExternalAgent
 from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.composition.calls import CallParts
+from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.debug_log.log_file import log_events
+from quorum.infrastructure.execution.commands.running_command import RunningCommand
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
 from quorum.infrastructure.files.workspace import escape_path
 from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change
-from quorum.infrastructure.gate.sessions import CallerParts
+from quorum.infrastructure.gate.sessions import CallerParts, build_caller_parts
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.telemetry_choice import send_telemetry
+from quorum.infrastructure.tools.builtin import run_command
 from quorum.infrastructure.tools.builtin.drafting import carry_out, read_content
 
 
@@ -48,14 +57,88 @@ class AcpTools:
         return self._read(call)
 
     async def build(self, call: ProposedCall, perform: Perform) -> Tool:
-        async def perform_and_compare(seal: Seal | None) -> str:
-            output = await perform(seal.projected if seal is not None else {})
+        async def perform_and_compare(seal: Seal | None, context: ToolExecutionContext) -> str:
+            async def require_unchanged() -> None:
+                if seal is not None and seal != await tool.seal(call.arguments, {}):
+                    raise ToolError("nothing was run: what the command would touch changed since the approval")
+
+            output = await perform(
+                AllowedEffects(
+                    contents=seal.projected if seal is not None else {},
+                    context=context,
+                    require_unchanged=require_unchanged,
+                )
+            )
             if seal is not None and (differing := await asyncio.to_thread(_find_differing, seal)):
                 raise ToolError(f"{output}\nnot what was approved: {', '.join(map(escape_path, differing))}")
             return output
 
         self._learn(call.arguments)
-        return await build_caller_tool(call, replace(self._world, perform=perform_and_compare))
+        tool = await build_caller_tool(call, replace(self._world, perform=perform_and_compare))
+        return tool
+
+
+class _LookedAtCommand:
+    """Implements `StartedCommand`."""
+
+    def __init__(self, command: RunningCommand) -> None:
+        self._command = command
+        self.wait_until_ended, self.end = command.wait_until_ended, command.end
+
+    def read(self, most_bytes: int) -> TerminalState:
+        output, is_cut = self._command.read_end(most_bytes)
+        ending = self._command.ending
+        code = ending.exit_code if ending is not None else None
+        return TerminalState(output=output, is_cut=is_cut, has_ended=ending is not None, exit_code=code)
+
+
+class _AllowedControls:
+    """Implements `CallControls` for a command that runs for a call whose seal was looked at before."""
+
+    cancelled = False
+    seal = None
+
+    def __init__(self, controls: CallControls) -> None:
+        self.was_asked, self.state, self.report = controls.was_asked, controls.state, controls.report
+        self.modify, self.note_seen = controls.modify, controls.note_seen
+
+
+class AgentCommands:
+    """Implements `ClientCommands`. The time limit is that of the agent's silence: it ends sooner what it wants
+    ended."""
+
+    def __init__(self, calls: CallParts, timeout_secs: float) -> None:
+        self.is_offered = COMMAND_TOOL in calls.tools
+        self._parts, self._jobs, self._timeout_secs = calls.tool_parts, calls.jobs, int(timeout_secs) or 1
+
+    def build(self, on_start: Callable[[StartedCommand], None]) -> Tool:
+        return run_command.build(
+            self._parts,
+            timeout_secs=self._timeout_secs,
+            on_start=lambda command: on_start(_LookedAtCommand(command)),
+        )
+
+    async def run_allowed(self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        controls = _AllowedControls(context.controls)
+        return extract_text(await tool.execute(arguments, context.with_controls(controls)))
+
+    @property
+    def is_any_waited_for(self) -> bool:
+        return self._jobs.foreground > 0
+
+    def send_to_background(self) -> bool:
+        try:
+            self._jobs.send_to_background()
+        except ToolError:
+            return False
+        return True
+
+    @property
+    def is_any_in_background(self) -> bool:
+        return self._jobs.is_any_running
+
+    async def close(self) -> tuple[JobRecord, ...]:
+        return await self._jobs.close()
 
 
 def _find_differing(seal: Seal) -> list[str]:
@@ -111,6 +194,36 @@ class SessionFiles:
         return f"written: {escape_path(path)}, SHA-256 {written.sha256}"
 
 
+def build_agent_run(parts: CallerParts, agent: ExternalAgent) -> AgentRun:
+    """The agent at work in the session that these are the parts of."""
+    given, launch = parts.parts.given, agent.launch
+    root, commands = str(given.root), AgentCommands(parts.parts.calls, launch.timeout_secs)
+
+    def start(host: AgentHost) -> DrivenAgent:
+        return DrivenAgent(launch, root, host, version=agent.version, runs_commands=commands.is_offered)
+
+    return AgentRun(
+        session_id=given.record.session_id,
+        caller=name_external_model(launch.name),
+        cwd=root,
+        review=parts.review,
+        events=parts.events,
+        keeper=parts.shared.keeper,
+        start=start,
+        tools=AcpTools(parts.world, agent.read_call, parts.shared.secrets.learn_from_call),
+        files=SessionFiles(parts.world, root),
+        commands=commands,
+        build_runtime=lambda tool, keeper: parts.build_runtime(tool, keeper=keeper),
+        begin_turn=parts.shared.spending.begin_turn,
+        max_calls=given.settings.agent.max_tool_turns,
+    )
+
+
+def build_external_work(agent: ExternalAgent, parts: SessionParts) -> AgentRun:
+    """The same, in a session that has all other parts, too."""
+    return build_agent_run(CallerParts(parts), agent)
+
+
 class AgentSessionParts:
     """A session with an agent, `run`, and what it is made of. Raises ConfigError."""
 
@@ -118,19 +231,17 @@ class AgentSessionParts:
         self,
         loaded: LoadedSettings,
         root: Path,
-        launch: AgentLaunch,
+        agent: ExternalAgent,
         *,
         approver: Approver,
         observer: Observer,
         record: SessionRecord,
         mask: SecretMask,
-        read_call: Callable[[ReportedCall], ProposedCall],
-        version: str,
     ) -> None:
         close_process_to_inspection()
         for hide in (mask_logs, mask_crashes):
             hide(mask.mask_text)
-        self._parts = parts = CallerParts(
+        self._parts = build_caller_parts(
             loaded,
             root,
             approver=approver,
@@ -139,25 +250,8 @@ class AgentSessionParts:
             hook_environ=None,
             mask=mask,
         )
-
-        def start(host: AgentHost) -> DrivenAgent:
-            return DrivenAgent(launch, str(root), host, version=version)
-
-        self.review = parts.review
-        self.run = AgentRun(
-            session_id=record.session_id,
-            caller=f"agent/{launch.name}",
-            cwd=str(root),
-            review=parts.review,
-            events=parts.events,
-            keeper=parts.shared.keeper,
-            start=start,
-            tools=AcpTools(parts.world, read_call, parts.shared.secrets.learn_from_call),
-            files=SessionFiles(parts.world, str(root)),
-            build_runtime=lambda tool, keeper: parts.build_runtime(tool, keeper=keeper),
-            begin_turn=parts.shared.spending.begin_turn,
-            max_calls=loaded.settings.agent.max_tool_turns,
-        )
+        self.review = self._parts.review
+        self.run = build_agent_run(self._parts, agent)
 
     async def aclose(self) -> None:
         """End the agent, and let go of all else."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quorum.application.context.context_gauge import ContextGauge
 from quorum.application.context.context_manager import ContextManager
@@ -12,6 +12,7 @@ from quorum.application.inbox.inbox import Inbox
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
+from quorum.application.ports.agents import AgentTerms
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
@@ -56,6 +57,10 @@ from quorum.infrastructure.secrets.restoring import PacketRestorer
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
+
+if TYPE_CHECKING:
+    from quorum.application.agents.agent_run import AgentRun
+    from quorum.application.agents.external_turns import ExternalTurns
 
 
 class ConversationParts:
@@ -172,7 +177,8 @@ class ConversationParts:
 
 
 class AgentParts:
-    """The session as front ends hold it. `get_subagents` answers with what opens the sessions of subagents."""
+    """The session as front ends hold it. `get_subagents` answers with what opens the sessions of subagents;
+    `external` is an agent of another vendor that works in it."""
 
     def __init__(
         self,
@@ -181,6 +187,7 @@ class AgentParts:
         models: ModelParts,
         conversation: ConversationParts,
         get_subagents: Callable[[], SubagentSessions],
+        external: AgentRun | None = None,
     ) -> None:
         given, shared = reviews.given, reviews.shared
         settings, record, root = given.settings, given.record, given.root
@@ -199,7 +206,8 @@ class AgentParts:
             events,
         )
         self.plan_tasks: Final = PlanTaskRunner(calls.plans, self.subagents, calls.tool_set)
-        self.run: Final = RunAgent(
+        turns = None if external is None else _build_external_turns(external, reviews, calls, conversation)
+        self.run: Final[RunAgent] = turns or RunAgent(
             session_id=record.session_id,
             dialogue=conversation.dialogue,
             runtime=calls.runtime,
@@ -248,7 +256,11 @@ class AgentParts:
             self.run,
             cwd=str(root),
             models=models.session_models,
-            context=SessionContext(conversation.context_manager, models.session_models),
+            context=SessionContext(
+                conversation.context_manager,
+                models.session_models,
+                refusal="" if turns is None else "the agent of this session keeps its own conversation",
+            ),
             spending=shared.spending,
             review=review,
             consensus=models.consensus,
@@ -303,6 +315,33 @@ class AgentParts:
                 calls.early_search,
                 shared.environment,
                 conversation.tool_servers,
+                *((turns,) if turns is not None else ()),
             ],
             sandbox=shared.sandbox,
+            external=turns,
         )
+
+
+def _build_external_turns(
+    work: AgentRun, reviews: ReviewParts, calls: CallParts, conversation: ConversationParts
+) -> ExternalTurns:
+    from quorum.application.agents.external_turns import ExternalTurns
+
+    record = reviews.given.record
+    former = record.connected
+    is_copy = reviews.core.state.session_id not in ("", record.session_id)
+    terms = AgentTerms()
+    if former is not None:
+        session = "" if is_copy else former.agent_session  # which goes on with the other
+        terms = AgentTerms(session=session, mode=former.mode, model=former.model)
+    return ExternalTurns(
+        work,
+        terms,
+        dialogue=conversation.dialogue,
+        runtime=calls.runtime,
+        review=reviews.review,
+        events=reviews.core.events,
+        hooks=calls.hooks,
+        limits=AgentLimits(max_tool_turns=reviews.given.settings.agent.max_tool_turns),
+        attachments=calls.attachments,
+    )

@@ -9,13 +9,16 @@ from quorum.application.conversation_session import ShapedExchange
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.consensus_session import ConsensusSession
 from quorum.application.panel.panel import Panel
+from quorum.application.ports.models import LlmRequest, OnStreamEvent
 from quorum.application.session.late_secrets import mask_record
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.turn.fallback_models import FallbackModels
 from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
 from quorum.application.turn.switchable_session import OpenExchange, SwitchableSession
-from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.session_kind import SessionKind, name_external_model
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.panel.debate_record import DebatePolicy
 from quorum.domain.review.ballot import list_unused_lenses
 from quorum.infrastructure.changes.folder_tools import build_draft_policy
@@ -29,6 +32,22 @@ from quorum.infrastructure.models.opening import (
     open_first,
 )
 from quorum.infrastructure.prices.model_figures import build_output_lookup
+
+
+class ExternalModel:
+    """Implements `LlmExchange` where an agent of another vendor answers: nothing is sent to it here. Raises
+    ProviderError for another model."""
+
+    def __init__(self, agent: str, model: str) -> None:
+        self.model = name_external_model(agent)
+        if model != self.model:
+            raise self._refuse(f"the agent {agent} works in this session: /agent chooses among its own models")
+
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        raise self._refuse("the agent of this session keeps its own conversation")
+
+    def _refuse(self, why: str) -> ProviderError:
+        return ProviderError(why, kind=ProviderErrorKind.CONFIGURATION)
 
 
 class ModelParts:
@@ -77,6 +96,8 @@ class ModelParts:
         metered, shape = self._reviews.metered, calls.hooks.on_message_send
         forms = self._gather_panel_forms()
         match given.record.form:
+            case SessionKind.EXTERNAL:
+                return partial(ExternalModel, given.record.external_agent)
             case SessionKind.ASK:
                 return lambda model: ShapedExchange(metered.open_exchange(model), shape)
             case SessionKind.AGENT:
@@ -133,7 +154,7 @@ class ModelParts:
         given, reviews = self._reviews.given, self._reviews
         settings, form = given.settings, given.record.form
         reviewers = settings.models.review
-        asks_several = form not in {SessionKind.AGENT, SessionKind.ASK}
+        asks_several = form not in {SessionKind.AGENT, SessionKind.ASK, SessionKind.EXTERNAL}
         return mask_record(
             given.record,
             given.mask,
@@ -148,6 +169,8 @@ class ModelParts:
                 ),
                 *self._calls.choice.notices,
                 *reviews.quorum_policy.calibration.notices,
-                *self._reviews.shared.spending.build_unpriced_notices((given.asked.models[0], *reviewers)),
+                *self._reviews.shared.spending.build_unpriced_notices(
+                    reviewers if form is SessionKind.EXTERNAL else (given.asked.models[0], *reviewers)
+                ),
             ),
         )

@@ -94,7 +94,7 @@ class CallParts:
 
         # The tools
         self.seen: Final = SeenFiles(core.conversation)
-        parts = ToolParts(
+        parts = self.tool_parts = ToolParts(
             settings=settings,
             environ=environ,
             root=root,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,15 @@ from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.trust.decisions import TrustDecisions
 
 if TYPE_CHECKING:
+    from quorum.application.agents.agent_run import AgentRun
     from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 
 
 class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     """What a session is about and with whom, as `build_session` describes it.
+
+    `build_external` makes an agent of another vendor
+    work in it, in place of a model.
 
     `gateway` opens the sessions with models in place of the providers of the settings. `hook_environ` is what
     hooks get of the environment, None: all that commands get.
@@ -48,6 +52,7 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     read_change: ReadChange = field(default_factory=ReadChange)
     server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
     gateway: LlmGateway | None = None
+    build_external: Callable[[], AgentRun] | None = None
 
     @property
     def settings(self) -> Settings:

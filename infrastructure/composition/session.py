@@ -112,5 +112,10 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         from quorum.infrastructure.composition.agent import AgentParts
 
         return AgentParts(
-            self.reviews, self.calls, self.models, self.conversation, lambda: self.open_subagents(self)
+            self.reviews,
+            self.calls,
+            self.models,
+            self.conversation,
+            lambda: self.open_subagents(self),
+            self.given.build_external() if self.given.build_external is not None else None,
         )

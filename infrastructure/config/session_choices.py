@@ -10,7 +10,7 @@ from quorum.application.events.event_bus import EventBus
 from quorum.application.panel.consensus_session import ConsensusChoice
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.conversation.effort import Effort
-from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.session_kind import SessionKind, name_external_model
 from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.panel.consensus import Consensus, check_consensus
 from quorum.domain.sessions.past_session import LedgerRecord
@@ -61,6 +61,8 @@ def _choose_participants(kind: SessionKind, roles: ModelRoles, debaters: tuple[s
 def _choose_models(loaded: LoadedSettings, record: SessionRecord, roles: ModelRoles) -> tuple[str, ...]:
     """The model the session had, where no other is asked for now, before the one it would have anyway."""
     match record.form:
+        case SessionKind.EXTERNAL:
+            return (name_external_model(record.external_agent),)
         case SessionKind.AGENT:
             usual = roles.decision.model
         case SessionKind.ASK:
@@ -103,6 +105,9 @@ def choose_consensus(
     loaded: LoadedSettings, asked: AskedModels, kind: SessionKind, events: EventBus
 ) -> ConsensusChoice:
     """Without participants at all, as in a session of a subagent, there is no choice."""
+    if kind is SessionKind.EXTERNAL:
+        refusal = "the agent of this session answers alone; open another with /tab"
+        return ConsensusChoice(Consensus(), events=events, refusal=refusal)
     if kind is not SessionKind.AGENT:
         refusal = f"this session is for /{kind}, and its models are chosen for that; open another with /tab"
         return ConsensusChoice(Consensus(), events=events, refusal=refusal)

@@ -83,7 +83,7 @@ def _replace_all(edits: object, content: str, name: str) -> str:
 _SCHEMA: JsonObject = {"type": "object"}
 
 
-async def _leave_to_caller(_seal: Seal | None) -> str:
+async def _leave_to_caller(_seal: Seal | None, _context: ToolExecutionContext) -> str:
     return "allowed: the caller runs it"
 
 
@@ -104,7 +104,7 @@ class CallerWorld(Struct, frozen=True, kw_only=True):
     root: Path
     judge: Callable[[str, Path], Awaitable[ShellVerdict]]
     learn: Callable[[str], object]
-    perform: Callable[[Seal | None], Awaitable[str]] = _leave_to_caller
+    perform: Callable[[Seal | None, ToolExecutionContext], Awaitable[str]] = _leave_to_caller
 
     def locate(self, call: ProposedCall, path: str) -> Location:
         """Where a path of the call leads, links resolved. Raises ToolError."""
@@ -149,7 +149,7 @@ class CallerTool:
         approved = context.controls.seal
         if approved is not None and approved != await self.seal(arguments, {}):
             raise StaleSeal("what the call would touch changed since the approval")
-        return await self._world.perform(approved)
+        return await self._world.perform(approved, context)
 
     def _require_proposed(self, arguments: JsonObject) -> None:
         if arguments != self._call.arguments:

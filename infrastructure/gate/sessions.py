@@ -111,22 +111,19 @@ def _refuse_subagents(_parts: SessionParts) -> Never:
     raise LookupError("nobody works for a session of another agent")
 
 
-class CallerParts:
-    """What the calls of one session of another agent are decided with. Raises ConfigError."""
-
-    def __init__(
-        self,
-        loaded: LoadedSettings,
-        root: Path,
-        *,
-        approver: Approver,
-        observer: Observer,
-        record: SessionRecord,
-        hook_environ: Mapping[str, str] | None,
-        mask: SecretMask,
-    ) -> None:
-        self._settings, self._root = loaded.settings, root
-        self._parts: Final = SessionParts(
+def build_caller_parts(
+    loaded: LoadedSettings,
+    root: Path,
+    *,
+    approver: Approver,
+    observer: Observer,
+    record: SessionRecord,
+    hook_environ: Mapping[str, str] | None,
+    mask: SecretMask,
+) -> CallerParts:
+    """The parts of a session of which nothing else is there. Raises ConfigError."""
+    return CallerParts(
+        SessionParts(
             given=SessionInputs(
                 loaded=loaded,
                 root=root,
@@ -141,13 +138,24 @@ class CallerParts:
             ),
             open_subagents=_refuse_subagents,
         )
-        self.shared: Final = self._parts.shared
-        self.events: Final = self._parts.core.events
-        self.review: Final = self._parts.reviews.review
+    )
+
+
+class CallerParts:
+    """What the calls of one session of another agent are decided with: of the `parts` those that it needs.
+    Raises ConfigError."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self.parts: Final = parts
+        self._settings, self._root = parts.given.settings, parts.given.root
+        root = self._root
+        self.shared: Final = self.parts.shared
+        self.events: Final = self.parts.core.events
+        self.review: Final = self.parts.reviews.review
         self._outputs: Final = Outputs(
             store=self.shared.store,
-            limits=build_output_limits(loaded.settings),
-            kept=self._parts.core.state.blobs,
+            limits=build_output_limits(self._settings),
+            kept=self.parts.core.state.blobs,
         )
         self._hooks: Final = HookChain(
             [
@@ -181,7 +189,7 @@ class CallerParts:
 
     async def release(self) -> None:
         """Let go of the connections to models, and of what hooks in the sandbox shared."""
-        await self._parts.gateway.aclose()
+        await self.parts.gateway.aclose()
         await self.shared.sandbox.close()
 
 
@@ -198,7 +206,7 @@ def build_call_gate(
     the environment. Raises ConfigError.
     """
     watch = DecisionWatch()
-    parts = CallerParts(
+    parts = build_caller_parts(
         loaded,
         root,
         approver=approver,

@@ -21,12 +21,10 @@ from pydantic import ValidationError
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
 from quorum.infrastructure.mcp.answers import ServerAnswers
 from quorum.infrastructure.mcp.json_lines import JsonLines, Piece, is_whole
 
-# The supervisor gives every program an empty standard input: this takes over the one that was handed down.
-_WITH_STDIN = 'exec <"$0"; exec "$@"'
 _LARGEST_MESSAGE = 16 << 20
 _MOST_WAITING = 64 << 20
 _PARSED_BESIDE = 1 << 16
@@ -87,7 +85,7 @@ class StdioTransport:
         theirs, ours = os.pipe()
         try:
             self._process = SupervisedProcess(
-                ("/bin/sh", "-c", _WITH_STDIN, f"/dev/fd/{theirs}", *self._argv),
+                take_over_stdin(theirs, self._argv),
                 cwd=self._cwd,
                 environment=self._environment,
                 timeout_secs=None,

@@ -60,7 +60,7 @@ def choose_tools(
         enabled = (*enabled, FAIL_TASK)
     kept = {n: t for n, t in by_name.items() if n in enabled and n not in known["disabled"]}
     match form:
-        case SessionKind.AGENT:
+        case SessionKind.AGENT | SessionKind.EXTERNAL:
             pass
         case SessionKind.ASK:
             kept = {

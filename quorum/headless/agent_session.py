@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from quorum.application.ports.agents import AgentTerms
     from quorum.application.session.session_record import SessionRecord
     from quorum.domain.events.report import RunReport
+    from quorum.infrastructure.agents.launch import ExternalAgent
     from quorum.infrastructure.agents.session import AgentSessionParts
 
 
@@ -36,19 +37,37 @@ def run_agent(options: AgentOptions, root: Path, signals: RunSignals) -> int:
     return asyncio.run(_answer(options, root.resolve(), loaded, prompt, signals))
 
 
+def find_external_agent(name: str, loaded: LoadedSettings, root: Path) -> ExternalAgent:
+    """The agent of this name, to work in this folder. Raises ConfigError where it cannot be had."""
+    from quorum.gate.acp_calls import read_reported_call
+    from quorum.infrastructure.agents.launch import ExternalAgent, find_launch
+
+    launch = find_launch(name, loaded.settings, os.environ)
+    read_call = partial(
+        read_reported_call,
+        cwd=str(root),
+        environment=launch.environ,
+        shows_command_as_title=launch.shows_command_as_title,
+    )
+    return ExternalAgent(launch=launch, read_call=read_call, version=__version__)
+
+
 async def _answer(
     options: AgentOptions, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
 ) -> int:
     from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+    from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.events.masking import SecretMask
-    from quorum.gate.acp_calls import read_reported_call
-    from quorum.infrastructure.agents.launch import find_launch
+    from quorum.domain.sessions.past_session import NewSession
     from quorum.infrastructure.agents.session import AgentSessionParts
     from quorum.infrastructure.bootstrap import open_session
 
-    launch = find_launch(options.agent, loaded.settings, os.environ)
+    external = find_external_agent(options.agent, loaded, root)
     printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
-    record = await asyncio.to_thread(open_session, loaded, root, options.session)
+    choice = options.session
+    if isinstance(choice, NewSession):
+        choice = NewSession(SessionKind.EXTERNAL, options.agent)
+    record = await asyncio.to_thread(open_session, loaded, root, choice)
     try:
         if record.in_use:
             raise UsageError(record.in_use)
@@ -60,18 +79,11 @@ async def _answer(
             parts = AgentSessionParts(
                 loaded,
                 root,
-                launch,
+                external,
                 approver=NonInteractiveApprover(),
                 observer=printer,
                 record=record,
                 mask=mask,
-                read_call=partial(
-                    read_reported_call,
-                    cwd=str(root),
-                    environment=launch.environ,
-                    shows_command_as_title=launch.shows_command_as_title,
-                ),
-                version=__version__,
             )
         try:
             report = await _execute(parts, terms, prompt, printer, signals)
@@ -128,16 +140,15 @@ async def _execute(
 def _choose_terms(options: AgentOptions, record: SessionRecord) -> AgentTerms:
     """How the agent is to begin: with its own session, where ours is continued. Raises UsageError."""
     from quorum.application.ports.agents import AgentTerms
-    from quorum.domain.events.agents import AgentConnected
 
     former = ""
     if record.past:
-        connected = [event for event in record.past if isinstance(event, AgentConnected)]
-        if not connected or connected[-1].agent != options.agent:
-            whose = f"of the agent {connected[-1].agent}" if connected else "of no agent"
+        connected = record.connected
+        if connected is None or connected.agent != options.agent:
+            whose = f"of the agent {connected.agent}" if connected is not None else "of no agent"
             raise UsageError(
                 f"the session {record.session_id} is {whose}; name one of {options.agent} with --resume ID, or "
                 "begin a new one"
             )
-        former = connected[-1].agent_session
+        former = connected.agent_session
     return AgentTerms(session=former, mode=options.agent_mode or "", model=options.agent_model or "")

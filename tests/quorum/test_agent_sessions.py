@@ -22,6 +22,10 @@ def find(ended: Ended, kind: str) -> list[dict[str, Any]]:
     return [event for event in ended.events if event["type"] == kind]
 
 
+def join_text(ended: Ended) -> str:
+    return "".join(event["text"] for event in find(ended, "text_delta"))
+
+
 def test_the_answer_of_the_agent_is_the_answer_of_the_run(rig: AgentRig) -> None:
     ended = rig.run(["say", "all "], ["say", "done"])
 
@@ -127,6 +131,96 @@ def test_an_approved_edit_may_be_made_through_quorum_and_nothing_else(rig: Agent
         ("edit_file", "error"),
     ]
     assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
+def test_a_command_in_a_terminal_is_reviewed_and_recorded_as_a_command(rig: AgentRig) -> None:
+    ended = rig.watch(["in_terminal", "echo hello; touch made; exit 3"])
+
+    (finished,), (effects,) = find(ended, "call_finished"), find(ended, "effects_observed")
+    assert (finished["tool"], finished["output"]) == ("run_command", "hello\nexit code 3")
+    assert [change["path"] for change in effects["effects"]["changes"]] == [str(rig.root / "made")]
+    assert join_text(ended) == "hello 3\n"
+    assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
+def test_a_command_in_a_terminal_that_nobody_allows_does_not_run(rig: AgentRig) -> None:
+    ended = rig.run(["in_terminal", "touch made"], options=("--output", "json"))
+
+    assert ended.code == 3
+    assert [call["decision"] for call in ended.report["calls"]] == ["needs_approval"]
+    assert not (rig.root / "made").exists()
+
+
+@pytest.mark.long
+def test_what_the_agent_adds_to_a_command_stands_in_its_review(rig: AgentRig) -> None:
+    (rig.root / "below").mkdir()
+
+    ended = rig.watch(
+        ["in_terminal_with", "GREETING", "it's", "echo $GREETING"],
+        ["in_terminal_elsewhere", "pwd", str(rig.root / "below")],
+        ["in_terminal_elsewhere", "touch made", "/"],
+    )
+
+    started = [call["arguments"] for call in find(ended, "call_started")]
+    assert started[0] == {"command": "export GREETING='it'\"'\"'s'; echo $GREETING"}
+    assert join_text(ended).startswith(f"it's 0\n{rig.root / 'below'} 0\n[")
+    assert not Path("/made").exists()
+
+
+@pytest.mark.long
+def test_the_agent_reads_as_much_of_the_output_as_it_wants(rig: AgentRig) -> None:
+    ended = rig.run(["in_small_terminal", "printf 'aäöü'"])
+
+    assert ended.out.strip() == "…öü 0"
+
+
+@pytest.mark.long
+def test_the_agent_may_end_its_command(rig: AgentRig) -> None:
+    ended = rig.watch(["in_terminal", "sleep 600", "kill"])
+
+    assert join_text(ended) in {" SIGTERM\n", " 143\n"}  # a sandbox tells the signal by its number
+    assert "SIGTERM" in find(ended, "call_finished")[0]["output"]
+
+
+@pytest.mark.long
+def test_a_command_that_was_allowed_runs_in_a_terminal_without_a_second_review(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_terminal", "echo hello; touch made"])
+
+    (finished,) = find(ended, "call_finished")
+    assert (finished["outcome"], finished["output"]) == ("ok", "hello\nexit code 0")
+    assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
+def test_another_command_than_the_allowed_one_is_reviewed(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_terminal", "echo hello", "touch made"])
+
+    asked, really = find(ended, "call_finished")
+    assert "how it ended is not known" in asked["output"]
+    assert find(ended, "call_started")[1]["arguments"] == {"command": "bash -c 'touch made'"}
+    assert really["output"] == "exit code 0"
+
+
+@pytest.mark.long
+def test_a_command_runs_on_beside_later_calls_and_ends_with_the_session(rig: AgentRig) -> None:
+    ended = rig.watch(["in_terminal", "sleep 600", "leave"], ["run", "echo later"])
+
+    assert [event["command"] for event in find(ended, "job_started")] == ["sleep 600"]
+    assert [event["status"] for event in find(ended, "job_ended")] == ["stopped"]
+    assert [job["status"] for job in find(ended, "session_finished")[0]["jobs"]] == ["stopped"]
+    assert find(ended, "call_finished")[1]["output"] == "later\n"
+
+
+@pytest.mark.long
+def test_a_command_without_room_in_the_background_ends_with_the_answer(rig: AgentRig) -> None:
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(settings.read_text() + "[tools.run_command]\nmax_jobs = 0\n")
+
+    ended = rig.watch(["in_terminal", "sleep 600", "leave"])
+
+    assert "SIGTERM" in find(ended, "call_finished")[0]["output"]
 
 
 @pytest.mark.long

@@ -20,6 +20,7 @@ from acp.schema import (
     AgentCapabilities,
     AllowedOutcome,
     AuthMethodAgent,
+    EnvVariable,
     Implementation,
     InitializeResponse,
     LoadSessionResponse,
@@ -49,7 +50,7 @@ class Program:
     def __init__(self, flags: set[str]) -> None:
         self._flags = flags
         self._calls = 0
-        self._session = ""
+        self._session = self._notes = ""
         self._cancelled = asyncio.Event()
 
     def on_connect(self, conn: Any) -> None:
@@ -82,7 +83,8 @@ class Program:
     async def prompt(self, prompt: list[Any], **_given: Any) -> PromptResponse:
         self._cancelled.clear()
         stop = "end_turn"
-        for name, *words in json.loads(prompt[0].text):
+        self._notes, _, steps = prompt[0].text.rpartition("\n\n")
+        for name, *words in json.loads(steps):
             stop = await getattr(self, f"_{name}")(*words) or stop
         return PromptResponse(stop_reason="cancelled" if self._cancelled.is_set() else stop)  # type: ignore[arg-type]
 
@@ -93,6 +95,10 @@ class Program:
 
     async def _say(self, text: str) -> None:
         await self._tell(helpers.update_agent_message_text(text))
+
+    async def _tell_notes(self) -> None:
+        """What stands before the list."""
+        await self._say(self._notes)
 
     async def _think(self, text: str) -> None:
         await self._tell(helpers.update_agent_thought_text(text))
@@ -162,15 +168,51 @@ class Program:
         except RequestError as error:
             await self._say(f"[{error}]")
 
-    async def _make_terminal(self) -> None:
+    async def _in_terminal(self, command: str, then: str = "wait", **more: Any) -> None:
+        """Run a command in a terminal of the client, `then` wait for its end, kill or leave it."""
         try:
-            await self._client.create_terminal(session_id=self._session, command="touch", args=["made"])
+            made = await self._client.create_terminal(session_id=self._session, command=command, **more)
         except RequestError as error:
-            await self._say(f"[{error.code}]")
+            await self._say(f"[{error}]")
+            return
+        of = {"session_id": self._session, "terminal_id": made.terminal_id}
+        if then == "leave":
+            return
+        if then == "kill":
+            await self._client.kill_terminal(**of)
+        exited = await self._client.wait_for_terminal_exit(**of)
+        shown = await self._client.terminal_output(**of)
+        await self._client.release_terminal(**of)
+        cut = "…" if shown.truncated else ""
+        await self._say(f"{cut}{shown.output.strip()} {exited.signal or exited.exit_code}\n")
+
+    async def _in_small_terminal(self, command: str) -> None:
+        await self._in_terminal(command, output_byte_limit=4)
+
+    async def _in_terminal_elsewhere(self, command: str, cwd: str) -> None:
+        await self._in_terminal(command, cwd=cwd)
+
+    async def _in_terminal_with(self, name: str, value: str, command: str) -> None:
+        await self._in_terminal(command, env=[EnvVariable(name=name, value=value)])
+
+    async def _ask_for_terminal(self, command: str, really: str = "") -> None:
+        """Ask about a command, and run it, or `really` another, in a terminal of the client."""
+        if await self._ask(call := self._name(), command, "execute", {"command": command}):
+            await self._in_terminal("bash", args=["-c", really or command])
+            await self._end(call, "completed", "")
+
+    async def _tell_pid(self) -> None:
+        await self._say(str(os.getpid()))
+
+    async def _run_and_hang(self, command: str) -> None:
+        """Ask and run, and never tell how it ended."""
+        await self._ask(self._name(), command, "execute", {"command": command})
+        await asyncio.create_subprocess_shell(command)
+        await self._hang()
 
     async def _leave_a_child(self) -> None:
-        """Start a process that outlives the agent, and tell its id."""
-        child = await asyncio.create_subprocess_exec("sleep", "600")
+        """Start a process that outlives the agent and is in none of its groups, and tell its id."""
+        child = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
         await self._say(str(child.pid))
 
     async def _hang(self) -> None:
@@ -225,6 +267,8 @@ async def main(flags: set[str]) -> None:
     if "--silent" in flags:
         await asyncio.Event().wait()
     await acp.run_agent(Program(flags))  # type: ignore[arg-type]
+    if "--stays" in flags:
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

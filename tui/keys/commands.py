@@ -215,6 +215,14 @@ COMMANDS = (
         sample="retry-limit",
     ),
     Command(
+        "agent",
+        "Have another agent work in a new tab; in one: its modes and models",
+        "app.agent",
+        free="NAME PROMPT|mode NAME|model NAME",
+        sample="claude fix the failing test",
+        sends=True,
+    ),
+    Command(
         "ask",
         "Ask in a new tab with read-only tools",
         "app.ask",
@@ -395,7 +403,8 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("/ask", "btw question"),
     ("/ensemble", "panel models-vote multi"),
     ("/jobs", "bashes tasks ps shells background processes"),
-    ("/agents", "subagents agent"),
+    ("/agents", "subagents"),
+    ("/agent", "claude codex gemini copilot opencode kimi vibe acp"),
     ("/skills", "skill plugin plugins extensions"),
     ("/mcp", "servers tools-servers"),
     ("/timeline", "log todos trace"),
@@ -490,7 +499,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
     ("Undo", "undo rewind redo diff"),
     ("Ask", "ask discuss debate review findings"),
     ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),
-    ("Sessions", "new resume fork tab worktree result close"),
+    ("Sessions", "new resume fork tab agent worktree result close"),
     ("Set up", "permissions config mcp skills agents add-dir read-calls"),
     ("App", "help theme layout quit"),
 )

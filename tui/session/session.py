@@ -128,6 +128,8 @@ class Session:
                 return "plan"
             case SessionKind.AGENT:
                 return ", ".join(filter(None, (self.facts.mode, self.agent.consensus.current.label)))
+            case SessionKind.EXTERNAL:
+                return self.facts.mode
             case SessionKind.ASK:
                 return "looks only"
             case SessionKind.DISCUSS:
@@ -162,7 +164,7 @@ class Session:
     @property
     def is_agent(self) -> bool:
         """Whether its model may change anything; else it only looks or talks."""
-        return self.agent.record.form is SessionKind.AGENT
+        return self.agent.record.form in {SessionKind.AGENT, SessionKind.EXTERNAL}
 
     @property
     def is_fast(self) -> bool:

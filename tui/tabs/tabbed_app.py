@@ -19,6 +19,7 @@ from quorum.tui.tabs.tab import Tab
 from quorum.tui.tabs.tabs import Tabs, make_mode_name
 
 if TYPE_CHECKING:
+    from quorum.application.agents.external_turns import ExternalTurns
     from quorum.domain.conversation.exchanges import SharedContext
     from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.sessions.past_session import NamedSession, SessionChoice
@@ -187,6 +188,40 @@ class TabbedApp(KeyedApp):
         from quorum.domain.conversation.session_kind import SessionKind
 
         await self._enter_tab(SessionKind.ASK, question)
+
+    async def action_agent(self, words: str = "") -> None:
+        """Open a tab in which an agent of another vendor works; in one, choose among its modes and models."""
+        session = self.chat.current.session
+        name, _, prompt = words.partition(" ")
+        if session is not None and session.agent.external is not None and name in ("", "mode", "model"):
+            self.run_worker(self._choose_of_agent(session.agent.external, name, prompt.strip()), name="choose")
+        elif not name:
+            self.chat.refuse("name the agent, and what it is to do: /agent claude fix the failing test")
+        else:
+            from quorum.domain.conversation.session_kind import SessionKind
+            from quorum.domain.sessions.past_session import NewSession
+
+            if prompt and not is_prompt(prompt):
+                self.chat.refuse(REFUSAL)
+                return
+            tab = await self.tabs.open()
+            if prompt:
+                tab.chat.sending.submit(prompt)
+            self.begin_tab(tab, lambda: NewSession(SessionKind.EXTERNAL, name))
+
+    async def _choose_of_agent(self, external: ExternalTurns, category: str, name: str) -> None:
+        from quorum.domain.errors import QuorumError
+
+        offers = external.work.offers
+        if name and category in ("mode", "model"):
+            try:
+                await external.work.choose("mode" if category == "mode" else "model", name)
+            except QuorumError as error:
+                self.chat.refuse(str(error))
+            return
+        offered = {"modes": offers.modes, "models": offers.models}
+        said = [f"{what}: {', '.join(names)}" for what, names in offered.items() if names]
+        self.chat.say(" · ".join(said) or "the agent offers no modes and no models to choose from")
 
     async def action_discuss(self, question: str = "") -> None:
         """Open a tab in which several models answer, and a moderator makes one text of it; as above."""

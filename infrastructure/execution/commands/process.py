@@ -27,6 +27,16 @@ _READ_BYTES = 65536
 _DRAIN_BYTES = 1 << 20
 
 
+# The supervisor gives every program an empty standard input: this takes over the one that was handed down.
+_WITH_STDIN = 'exec <"$0"; exec "$@"'
+
+
+def take_over_stdin(descriptor: int, argv: Sequence[str]) -> tuple[str, ...]:
+    """The program, whose absolute path `argv` begins with, with a descriptor that is handed down for its
+    standard input."""
+    return ("/bin/sh", "-c", _WITH_STDIN, f"/dev/fd/{descriptor}", *argv)
+
+
 class Ending(Struct, frozen=True, kw_only=True):
     """How a command ended.
 
@@ -49,8 +59,8 @@ class SupervisedProcess:
     `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
     streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
     outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may continue for
-    ever. `stdin` is a descriptor to hand down beside the three usual ones: a program that `argv` names takes it
-    over as its standard input, which is empty otherwise. `keys` are those it reaches of the kernel's, `guards`
+    ever. `stdin` is a descriptor to hand down beside the three usual ones, see `take_over_stdin`: standard
+    input is empty otherwise. `keys` are those it reaches of the kernel's, `guards`
     are those of a sandbox, see the supervisor. `supervisor_secs` is how long the supervisor may take over
     ending it before we do that ourselves, `grace_secs` the time between TERM and KILL.
     Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
@@ -89,6 +99,11 @@ class SupervisedProcess:
             self._loop.add_reader(stream, self._read_output, stream)
         self._loop.add_reader(self._control, self._read_control)
         self._timer = None if timeout_secs is None else self._loop.call_later(timeout_secs, self._expire)
+
+    @property
+    def finished(self) -> asyncio.Future[Ending]:
+        """Done once it and all it started are dead. For looking and waiting only: see `wait`."""
+        return self._finished
 
     async def wait(self) -> Ending:
         """How it ended, once it and all it started are dead.

@@ -122,6 +122,25 @@ class RunningCommand:
             self._timeout_secs = None
         return self._output.so_far
 
+    # ---------------------------------------------------------------- for whoever else looks at it
+
+    @property
+    def ending(self) -> Ending | None:
+        """How it ended; None while it runs."""
+        return self._process.finished.result() if self._process.finished.done() else None
+
+    async def wait_until_ended(self) -> None:
+        """Wait until all of it is dead. A cancellation leaves it alone."""
+        await asyncio.wait({self._process.finished})
+
+    def read_end(self, most_bytes: int) -> tuple[str, bool]:
+        """What it has printed, at most so many bytes (UTF-8) of its end, and whether there was more."""
+        recent = self._recent
+        text = recent.read_between(recent.start, recent.end) + self._output.unfinished_line
+        data = text.encode("utf-8", "replace")
+        shown = data[max(0, len(data) - most_bytes) :].decode("utf-8", "ignore")
+        return shown, recent.start > 0 or len(data) > most_bytes
+
     # ---------------------------------------------------------------- as a job
 
     @property

@@ -78,13 +78,19 @@ TRAITS = ToolTraits(
 )
 
 
-def build(parts: ToolParts) -> RunCommand:
+def build(
+    parts: ToolParts,
+    *,
+    timeout_secs: int | None = None,
+    on_start: Callable[[RunningCommand], None] | None = None,
+) -> RunCommand:
     workspace, table = parts.workspace, parts.settings.tools.run_command
     return RunCommand(
+        on_start=on_start,
         jobs=parts.jobs,
         root=parts.root,
         resolve_directory=lambda named: Path(workspace.locate(named).path),
-        timeout_secs=table.timeout_secs,
+        timeout_secs=table.timeout_secs if timeout_secs is None else timeout_secs,
         max_output_bytes=table.max_output_bytes,
         limits=parts.command_limits,
         secret_names=parts.secret_names,
@@ -103,7 +109,8 @@ class RunCommand:
     each command is held to; without it commands have our rights, and no seal speaks of it. `judge` tells which
     commands only read; without it none is known to. `limits` say how much of an output the model gets. `jobs`
     keeps commands that run in the background; without it none can. `settle_secs` is how long such a command
-    may take to fail before its call is answered.
+    may take to fail before its call is answered. `on_start` gets each command that runs, where whoever called
+    for it looks at it meanwhile.
     """
 
     def __init__(  # noqa: PLR0913 - what a command needs meets here
@@ -121,7 +128,9 @@ class RunCommand:
         judge: Judge | None = None,
         jobs: BackgroundJobs | None = None,
         settle_secs: float = 0.5,
+        on_start: Callable[[RunningCommand], None] | None = None,
     ) -> None:
+        self._on_start = on_start
         self._jobs = jobs
         self._settle_secs = settle_secs
         self._limits = limits
@@ -271,8 +280,11 @@ class RunCommand:
             report=context.controls.report,
             was_asked=context.controls.was_asked,
         )
+        if self._on_start is not None:
+            self._on_start(command)
         if self._jobs is not None and await self._runs_on(command, request, context, self._jobs):
-            return await _continue_as_job(command, request, context, self._jobs)
+            by_person = not request.background and self._on_start is None
+            return await _continue_as_job(command, request, context, self._jobs, by_person=by_person)
         return await command.wait_for_output()
 
     async def _runs_on(
@@ -389,7 +401,12 @@ class RunCommand:
 
 
 async def _continue_as_job(
-    command: RunningCommand, request: _CommandRequest, context: ToolExecutionContext, jobs: BackgroundJobs
+    command: RunningCommand,
+    request: _CommandRequest,
+    context: ToolExecutionContext,
+    jobs: BackgroundJobs,
+    *,
+    by_person: bool,
 ) -> Printed:
     """Make a job of a running command; what the model reads of it. Raises LedgerError where that fails."""
     until_now = command.detach(lift_timeout=not request.background)
@@ -398,11 +415,11 @@ async def _continue_as_job(
         command,
         text=request.command,
         context=context,
-        by_person=not request.background,
+        by_person=by_person,
         read_until=offset,
         ran_secs=command.ran_secs,
     )
-    began = "it runs in the background" if request.background else "the person sent it to the background"
+    began = "the person sent it to the background" if by_person else "it runs in the background"
     said = f"{began} as {job_id}; the tool jobs reads what it prints from offset {offset} on, and stops it"
     return Printed("\n".join([*([until_now.text] if until_now.text else []), said]), until_now.styles)
 

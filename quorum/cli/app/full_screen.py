@@ -303,9 +303,15 @@ class _Sessions:
         if self._listening is not None:
             self._listening.teach(self._mask)
             own = (self._listening.path,)
+        external = None
+        if record.external_agent and not record.in_use:
+            from quorum.headless.agent_session import find_external_agent
+
+            external = find_external_agent(record.external_agent, loaded, folder.resolve())
         return build_session(
             loaded,
             folder,
+            external=external,
             approver=person,
             observer=observer,
             record=record,

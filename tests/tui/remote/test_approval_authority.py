@@ -88,4 +88,4 @@ def test_the_terminal_is_never_handed_to_another_program(action: str) -> None:
 def test_only_commands_that_loosen_reviews_or_change_branches_take_approval() -> None:
     taking = {command.name for command in COMMANDS if find_power(command.action) != "free"}
 
-    assert taking == {"add-dir", "fast", "mode", "plan", "read-calls", "scope", "worktree"}
+    assert taking == {"add-dir", "agent", "fast", "mode", "plan", "read-calls", "scope", "worktree"}

@@ -181,6 +181,7 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
     assert [command["name"] for command in reply] == [command.name for command in COMMANDS]
     assert {command["name"] for command in reply if command["power"] == "approval"} == {
         "add-dir",
+        "agent",
         "fast",
         "mode",
         "plan",
