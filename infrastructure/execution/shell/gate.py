@@ -459,6 +459,8 @@ class Inspection:
         if not revisions and is_index_alone:
             return ()
         commits = _require_commits(program, git, revisions, folder)
+        if revisions and not commits:  # files, each by its path
+            return ()
         if not git.shows_trees:
             return dict.fromkeys(run_git_listing(program, git.listing, folder))
         words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree")
@@ -517,10 +519,13 @@ def _require_commits(program: str, git: GitUse, revisions: Iterable[str], folder
     """The commits that revisions name. Raises NotReadOnly where git may take one for something else.
 
     Contents and folders that are named by their hash, or by a tag, have no name by which they could be judged.
+    A file is known by the path behind the revision, and of a folder there `git show` shows only names.
     """
     named: list[str] = []
     for word in revisions:
         commit, colon, _ = word.partition(":")
+        if colon and git.name == "show":
+            continue
         if colon and not git.shows_trees:
             named.append(word)
         else:
@@ -530,9 +535,7 @@ def _require_commits(program: str, git: GitUse, revisions: Iterable[str], folder
         return []
     kinds = run_git_listing(program, ("cat-file", "--batch-check=%(objecttype)"), folder, named)
     for word, kind in zip(named, kinds, strict=True):
-        # A file is known by the path behind the revision; of a folder only names are shown.
-        is_file = kind == "blob" or git.name == "show"
-        if not (is_file if ":" in word else kind == "commit"):
+        if kind != ("blob" if ":" in word else "commit"):
             raise NotReadOnly(f"git may show {escape_path(word.removesuffix('^{}'))}, which is no commit")
     return [word for word in named if ":" not in word]
 

@@ -320,7 +320,7 @@ def run_git_listing(program: str, words: Sequence[str], folder: str, given: Sequ
     except subprocess.TimeoutExpired:
         raise UnsafeRepository("git takes too long to list the files that it would show") from None
     except subprocess.CalledProcessError as error:
-        why = error.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:_LONGEST_REASON]
+        why = error.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:_LONGEST_REASON]
         raise UnsafeRepository(f"git cannot list the files that it would show: {escape_path(why)}") from error
     return list(filter(None, re.split("[\0\n]", os.fsdecode(done.stdout))))
 
