@@ -12,6 +12,7 @@ what shows settings, where tokens may stand (`config`), and what makes branches,
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -24,6 +25,7 @@ from quorum.domain.shell.command_spec import (
     PathUse,
     Reading,
     Use,
+    list_options_with_value,
     parse_use,
 )
 
@@ -73,6 +75,9 @@ class GitUse(Struct, frozen=True, kw_only=True):
     is limited. `follows` says that it shows what a file was called before as well, and `shows_history` that it
     shows the contents of any number of commits, or chooses among them by their contents: whether such a choice
     shows something tells what stands in a file.
+
+    `listing` are the words of a git command that lists all files of commits of which it shows something: those
+    that the commits change. `shows_trees` says that it may be all that they hold.
     """
 
     use: Use
@@ -85,6 +90,9 @@ class GitUse(Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     follows: bool = False
     shows_history: bool = False
+    name: str = ""
+    listing: tuple[str, ...] = ()
+    shows_trees: bool = False
 
 
 _REVISIONS = Operands.REVISIONS
@@ -98,6 +106,8 @@ _SHOWING = frozenset(
     "--check",
 }
 _CHOOSING = frozenset({"-S", "-G", "--pickaxe-all", "--pickaxe-regex"})
+# With these a commit counts towards a limit only if one of its files is chosen.
+_UNCOUNTED = _CHOOSING | {"--diff-filter", "--follow"}
 
 GIT_COMMANDS: Mapping[str, GitSpec] = {
     "blame": GitSpec(
@@ -217,6 +227,16 @@ _LIMITING = frozenset({"-n", "-NUM"})
 _MANY = frozenset({"--all", "--branches", "--tags", "--remotes", "--walk-reflogs", "--not"})
 _RANGE = re.compile(r"\.\.|^\^|\^-")
 _MOST_SHOWN = 9
+_NAMES_ALONE = ("--name-only", "-z", "--no-renames")
+# Options that choose no commits, and say only how something is shown.
+_DRAWING_TEXT = (
+    f"{_DIFF_OPTIONS} -m -c --cc --oneline --graph --decorate --no-decorate --decorate-refs --pretty --format "
+    "--abbrev-commit --no-abbrev-commit --date --relative-date --source --no-notes"
+)
+_DRAWING = frozenset(option.partition("=")[0] for option in _DRAWING_TEXT.split()) - {"-NUM"}
+_COUNTING = frozenset({"-n", "-NUM", "--max-count", "--skip"})
+# By a line of each file in this format its hash is shown.
+_STATUS_WITH_HASHES = frozenset({"--porcelain=v2", "--porcelain=2"})
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
 _SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
 
@@ -237,6 +257,7 @@ _SETTINGS = {
     "diff.autoRefreshIndex": "false",
     "diff.submodule": "short",
     "index.threads": "1",
+    "log.follow": "false",
     "log.showSignature": "false",
     "status.submoduleSummary": "false",
     "submodule.recurse": "false",
@@ -272,6 +293,8 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
     if spec.listing and use.operands and not spec.listing & use.options:
         raise NotReadOnly(f"git {name} {use.operands[0]} would make something of that name")
     shows, hashes = _applies(spec.contents, use), _applies(spec.hashes, use)
+    if name == "status":
+        hashes = not _STATUS_WITH_HASHES.isdisjoint(rest)
     paths = tuple(_list_path_uses(use, name, names_contents=shows or hashes))
     return GitUse(
         use=Use(use.options, use.operands, paths),
@@ -284,7 +307,49 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
         limits=_list_limits(spec, use),
         follows="--follow" in use.options,
         shows_history=shows and _reaches_history(name, use, rest[1:]),
+        listing=_build_listing(name, use, rest[1:]) if shows or hashes else (),
+        name=name,
+        shows_trees=name in ("grep", "ls-tree"),
     )
+
+
+def _build_listing(name: str, use: Use, words: Sequence[str]) -> tuple[str, ...]:
+    start: tuple[str, ...]
+    match name:
+        case "show" if not _COUNTING & use.options:
+            start = ("log", "--no-walk", "--format=", "-m")
+        case "log" | "show":
+            start = ("log", "--format=", "-m")
+        case "diff":
+            start = ("diff",)
+        case "status":
+            return ("diff", "--cached", *_NAMES_ALONE)
+        case _:
+            return ()
+    dropped = _DRAWING | (_COUNTING if _UNCOUNTED & use.options else frozenset())
+    # A graph orders what a limit counts.
+    order = ("--topo-order", "--parents") if "--graph" in use.options else ()
+    chosen = _drop_options(GIT_COMMANDS[name].arguments, words, dropped)
+    return (*start, *_NAMES_ALONE, *order, *chosen)
+
+
+def _drop_options(spec: CommandSpec, words: Sequence[str], dropped: frozenset[str]) -> Iterator[str]:
+    """The words without these options and their values. What stands behind `--` stays."""
+    with_value = list_options_with_value(spec)
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            yield from (word, *rest)
+            return
+        if not word.startswith("-"):
+            yield word
+            continue
+        option = word.partition("=")[0] if word.startswith("--") else word[:2]
+        if re.fullmatch(r"-[0-9]+", word):
+            option = "-NUM"
+        value = tuple(itertools.islice(rest, 1)) if word in with_value else ()
+        if option not in dropped:
+            yield from (word, *value)
 
 
 def _applies(options: bool | frozenset[str], use: Use) -> bool:
@@ -295,12 +360,13 @@ def _reaches_history(name: str, use: Use, words: Sequence[str]) -> bool:
     if name == "grep":
         # What is no path is a commit, in which other files may stand than in the last one.
         return bool(use.paths)
-    if name == "show":
+    # With a limit it walks through commits as well.
+    if name == "show" and not _COUNTING & use.options:
         names_range = any(map(_RANGE.search, use.operands)) or len(use.operands) > _MOST_SHOWN
         return names_range or bool(_MANY & use.options)
     # A limit counts the commits that were chosen, and not those among which it was chosen; the last one holds.
     is_limited = bool(_LIMITING & use.options) and all(map(_FEW.fullmatch, filter(_COUNT.fullmatch, words)))
-    return name == "log" and (bool(_CHOOSING & use.options) or not is_limited)
+    return name in ("log", "show") and (bool(_UNCOUNTED & use.options) or not is_limited)
 
 
 def _list_limits(spec: GitSpec, use: Use) -> tuple[str, ...]:

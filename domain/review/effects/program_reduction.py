@@ -406,7 +406,9 @@ def follow_git(used: UsedProgram) -> None:
                 else paths
             )
             for path in behind if "--staged" not in used.run.arguments else ():
-                used.scope.reducer.write_file(path, NO_DATA)
+                secret = find_secret(path)
+                held = frozenset({Datum(DataKind.SECRET, secret)}) if secret else NO_DATA
+                used.scope.reducer.write_file(path, held)
         case ["remote", "add" | "set-url", name, *_]:
             used.scope.remotes.add(name)
         case ["push", *rest]:
@@ -420,9 +422,14 @@ def follow_git(used: UsedProgram) -> None:
 def _find_shown_by_git(used: UsedProgram) -> Data:
     """The secrets in files, of any commit, whose contents git shows."""
     command, *words = used.operands or ("",)
-    shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff") or (
-        command == "log" and used.has_option(r"-p|-u|--patch|-[SGL].*|--cc|-c")
-    )
+    match command:
+        case "log":
+            shows = used.has_option(r"-p|-u|--patch.*|-[SGLUW].*|--cc|-c|--(color-words|word-diff|binary).*")
+            words.extend(word for word in used.run.arguments if word.startswith("-L"))
+        case "archive":
+            shows = not used.has_option(r"-o.*|--output.*")
+        case _:
+            shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff")
     paths = (word.rpartition(":")[2] for word in words) if shows else ()
     return frozenset(Datum(DataKind.SECRET, secret) for path in paths if (secret := find_secret(path)))
 

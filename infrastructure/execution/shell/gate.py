@@ -34,6 +34,7 @@ from quorum.infrastructure.execution.shell.repository import (
     find_repository,
     list_named_folders,
     read_sign_in_settings,
+    run_git_listing,
 )
 from quorum.infrastructure.execution.shell.words import Opaque
 from quorum.infrastructure.files.searching import Sensitivity
@@ -182,8 +183,9 @@ READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
 class ShellGate:
     """Judges the commands of one workspace.
 
-    It starts nothing and changes nothing: it looks at names and links, and reads the settings and the index of
-    git repositories. Judging takes milliseconds, more where folders are looked through for sensitive files.
+    It changes nothing: it looks at names and links, and reads the settings and the index of git repositories.
+    It starts git alone, in a repository that proved harmless, to list the files of commits that would be shown.
+    Judging takes milliseconds, more where folders are looked through for sensitive files.
     """
 
     def __init__(self, policy: PathPolicy, programs: SystemPrograms) -> None:
@@ -409,12 +411,12 @@ class Inspection:
         paths = [self._see_from(folder, path) for path in git.use.paths]
         if repository is not None:
             self._require_own_state(repository, named)
-            self._require_harmless(git, repository, _find_limits(git, folder, repository))
+            self._require_harmless(git, repository, folder)
         if git.shows_contents and any(not _is_within(path, repository) for path in paths or [folder]):
             raise NotReadOnly("git would read files outside a repository")
 
-    def _require_harmless(self, git: GitUse, repository: Repository, limits: tuple[str, ...] | None) -> None:
-        top = repository.top
+    def _require_harmless(self, git: GitUse, repository: Repository, folder: str) -> None:
+        top, limits = repository.top, _find_limits(git, folder, repository)
         if git.shows_addresses and (settings := read_sign_in_settings(repository)) is not None:
             raise NotReadOnly(f"git may show a token, which may stand in {escape_path(settings)}")
         shows = git.shows_contents or git.shows_hashes
@@ -432,13 +434,37 @@ class Inspection:
             raise OutOfReach(f"git may show {escape_path(top)}, which is sensitive", top)
         shown_files = [file for file in tracked.files if _is_below(os.path.join(top, file), limits)]
         repository.require_no_linked_folders(shown_files)
-        sensitivity = Sensitivity(self._policy, Location(top, (), top))
-        for file in shown_files:
-            if sensitivity.covers(tuple(file.split("/"))):
-                path = os.path.join(top, file)
-                raise OutOfReach(f"git may show {escape_path(path)}, which is sensitive", path)
+        self._require_nothing_sensitive(top, shown_files, "")
         if git.shows_history and limits is None:
             raise NotReadOnly("git would show the whole history, in which sensitive files may stand")
+        committed = self._list_committed(git, folder)
+        if git.shows_trees:
+            committed = [file for file in committed if _is_below(os.path.join(top, file), limits)]
+        self._require_nothing_sensitive(top, committed, " of a commit")
+
+    def _require_nothing_sensitive(self, top: str, files: Iterable[str], where: str) -> None:
+        sensitivity = Sensitivity(self._policy, Location(top, (), top))
+        for file in files:
+            if sensitivity.covers(tuple(file.split("/"))):
+                path = os.path.join(top, file)
+                raise OutOfReach(f"git may show {escape_path(path)}{where}, which is sensitive", path)
+
+    def _list_committed(self, git: GitUse, folder: str) -> Iterable[str]:
+        """The files, from the top, that git shows as they are in commits, where they may be others than now."""
+        program = self._programs.require("git")
+        if program is None or not (git.listing or git.shows_trees):
+            return ()
+        revisions = _list_revisions(git, folder)
+        is_index_alone = git.name in ("diff", "grep") and not git.use.options & {"--cached", "--staged"}
+        if not revisions and is_index_alone:
+            return ()
+        commits = _require_commits(program, git, revisions, folder)
+        if revisions and not commits:  # files, each by its path
+            return ()
+        if not git.shows_trees:
+            return dict.fromkeys(run_git_listing(program, git.listing, folder))
+        words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree")
+        return {file: None for commit in commits for file in run_git_listing(program, (*words, commit), folder)}
 
 
 class LoopNames:
@@ -476,6 +502,42 @@ def _find_limits(git: GitUse, folder: str, repository: Repository) -> tuple[str,
     if any(_may_name_contents(word) for word in revisions if git.limits or word not in words):
         return None
     return tuple(os.path.normpath(os.path.join(folder, word)) for word in words) or None
+
+
+_PARENTS = re.compile(r"\^(?:[@!]|-[0-9]*)$")
+
+
+def _list_revisions(git: GitUse, folder: str) -> tuple[str, ...]:
+    """The words that git takes for revisions. Without `--`, it refuses one that may also be a path."""
+    before = git.given[: len(git.given) - len(git.limits)]
+    if git.name == "ls-tree":
+        return before[:1]
+    return before if git.limits else tuple(word for word in before if not _exists(word, folder))
+
+
+def _require_commits(program: str, git: GitUse, revisions: Iterable[str], folder: str) -> list[str]:
+    """The commits that revisions name. Raises NotReadOnly where git may take one for something else.
+
+    Contents and folders that are named by their hash, or by a tag, have no name by which they could be judged.
+    A file is known by the path behind the revision, and of a folder there `git show` shows only names.
+    """
+    named: list[str] = []
+    for word in revisions:
+        commit, colon, _ = word.partition(":")
+        if colon and git.name == "show":
+            continue
+        if colon and not git.shows_trees:
+            named.append(word)
+        else:
+            ends = re.split(r"\.{2,3}", commit.removeprefix("^"))
+            named.extend(f"{_PARENTS.sub('', end)}^{{}}" for end in ends if end)
+    if not named:
+        return []
+    kinds = run_git_listing(program, ("cat-file", "--batch-check=%(objecttype)"), folder, named)
+    for word, kind in zip(named, kinds, strict=True):
+        if kind != ("blob" if ":" in word else "commit"):
+            raise NotReadOnly(f"git may show {escape_path(word.removesuffix('^{}'))}, which is no commit")
+    return [word for word in named if ":" not in word]
 
 
 def _may_name_contents(word: str) -> bool:

@@ -132,17 +132,17 @@ class SystemPrograms:
         self._policy = policy
         self._folders = frozenset(os.path.realpath(folder) for folder in folders)
 
-    def require(self, name: str, *, by_shell: bool = True) -> None:
-        """Raises NotReadOnly where the name would run something that is not the system's.
+    def require(self, name: str, *, by_shell: bool = True) -> str | None:
+        """Where a program of the system lies. Raises NotReadOnly where the name would run another one.
 
         `by_shell`: the shell runs it, which has commands of its own.
         """
         if by_shell and name in SHELL_BUILTINS:
-            return
+            return None
         found = find_as_shell_does(name, self._path)
         # One that is not there does nothing.
         if found is None:
-            return
+            return None
         if why := explain_foreign(found, self._folders, person=os.geteuid()):
             raise NotReadOnly(
                 f"{name} would run {escape_path(found)}, which is none of the system's programs: {why}"
@@ -153,6 +153,7 @@ class SystemPrograms:
             raise NotReadOnly(
                 f"{name} is a script, which would look for programs in {escape_path(entry)}, in the workspace"
             )
+        return found
 
     def _find_entry_in_workspace(self) -> str | None:
         """The first folder of PATH in which the workspace may put programs; a relative one is such a folder."""

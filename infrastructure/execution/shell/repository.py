@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from quorum.domain.review.path_policy import is_git_folder_name
-from quorum.domain.shell.git_commands import SORT_KEY
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, SORT_KEY
 from quorum.infrastructure.execution.shell.git_index import IndexSummary, read_index, read_regular
+from quorum.infrastructure.files.workspace import escape_path
 
 _LARGEST = 1 << 20
 _SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
@@ -291,6 +292,37 @@ class Repository(Struct, frozen=True):
             return IndexSummary((), ())
         except (OSError, ValueError) as error:
             raise UnsafeRepository(f"{path} cannot be read: {error}") from error
+
+
+_LISTING_SECS = 5
+_LONGEST_REASON = 200
+
+
+def run_git_listing(program: str, words: Sequence[str], folder: str, given: Sequence[str] = ()) -> list[str]:
+    """What a git command lists, between zeros or line by line, about `given` where it reads that.
+
+    For commands that show no contents, in a harmless repository. Raises UnsafeRepository where it fails.
+    """
+    import subprocess
+
+    from quorum.infrastructure.execution.commands.environment import build_command_environment
+
+    try:
+        done = subprocess.run(
+            (program, *words),
+            cwd=folder,
+            env={**build_command_environment(os.environ, ()), **GIT_ENVIRONMENT},
+            input=os.fsencode("".join(f"{line}\n" for line in given)),
+            capture_output=True,
+            timeout=_LISTING_SECS,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise UnsafeRepository("git takes too long to list the files that it would show") from None
+    except subprocess.CalledProcessError as error:
+        why = error.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:_LONGEST_REASON]
+        raise UnsafeRepository(f"git cannot list the files that it would show: {escape_path(why)}") from error
+    return list(filter(None, re.split("[\0\n]", os.fsdecode(done.stdout))))
 
 
 def list_named_folders(words: Iterable[str]) -> frozenset[str]:

@@ -421,7 +421,13 @@ async def test_paths_do_not_limit_contents_that_are_named_by_their_hash(command:
             "git log -p -1 -200",
         ),
         *("git log -p --author -1", "git show --all", "git show HEAD~1..HEAD", "git show ^HEAD~1 HEAD"),
-        *("git show HEAD^-5", "git show --walk-reflogs", "git show " + "HEAD " * 10),
+        *(
+            "git show HEAD^-5",
+            "git show --walk-reflogs",
+            "git show -50",
+            "git show -n3 --diff-filter=D",
+            "git show " + "HEAD " * 10,
+        ),
     ],
 )
 async def test_a_history_is_not_shown_unasked_for_a_limit_that_does_not_hold_or_a_range(
@@ -527,3 +533,107 @@ async def test_words_behind_a_redirection_are_matched_by_rules(command: str, wor
     deny = Rule.parse("run_command(shred -u *)", Answer.DENY, "test")
 
     assert find_matching_rules([deny], subject, [str(workspace)]) == (deny,)
+
+
+# ------------------------------------------------- files of commits that the working tree holds no longer
+
+
+@pytest.fixture
+def left(repository: Path) -> Path:
+    """A repository in whose first commits a sensitive file stands that was removed since."""
+    (repository / "sub" / ".env").write_text("TOKEN=1")
+    git(repository, "add", "-f", "sub/.env")
+    git(repository, "commit", "-q", "-m", "with", "sub/.env")
+    git(repository, "tag", "-a", "-m", "old", "old")
+    git(repository, "rm", "-q", "sub/.env")
+    git(repository, "commit", "-q", "-m", "without")
+    (repository / "a.txt").write_text("more\n")
+    git(repository, "commit", "-q", "-m", "last", "a.txt")
+    return repository
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "git show HEAD~1",
+            "git show HEAD~2",
+            "git show old",
+            "git show HEAD HEAD~1",
+            "git show HEAD~1 -- sub",
+        ),
+        *("git diff HEAD~1 old", "git diff old", "git diff old..HEAD", "git diff HEAD~2 sub"),
+        *("git diff --cached old", "git log -p -2", "git log -p -1 --skip=1", "git log -p -1 HEAD~1"),
+        *("git log -p -- sub", "git log -p sub", "git log -G TOKEN -- sub", "git log -p -1 --diff-filter=D"),
+        *("git log -p -1 --author=x --grep=without", "git log -p --graph -2", "git log -p --reverse -3"),
+        *("git log --raw", "git log --raw -3", "git log -p -2 --oneline -S TOKEN -- sub"),
+        *("git ls-tree -r old", "git ls-tree old sub/", "git ls-tree old:sub", "git grep TOKEN old -- sub"),
+        *("git show {blob}", "git show {blob} HEAD", "git diff {blob} HEAD:a.txt", "git diff old:sub HEAD:sub"),
+        *("git show {tree}", "git ls-tree {tree}", "git grep TOKEN old:sub -- sub", "git show 'old^{{tree}}'"),
+    ],
+)
+async def test_a_sensitive_file_of_a_commit_is_not_shown_unasked(command: str, left: Path) -> None:
+    names = {"blob": git(left, "rev-parse", "old:sub/.env"), "tree": git(left, "rev-parse", "old:sub")}
+
+    verdict = await judge(command.format(**{name: found.strip() for name, found in names.items()}), left)
+
+    assert not verdict.is_read_only
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git show", "git show HEAD", "git show HEAD~3", "git show HEAD~1 -- a.txt", "git show old:a.txt"),
+        *(
+            "git show old:sub",
+            "git diff HEAD",
+            "git diff HEAD~1 HEAD",
+            "git diff HEAD~3..HEAD",
+            "git diff --cached",
+        ),
+        *("git diff old a.txt", "git log -p -1", "git log -p -1 --stat --graph", "git log -p -- a.txt"),
+        *(
+            "git log -p --pretty=fuller -U5 -n1",
+            "git log --oneline -1 -p --word-diff=color",
+            "git ls-tree -r HEAD",
+        ),
+        *("git log --raw -1", "git log --stat", "git log --name-status -3", "git grep -n line HEAD -- sub"),
+        *(
+            "git ls-tree old a.txt",
+            "git blame old -- a.txt",
+            "git diff HEAD:a.txt HEAD~3:a.txt",
+            "git diff HEAD~3 sub",
+        ),
+        *(
+            "git show --name-only HEAD",
+            "git show -s HEAD",
+            "git show 'HEAD~3^{{commit}}' --stat",
+            "git status -s",
+        ),
+        *("git show 'HEAD^!'", "git log -p -1 --reverse", "git diff --merge-base HEAD~1", "git grep line"),
+    ],
+)
+async def test_commits_without_sensitive_files_are_shown_unasked(command: str, left: Path) -> None:
+    verdict = await judge(command.format(), left)
+
+    assert verdict.is_read_only, verdict.reason
+
+
+async def test_a_sensitive_file_that_is_no_longer_in_the_index_is_not_shown_unasked(repository: Path) -> None:
+    (repository / ".env").write_text("TOKEN=1")
+    git(repository, "add", "-f", ".env")
+    git(repository, "commit", "-q", "-m", "with")
+    git(repository, "rm", "-q", "--cached", ".env")
+
+    for command in ("git diff --cached", "git diff HEAD", "git status --porcelain=v2"):
+        assert ".env" in (await judge(command, repository)).reason, command
+    assert (await judge("git diff && git status --porcelain", repository)).is_read_only
+
+
+async def test_what_is_stashed_is_judged_by_its_names(repository: Path) -> None:
+    (repository / ".env").write_text("TOKEN=1")
+    git(repository, "stash", "-q", "--include-untracked")
+
+    assert not (await judge("git show stash^3", repository)).is_read_only
+    assert not (await judge("git diff stash^1 stash^3", repository)).is_read_only
+    assert (await judge("git show stash^2", repository)).is_read_only

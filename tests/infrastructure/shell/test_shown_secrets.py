@@ -43,6 +43,12 @@ def _list_guards(command: str) -> set[str]:
         "git show v1:deploy/id_rsa",
         "git log -p -- .env",
         "git blame .env",
+        "git log -L1,9:.env",
+        "git log --patch-with-stat -- .env",
+        "git log -U3 -- .env",
+        "git log --word-diff -- .env",
+        "git archive HEAD .env | tar -xO",
+        "git restore --source HEAD~3 .env && cat .env",
     ],
 )
 def test_secrets_that_a_program_picks_out_or_holds_are_shown(command: str) -> None:
@@ -62,6 +68,7 @@ def test_secrets_that_a_program_picks_out_or_holds_are_shown(command: str) -> No
         "rails routes",
         "git show HEAD:src/a.py",
         "git log -- .env",
+        "git archive -o x.tar HEAD .env",
         "git show HEAD:.env.example",
         "git ls-files .env",
     ],
