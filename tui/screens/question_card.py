@@ -16,7 +16,7 @@ from textual.widgets import Static
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
 from quorum.tui.screens.review.widgets import Cramped, Rows, fit_to_screen, is_cramped
-from quorum.tui.transcript.cells.rows import Line, Row, fold
+from quorum.tui.transcript.kinds.rows import Line, Row, fold
 from quorum.tui.widgets.dialog_parts import ClosesItself, SeeThroughScreen
 
 _QUIET_SECS = 0.4

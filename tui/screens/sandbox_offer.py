@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.transcript.cells.rows import Line, LineKind, clean_line
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 
 _MEANING = (
     "Inside the sandbox a command can change files in this folder only. It does not see your home folder, "

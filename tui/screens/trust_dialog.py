@@ -14,14 +14,14 @@ from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.widgets import ScrollableText
-from quorum.tui.transcript.cells.rows import (
+from quorum.tui.transcript.kinds.changes import build_diff_lines
+from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,
     clean_line,
     fold,
     shorten_digest,
 )
-from quorum.tui.transcript.kinds.changes import build_diff_lines
 
 _SETTINGS = (
     "Settings may start programs with your rights, let calls run without asking, and choose who can read "

@@ -42,7 +42,7 @@ from quorum.tui.screens.review.widgets import (
     find_last_approved,
     is_cramped,
 )
-from quorum.tui.transcript.cells.rows import Line, LineKind, Row, fold
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, fold
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 3

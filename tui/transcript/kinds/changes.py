@@ -23,7 +23,9 @@ from quorum.domain.text.printable import collapse_blanks
 from quorum.domain.text.unified_diff import NO_FILE, DiffLine, DiffNames, count_changes, parse_diff
 from quorum.tui.transcript.cells.lines import ASIDE, build_strip
 from quorum.tui.transcript.cells.palette import EMPHASIS, Palette
-from quorum.tui.transcript.cells.rows import (
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.plain import MOST_LINES, Part, Run, wrap_runs
+from quorum.tui.transcript.kinds.rows import (
     CodeLine,
     Line,
     LineKind,
@@ -34,8 +36,6 @@ from quorum.tui.transcript.cells.rows import (
     fold,
     place_spans,
 )
-from quorum.tui.transcript.kinds import plain
-from quorum.tui.transcript.kinds.plain import MOST_LINES, Part, Run, wrap_runs
 from quorum.tui.transcript.kinds.source import LazyCode, put_on_tint
 
 SIDE_BY_SIDE_FROM = 140

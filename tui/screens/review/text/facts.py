@@ -26,7 +26,8 @@ from quorum.tui.screens.review.text.plan import find_plan, summarise_comparison,
 from quorum.tui.screens.review.text.substance import find_command, render_substance
 from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.transcript.cells.lines import fit_text
-from quorum.tui.transcript.cells.rows import (
+from quorum.tui.transcript.kinds.changes import count_files
+from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,
     Row,
@@ -38,7 +39,6 @@ from quorum.tui.transcript.cells.rows import (
     place_spans,
     shorten_digest,
 )
-from quorum.tui.transcript.kinds.changes import count_files
 
 
 def describe_changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:

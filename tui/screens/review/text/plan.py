@@ -21,7 +21,7 @@ from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
 from quorum.tui.screens.review.text.votes import list_objections, render_votes
-from quorum.tui.transcript.cells.rows import Line, LineKind, Row, Span, clean_line, fold, place_spans
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, Span, clean_line, fold, place_spans
 
 _BOX = "### ["
 _TASKS, _REASONING = "## Tasks", "## Reasoning"

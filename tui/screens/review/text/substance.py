@@ -12,7 +12,8 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
 from quorum.tui.screens.review.text.plan import draw_plan, find_plan
-from quorum.tui.transcript.cells.rows import (
+from quorum.tui.transcript.kinds.changes import parse_lines, render_diff
+from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,
     Row,
@@ -21,7 +22,6 @@ from quorum.tui.transcript.cells.rows import (
     fold,
     place_spans,
 )
-from quorum.tui.transcript.kinds.changes import parse_lines, render_diff
 
 _TEXTS = ("content", "old_text", "new_text")
 _BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
