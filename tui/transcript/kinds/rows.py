@@ -168,10 +168,9 @@ def shorten_digest(digest: str) -> str:
     return f"{digest[:4]}…{digest[-3:]}"
 
 
-def place_spans(spans: Iterable[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:
+def place_spans(spans: Sequence[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:
     """Spans of a text as spans of what is drawn for it, which may be longer."""
-    drawn = draw(text)
-    if drawn == text:
+    if not spans or (drawn := draw(text)) == text:
         return tuple(spans)
 
     def find_drawn(place: int) -> int:
