@@ -552,8 +552,10 @@ class ReadChange:
         self._change: Change | None = None
         self._source: RepositoryChanges | None = None
 
-    def attach(self, source: RepositoryChanges) -> None:
+    def attach(self, source: RepositoryChanges) -> ReadChange:
+        """Read from this source what was not read before; itself."""
         self._source = source
+        return self
 
     def hold(self, change: Change) -> None:
         """This is the change, whatever is asked for."""
