@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -26,8 +25,7 @@ from quorum.infrastructure.config.session_choices import choose_asked_models
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.debug_log.log_file import log_events
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
-from quorum.infrastructure.execution.sandbox.opening import locate_shared_tmp, open_identity_store
-from quorum.infrastructure.execution.sandbox.session_tmp import remove_abandoned
+from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
@@ -160,11 +158,7 @@ def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     parts.calls.schema.warm_up(parts.calls.spec)
     len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
     parts.shared.sandbox.detect_state()
-    with suppress(OSError):  # of no consequence but for the disk; the next start tries again
-        if (shared := locate_shared_tmp(os.environ)) is not None:
-            remove_abandoned(shared)
-        if (identities := open_identity_store(os.environ)) is not None:
-            identities.remove_abandoned()
+    remove_abandoned(os.environ)
     if more is not None:
         more()
     if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed

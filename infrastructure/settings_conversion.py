@@ -9,6 +9,7 @@ from pathlib import Path
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import SpendCap, SpendCaps
+from quorum.domain.panel.debate_record import DebatePolicy
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.secrets.patterns import CLOUD_KEYS
@@ -108,6 +109,16 @@ def build_command_limits(settings: Settings) -> OutputLimits:
     """How much the model gets of what a command prints."""
     table = settings.tools.run_command
     return replace(COMMAND_LIMITS, inline_bytes=table.inline_bytes, summary_bytes=table.summary_bytes)
+
+
+def build_debate_policy(settings: Settings) -> DebatePolicy:
+    """How debates go."""
+    table = settings.debate
+    return DebatePolicy(
+        max_rounds=table.max_rounds,
+        intensity=table.intensity,
+        allow_interjection=table.allow_interjection,
+    )
 
 
 def build_context_budget(settings: Settings) -> ContextBudget:

@@ -16,6 +16,7 @@ from quorum.application.export.session_json import mask_lines, render_json
 from quorum.domain.sessions.canonical import render_canonical
 from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from quorum.domain.text.amounts import format_duration
+from quorum.domain.text.unified_diff import parse_diff
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #d0d7de; --soft: #f6f8fa; --quiet: #59636e;
@@ -107,13 +108,11 @@ def _render_card(card: CallCard) -> Iterator[str]:
 
 
 def _diff(diff: str) -> str:
-    lines = "\n".join(_diff_line(line) for line in diff.rstrip().split("\n"))
-    return f"<pre>\n{lines}</pre>"
-
-
-def _diff_line(line: str) -> str:
-    kind = {"+": "plus", "-": "minus"}.get(line[:1], "")
-    return f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line)
+    lines = []
+    for line, parsed in zip(diff.rstrip().split("\n"), parse_diff(diff), strict=False):
+        kind = {"+": "plus", "-": "minus"}.get(parsed.sign, "")
+        lines.append(f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line))
+    return f"<pre>\n{chr(10).join(lines)}</pre>"
 
 
 def _render_pre(text: str, kind: str = "") -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from quorum.domain.text.unified_diff import parse_diff
-
-_NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 
 
 class ChangedFile(Struct, frozen=True):
@@ -56,10 +53,7 @@ class ChangedFiles:
 
 def _list_files(diff: str) -> Iterator[ChangedFile]:
     counts: dict[str, list[int]] = {}
-    path = ""
     for line in parse_diff(diff):
         if line.sign in ("+", "-"):
-            counts.setdefault(path, [0, 0])[line.sign == "-"] += 1
-        elif not line.sign and (name := _NAME.match(line.text)):
-            path = name[1]
+            counts.setdefault(line.path, [0, 0])[line.sign == "-"] += 1
     return (ChangedFile(path, added, removed) for path, (added, removed) in counts.items() if path)

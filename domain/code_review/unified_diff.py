@@ -1,8 +1,4 @@
-"""Reads unified diffs, as git, diff and GitHub write them.
-
-Within a hunk its header alone says how many lines belong to it: a line of a file that looks like the header of
-another file is content.
-"""
+"""The files that a unified diff changes. What is no whole and valid diff is refused, with the place."""
 
 from __future__ import annotations
 
@@ -11,12 +7,9 @@ import re
 from msgspec import Struct, field
 
 from quorum.domain.code_review.change import ChangeHunk, FileDiff, FileStatus
+from quorum.domain.text.unified_diff import HUNK, NO_FILE, QUOTED, DiffLine, DiffNames, parse_diff, unquote_name
 
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _MODE = re.compile(r"(old|new) mode (\d{1,6})")
-_GONE = "/dev/null"
 _LONGEST_NAMES = 4_096  # characters of a line in which the first of two names has to end
 
 
@@ -24,7 +17,7 @@ class BadDiff(ValueError):
     """The text is no unified diff; the message says where and why."""
 
 
-def parse_diff(text: str) -> tuple[FileDiff, ...]:
+def parse_files(text: str) -> tuple[FileDiff, ...]:
     """The files that a unified diff changes, in its order; none where it changes nothing. Raises BadDiff."""
     reader = _DiffReader(text)
     files = reader.read()
@@ -50,7 +43,7 @@ class _FileDraft(Struct):
     is_copy: bool = False
 
     def finish(self) -> FileDiff:
-        if self.path in ("", _GONE):
+        if self.path in ("", NO_FILE):
             raise BadDiff(f"line {self.line} names no file")
         notes = []
         if self.is_copy:
@@ -67,60 +60,75 @@ class _FileDraft(Struct):
         )
 
 
+class _HunkDraft(Struct):
+    """A hunk that is being read, and how many lines of each side its heading promises beyond those read."""
+
+    old_start: int
+    new_start: int
+    old_left: int
+    new_left: int
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, line: DiffLine) -> None:
+        self.lines.append(line.sign + line.text)
+        self.old_left -= line.sign != "+"
+        self.new_left -= line.sign != "-"
+
+
 class _DiffReader:
     def __init__(self, text: str) -> None:
-        self._lines = text.split("\n")
-        if self._lines and not self._lines[-1]:
-            self._lines.pop()
-        self._place = 0
+        self._text = text
         self._drafts: list[_FileDraft] = []
+        self._hunk: _HunkDraft | None = None
 
     def read(self) -> tuple[FileDiff, ...]:
-        while self._place < len(self._lines):
-            line = self._lines[self._place].removesuffix("\r")
-            if line.startswith("diff --git "):
-                self._begin(line)
-            elif line.startswith("--- ") and self._is_header():
-                self._read_names(line)
-            elif line.startswith("@@ -") and self._drafts and self._drafts[-1].has_names:
-                self._read_hunk(line)
-                continue
-            elif self._drafts and self._drafts[-1].is_from_git and not self._drafts[-1].hunks:
-                self._read_extended(line)
-            self._place += 1
+        names: DiffNames | None = None
+        for number, line in enumerate(parse_diff(self._text), 1):
+            if line.sign == "@":
+                self._end_hunk(f"line {number} is in a hunk, and begins with none of + - space")
+                self._begin_hunk(number, line.text)
+            elif line.sign and self._hunk is not None:
+                self._hunk.add(line)
+            elif not line.text.startswith("\\"):
+                self._end_hunk(_explain_end(number, line.text))
+                if line.names is not None and line.names is not names:
+                    self._read_names(number, line.names)
+                else:
+                    self._read_head(number, line.text.removesuffix("\r"))
+            names = line.names
+        self._end_hunk("the diff ends in the middle of a hunk")
         return tuple(draft.finish() for draft in self._drafts)
 
-    def _begin(self, line: str) -> None:
-        old, new = _split_git_names(line.removeprefix("diff --git "))
-        self._drafts.append(_FileDraft(self._place + 1, path=new, old_path=old, is_from_git=True))
+    def _read_head(self, number: int, line: str) -> None:
+        if line.startswith("diff --git "):
+            old, new = _split_git_names(line.removeprefix("diff --git "))
+            self._drafts.append(_FileDraft(number, path=new, old_path=old, is_from_git=True))
+        elif self._drafts and self._drafts[-1].has_names and line.startswith("@@ -"):
+            raise BadDiff(f"line {number} begins like a hunk and is none")
+        elif self._drafts and self._drafts[-1].is_from_git and not self._drafts[-1].hunks:
+            self._read_extended(line)
 
-    def _is_header(self) -> bool:
-        following = self._lines[self._place + 1] if self._place + 1 < len(self._lines) else ""
-        return following.startswith("+++ ")
-
-    def _read_names(self, line: str) -> None:
-        after = self._lines[self._place + 1].removesuffix("\r")
-        old, new = _read_name(line[4:]), _read_name(after[4:])
+    def _read_names(self, number: int, names: DiffNames) -> None:
+        old, new = names
         last = self._drafts[-1] if self._drafts else None
         if last is None or last.has_names or not last.is_from_git:
-            last = _FileDraft(self._place + 1)
+            last = _FileDraft(number)
             self._drafts.append(last)
         last.has_names = True
         if last.path and last.old_path:
             if not (_is_name_of(old, last.old_path) and _is_name_of(new, last.path)):
-                raise BadDiff(f"line {self._place + 1} names another file than line {last.line}")
-            old, new = (old if old == _GONE else last.old_path), (new if new == _GONE else last.path)
+                raise BadDiff(f"line {number} names another file than line {last.line}")
+            old, new = (old if old == NO_FILE else last.old_path), (new if new == NO_FILE else last.path)
         else:
-            old, new = _strip_prefixes(old, new)
-        if old == _GONE:
+            old, new = names.strip_prefixes()
+        if old == NO_FILE:
             last.status, last.path = FileStatus.ADDED, new
-        elif new == _GONE:
+        elif new == NO_FILE:
             last.status, last.path = FileStatus.DELETED, old
         else:
             if last.status is FileStatus.MODIFIED and old != new and not last.is_copy:
                 last.status = FileStatus.RENAMED
             last.path, last.old_path = new, old
-        self._place += 1
 
     def _read_extended(self, line: str) -> None:
         draft = self._drafts[-1]
@@ -131,80 +139,58 @@ class _DiffReader:
         elif line.startswith("deleted file mode "):
             draft.status = FileStatus.DELETED
         elif line.startswith("rename from "):
-            draft.status, draft.old_path = FileStatus.RENAMED, _unquote(line.removeprefix("rename from "))
+            draft.status, draft.old_path = FileStatus.RENAMED, unquote_name(line.removeprefix("rename from "))
         elif line.startswith("rename to "):
-            draft.path = _unquote(line.removeprefix("rename to "))
+            draft.path = unquote_name(line.removeprefix("rename to "))
         elif line.startswith("copy from "):
             draft.status, draft.is_copy = FileStatus.ADDED, True
-            draft.old_path = _unquote(line.removeprefix("copy from "))
+            draft.old_path = unquote_name(line.removeprefix("copy from "))
         elif line.startswith("copy to "):
-            draft.path = _unquote(line.removeprefix("copy to "))
+            draft.path = unquote_name(line.removeprefix("copy to "))
         elif line.startswith("Binary files ") or line == "GIT binary patch":
             draft.left_out = "it is binary"
 
-    def _read_hunk(self, header: str) -> None:
-        found = _HUNK.match(header)
-        if found is None:
-            raise BadDiff(f"line {self._place + 1} begins like a hunk and is none")
-        old_left, new_left = (1 if count is None else int(count) for count in (found[2], found[4]))
-        self._place += 1
-        lines: list[str] = []
-        while (old_left > 0 or new_left > 0) and self._place < len(self._lines):
-            line = self._lines[self._place]
-            match line[:1]:
-                case "+":
-                    new_left -= 1
-                case "-":
-                    old_left -= 1
-                case " ":
-                    old_left, new_left = old_left - 1, new_left - 1
-                case "" | "\r":  # an empty line whose blank was stripped
-                    old_left, new_left, line = old_left - 1, new_left - 1, f" {line}"
-                case "\\":
-                    self._place += 1
-                    continue
-                case _:
-                    raise BadDiff(f"line {self._place + 1} is in a hunk, and begins with none of + - space")
-            lines.append(line)
-            self._place += 1
-        if old_left > 0 or new_left > 0:
-            raise BadDiff("the diff ends in the middle of a hunk")
-        if old_left < 0 or new_left < 0:
-            raise BadDiff(f"the hunk before line {self._place + 1} has more lines than its header says")
+    def _begin_hunk(self, number: int, heading: str) -> None:
+        if not self._drafts:
+            raise BadDiff(f"line {number} begins a hunk, and no line above it names its file")
+        if (found := HUNK.match(heading)) is not None:
+            old_count, new_count = (1 if count is None else int(count) for count in (found[2], found[4]))
+            self._hunk = _HunkDraft(int(found[1]), int(found[3]), old_count, new_count)
+
+    def _end_hunk(self, problem: str) -> None:
+        """Keep the hunk that was read. Raises BadDiff with the problem where it is not whole."""
+        if (hunk := self._hunk) is None:
+            return
+        if hunk.old_left or hunk.new_left:
+            raise BadDiff(problem)
+        self._hunk = None
         self._drafts[-1].hunks.append(
-            ChangeHunk(old_start=int(found[1]), new_start=int(found[3]), lines=tuple(lines))
+            ChangeHunk(old_start=hunk.old_start, new_start=hunk.new_start, lines=tuple(hunk.lines))
         )
 
 
-def _read_name(text: str) -> str:
-    """The name in a line of --- or +++; what follows a tab is a time."""
-    if text.startswith('"'):
-        return _unquote(text)
-    return text.partition("\t")[0]
-
-
-def _strip_prefixes(old: str, new: str) -> tuple[str, str]:
-    """The names without `a/` and `b/`, where both have such a prefix or are none."""
-    if all(name == _GONE or name[1:2] == "/" for name in (old, new)):
-        return (old if old == _GONE else old[2:]), (new if new == _GONE else new[2:])
-    return old, new
+def _explain_end(number: int, line: str) -> str:
+    """What is wrong where a hunk that is not whole ends before this line."""
+    if line[:1] in ("+", "-", " ", "", "\r"):
+        return f"the hunk before line {number + 1} has more lines than its header says"
+    return f"line {number} is in a hunk, and begins with none of + - space"
 
 
 def _is_name_of(name: str, path: str) -> bool:
     """Whether a name in a line of --- or +++ is that of a path, with or without a prefix."""
-    return name in (_GONE, path) or name.partition("/")[2] == path
+    return name in (NO_FILE, path) or name.partition("/")[2] == path
 
 
 def _split_git_names(text: str) -> tuple[str, str]:
     """Both names of a line that begins with diff --git, without prefixes; empty where the line alone does not
     tell them. Without quotes it does only if they are the same but for the prefix."""
-    if text.startswith('"') and (first := _QUOTED.match(text)):
-        old, blank, new = _unquote(first[0]), text[first.end() : first.end() + 1], text[first.end() + 1 :]
+    if text.startswith('"') and (first := QUOTED.match(text)):
+        old, blank, new = unquote_name(first[0]), text[first.end() : first.end() + 1], text[first.end() + 1 :]
         if new.startswith('"'):
-            new = _unquote(new) if _QUOTED.fullmatch(new) else ""
+            new = unquote_name(new) if QUOTED.fullmatch(new) else ""
     elif text.endswith('"'):
         old, blank, new = text.partition(' "')
-        new = _unquote(f'"{new}') if _QUOTED.fullmatch(f'"{new}') else ""
+        new = unquote_name(f'"{new}') if QUOTED.fullmatch(f'"{new}') else ""
     else:
         return _split_like_names(text)
     if not (old and blank and blank[0] == " " and new):
@@ -230,22 +216,3 @@ def _split_like_names(text: str) -> tuple[str, str]:
             found.add(old)
     name = found.pop() if len(found) == 1 else ""
     return name, name
-
-
-def _unquote(text: str) -> str:
-    """A name as git writes it: in quotes with escapes where it has unusual characters."""
-    if not (text.startswith('"') and (found := _QUOTED.match(text))):
-        return text
-    raw = bytearray()
-    inner, place = found[1], 0
-    while place < len(inner):
-        if inner[place] != "\\":
-            raw += inner[place].encode("utf-8", "surrogatepass")
-            place += 1
-        elif octal := re.match(r"[0-3][0-7]{2}", inner[place + 1 : place + 4]):
-            raw.append(int(octal[0], 8))
-            place += 4
-        else:
-            raw += _ESCAPES.get(inner[place + 1], inner[place + 1]).encode("utf-8", "surrogatepass")
-            place += 2
-    return raw.decode("utf-8", "replace")

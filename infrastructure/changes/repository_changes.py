@@ -22,7 +22,7 @@ from quorum.domain.code_review.change import (
     FileStatus,
     leave_out_generated,
 )
-from quorum.domain.code_review.unified_diff import BadDiff, parse_diff
+from quorum.domain.code_review.unified_diff import BadDiff, parse_files
 from quorum.domain.errors import AlreadyApproved, NothingToReview, ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
@@ -116,7 +116,7 @@ def _compare(git: GitReader, changes: Sequence[ChangedPath], shown: ShownContent
             files.append(_write_sides(folder, f"{number:06}", change, blobs, worktree, shown))
         parsed_files = {
             parsed.path.rpartition("/")[2]: parsed
-            for parsed in parse_diff(git.diff_folders(folder, _LINES_AROUND))
+            for parsed in parse_files(git.diff_folders(folder, _LINES_AROUND))
         }
     done = []
     for number, contents in enumerate(files):
@@ -318,7 +318,7 @@ class RepositoryChanges:
         diff is from. Raises as `read` does."""
         await asyncio.to_thread(remove_abandoned_folders)
         try:
-            files = await asyncio.to_thread(parse_diff, text)
+            files = await asyncio.to_thread(parse_files, text)
         except BadDiff as problem:
             raise ToolError(f"{name} cannot be reviewed: {problem}") from problem
         if not files:
@@ -527,7 +527,7 @@ class RepositoryChanges:
                 f"the diff of pull request {pull.number} is longer than {_MOST_DIFF_BYTES >> 20} MB"
             )
         try:
-            files = await asyncio.to_thread(parse_diff, output.decode("utf-8", "replace"))
+            files = await asyncio.to_thread(parse_files, output.decode("utf-8", "replace"))
         except BadDiff as problem:
             raise ToolError(
                 f"what gh shows of pull request {pull.number} cannot be read: {problem}"
@@ -552,8 +552,10 @@ class ReadChange:
         self._change: Change | None = None
         self._source: RepositoryChanges | None = None
 
-    def attach(self, source: RepositoryChanges) -> None:
+    def attach(self, source: RepositoryChanges) -> ReadChange:
+        """Read from this source what was not read before; itself."""
         self._source = source
+        return self
 
     def hold(self, change: Change) -> None:
         """This is the change, whatever is asked for."""

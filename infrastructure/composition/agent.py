@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from quorum.application.context.context_gauge import ContextGauge
 from quorum.application.context.context_manager import ContextManager
 from quorum.application.context.summariser import Summariser
-from quorum.application.inbox.inbox import Inbox
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
@@ -31,7 +30,6 @@ from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
-from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.changes.opening import build_final_review
 from quorum.infrastructure.changes.shown_content import RepositoryFiles
 from quorum.infrastructure.composition.answers import ModelParts
@@ -53,10 +51,9 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.permissions.session_rules import SessionRuleService
 from quorum.infrastructure.prices.model_figures import build_window_lookup
 from quorum.infrastructure.references.github import open_references
-from quorum.infrastructure.secrets.restoring import PacketRestorer
+from quorum.infrastructure.secrets.restoring import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
-from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
@@ -265,8 +262,8 @@ class AgentParts:
             review=review,
             consensus=models.consensus,
             rules=SessionRuleService(
-                shared.rules,
-                file=shared.rule_file,
+                shared.rules.book,
+                file=shared.rules.file,
                 folder=shared.workspace.cwd,
                 tools=calls.tools,
                 schema=calls.schema,
@@ -299,13 +296,7 @@ class AgentParts:
             plan_tasks=self.plan_tasks,
             outputs=calls.outputs,
             reviewed_files=RepositoryFiles(root, given.environ),
-            inbox=Inbox(
-                record.archive,
-                record.storage.answers,
-                clock=read_wall_clock_ms,
-                answered_by=name_answerer(),
-                restore=PacketRestorer(settings, given.environ).restore,
-            ),
+            inbox=open_inbox(record.archive, record.storage.answers, settings, given.environ),
             record=models.visible_record,
             mask=given.mask,
             events=events,

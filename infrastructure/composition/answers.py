@@ -7,47 +7,28 @@ from typing import Final
 
 from quorum.application.conversation_session import ShapedExchange
 from quorum.application.instructions.system_prompt import SystemPrompt
-from quorum.application.panel.consensus_session import ConsensusSession
 from quorum.application.panel.panel import Panel
-from quorum.application.ports.models import LlmRequest, OnStreamEvent
 from quorum.application.session.late_secrets import mask_record
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.turn.fallback_models import FallbackModels
 from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
-from quorum.application.turn.switchable_session import OpenExchange, SwitchableSession
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.session_kind import SessionKind, name_external_model
-from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.panel.debate_record import DebatePolicy
+from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.review.ballot import list_unused_lenses
+from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.changes.folder_tools import build_draft_policy
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.config.session_choices import choose_consensus
 from quorum.infrastructure.models.opening import (
+    ExternalModel,
     PanelForms,
     check_fallbacks,
     check_participants,
     open_first,
 )
 from quorum.infrastructure.prices.model_figures import build_output_lookup
-
-
-class ExternalModel:
-    """Implements `LlmExchange` where an agent of another vendor answers: nothing is sent to it here. Raises
-    ProviderError for another model."""
-
-    def __init__(self, agent: str, model: str) -> None:
-        self.model = name_external_model(agent)
-        if model != self.model:
-            raise self._refuse(f"the agent {agent} works in this session: /agent chooses among its own models")
-
-    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
-        raise self._refuse("the agent of this session keeps its own conversation")
-
-    def _refuse(self, why: str) -> ProviderError:
-        return ProviderError(why, kind=ProviderErrorKind.CONFIGURATION)
 
 
 class ModelParts:
@@ -77,7 +58,16 @@ class ModelParts:
             list_efforts=shared.gateway.list_efforts,
             chosen=given.asked.efforts,
         )
-        self.open_exchange: Final = self._choose_opener()
+        self.open_exchange: Final = self._gather_panel_forms().choose_opener(
+            kind,
+            partial(ExternalModel, given.record.external_agent)
+            if kind is SessionKind.EXTERNAL
+            else lambda model: ShapedExchange(
+                reviews.metered.open_exchange(model), calls.hooks.on_message_send
+            ),
+            choice=self.consensus,
+            read_source=lambda: given.read_change.attach(calls.changes),
+        )
         has_one_model = kind in {SessionKind.AGENT, SessionKind.ASK}
         self._fallbacks: Final = settings.models.decision_fallback if has_one_model else ()
         self.opening: Final = open_first(self.open_exchange, given.asked.models)
@@ -90,44 +80,15 @@ class ModelParts:
             self.session, gateway=shared.gateway, events=core.events, efforts=self.efforts
         )
 
-    def _choose_opener(self) -> OpenExchange:
-        """What opens the way to a model, in the form that the session is for."""
-        given, calls, events = self._reviews.given, self._calls, self._reviews.core.events
-        metered, shape = self._reviews.metered, calls.hooks.on_message_send
-        forms = self._gather_panel_forms()
-        match given.record.form:
-            case SessionKind.EXTERNAL:
-                return partial(ExternalModel, given.record.external_agent)
-            case SessionKind.ASK:
-                return lambda model: ShapedExchange(metered.open_exchange(model), shape)
-            case SessionKind.AGENT:
-                panels, choice = forms.list_prompt_panels(), self.consensus
-                return lambda model: ConsensusSession(
-                    ShapedExchange(metered.open_exchange(model), shape), panels, choice=choice, events=events
-                )
-            case SessionKind.DISCUSS:
-                return forms.open_discussion
-            case SessionKind.DEBATE:
-                return lambda model: forms.open_debate(model, given.asked.participants)
-            case SessionKind.REVIEW:
-                source = given.read_change
-                source.attach(calls.changes)
-                return lambda model: forms.open_code_review(model, source)
-
     def _gather_panel_forms(self) -> PanelForms:
         given, shared = self._reviews.given, self._reviews.shared
-        debate = given.settings.debate
         return PanelForms(
             panel=self.panel,
             system_prompt=self.system_prompt,
             participants=given.asked.participants,
             debaters=given.asked.debaters,
             moderator=given.asked.moderator,
-            debate_policy=DebatePolicy(
-                max_rounds=debate.max_rounds,
-                intensity=debate.intensity,
-                allow_interjection=debate.allow_interjection,
-            ),
+            debate_policy=conversion.build_debate_policy(given.settings),
             draft_policy=build_draft_policy(
                 given.settings,
                 voting=self._reviews.voting,
@@ -135,7 +96,7 @@ class ModelParts:
                 hooks=shared.registrations,
                 workspace=shared.workspace,
                 paths=shared.paths,
-                rules=shared.rules,
+                rules=shared.rules.book,
             ),
             review_policy=self._calls.code_review_policy,
             events=self._reviews.core.events,

@@ -16,7 +16,6 @@ from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.tools import Tool
 from quorum.application.review.masking_approver import MaskingApprover
 from quorum.application.review.review import Review
-from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.application.review.voting import Voting
 from quorum.application.session.session_folders import SessionFolders
 from quorum.application.spending.metered_gateway import MeteredGateway
@@ -40,9 +39,8 @@ from quorum.infrastructure.hooks.registrations import build_hook_registrations
 from quorum.infrastructure.instructions.environment import MachineEnvironment
 from quorum.infrastructure.managed_policy import build_spend_ceilings
 from quorum.infrastructure.own_code import find_own_code
-from quorum.infrastructure.permissions import in_force
-from quorum.infrastructure.permissions.rule_history import WorkspaceHistory
-from quorum.infrastructure.permissions.sample_file import open_sample_file
+from quorum.infrastructure.permissions.in_force import open_rules
+from quorum.infrastructure.permissions.sample_file import open_sampling
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
 from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
@@ -115,24 +113,14 @@ class SharedParts:
             ceilings=build_spend_ceilings(given.loaded.policy),
         )
 
-        self.guards: Final = in_force.build_guard_settings(settings)
-        self.rule_file: Final = in_force.open_rule_file(environ)
-        self.saved_rules: Final = in_force.load_saved_rules(self.rule_file, self.workspace.cwd)
-        self.rules: Final = in_force.build_rule_book(
-            settings,
-            origins=given.loaded.origins,
-            saved=self.saved_rules,
-            store=self.rule_file,
+        self.rules: Final = open_rules(
+            given.loaded,
+            environ,
+            folder=self.workspace.cwd,
             paths=self.paths,
-            guards=self.guards,
+            storage=record.storage,
+            get_tools=get_tools,
             list_plan_rules=lambda: core.events.phase.rules,
-            history=WorkspaceHistory(
-                record.storage,
-                str(self.workspace.cwd),
-                get_tools=get_tools,
-                paths=self.paths,
-                guards=self.guards,
-            ),
         )
 
         self.secret_names: Final = conversion.list_key_names(settings)
@@ -226,26 +214,14 @@ class ReviewParts:
             paths=shared.paths,
             mode=settings.review.mode,
             events=core.events,
-            rules=shared.rules,
+            rules=shared.rules.book,
             voting=self.voting,
-            guards=shared.guards,
+            guards=shared.rules.guards,
             refusal=build_mode_check(shared.sandbox, given.loaded.policy, settings.models.review),
             within=terms.owner.review if terms.owner else None,
             folders=self.folders,
             plan_task=terms.asker.plan_task,
-            sampling=_build_sampling(given),
+            sampling=open_sampling(
+                given.environ, settings.review, session_id=record.session_id, hide=given.mask.mask_text
+            ),
         )
-
-
-def _build_sampling(given: SessionInputs) -> UnaskedSampling | None:
-    """None where there is no place to keep a sample."""
-    file = open_sample_file(given.environ, given.mask.mask_text)
-    if file is None:
-        return None
-    review = given.settings.review
-    return UnaskedSampling(
-        store=file,
-        session_id=given.record.session_id,
-        share=review.sample_percent / 100,
-        max_error=review.max_error_percent / 100,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +11,15 @@ from msgspec import Struct
 
 from quorum.application.events.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
-from quorum.application.panel.consensus_session import PromptPanels
+from quorum.application.panel.consensus_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.panel import Panel
 from quorum.application.panel.participant_work import DraftPolicy
 from quorum.application.ports.changes import ChangeSource
-from quorum.application.ports.models import LlmExchange
+from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
 from quorum.application.turn.switchable_session import OpenExchange
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.session_kind import SessionKind, name_external_model
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.panel.consensus import Strategy
 from quorum.domain.panel.debate_record import DebatePolicy
@@ -36,6 +38,22 @@ class Opening(Struct, frozen=True):
 
     exchange: LlmExchange
     notices: tuple[str, ...] = ()
+
+
+class ExternalModel:
+    """Implements `LlmExchange` where an agent of another vendor answers: nothing is sent to it here. Raises
+    ProviderError for another model."""
+
+    def __init__(self, agent: str, model: str) -> None:
+        self.model = name_external_model(agent)
+        if model != self.model:
+            raise self._refuse(f"the agent {agent} works in this session: /agent chooses among its own models")
+
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        raise self._refuse("the agent of this session keeps its own conversation")
+
+    def _refuse(self, why: str) -> ProviderError:
+        return ProviderError(why, kind=ProviderErrorKind.CONFIGURATION)
 
 
 class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
@@ -62,6 +80,31 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
             plan=self.open_plan_ensemble,
             draft=self.open_draft_ensemble,
         )
+
+    def choose_opener(
+        self,
+        kind: SessionKind,
+        open_exchange: OpenExchange,
+        *,
+        choice: ConsensusChoice,
+        read_source: Callable[[], ChangeSource],
+    ) -> OpenExchange:
+        """What opens the way to a model, in the form that a session of this kind is for."""
+        match kind:
+            case SessionKind.ASK | SessionKind.EXTERNAL:
+                return open_exchange
+            case SessionKind.AGENT:
+                panels = self.list_prompt_panels()
+                return lambda model: ConsensusSession(
+                    open_exchange(model), panels, choice=choice, events=self.events
+                )
+            case SessionKind.DISCUSS:
+                return self.open_discussion
+            case SessionKind.DEBATE:
+                return lambda model: self.open_debate(model, self.participants)
+            case SessionKind.REVIEW:
+                source = read_source()
+                return lambda model: self.open_code_review(model, source)
 
     def open_ensemble(self) -> Ensemble:
         from quorum.application.panel.ensemble import ANSWERING_ROLE, Ensemble

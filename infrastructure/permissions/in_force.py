@@ -8,18 +8,23 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from quorum.application.ports.rules import RuleHistory
+from msgspec import Struct
+
+from quorum.application.ports.storage import Storage
+from quorum.application.ports.tools import Tool
 from quorum.application.review.rule_book import FileListing, RuleBook
 from quorum.domain.replacing import replace
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permissions import Answer, Rule
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.session_tables import PermissionTable
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile
+from quorum.infrastructure.permissions.rule_history import WorkspaceHistory
 
 MOST_ENTRIES = 2_000
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
@@ -29,11 +34,6 @@ def open_rule_file(environ: Mapping[str, str]) -> RuleFile | None:
     """The file of the saved rules, beside the person's own settings; None where there is no home folder."""
     own = locate_user_file(environ)
     return RuleFile(own.with_name(FILE_NAME)) if own is not None else None
-
-
-def load_saved_rules(file: RuleFile | None, folder: Path) -> LoadedRules:
-    """The saved rules that hold in a folder. Raises ConfigError for a damaged file."""
-    return file.load(folder, parse) if file is not None else LoadedRules()
 
 
 def build_permission_rules(
@@ -81,30 +81,41 @@ def build_guard_settings(settings: Settings) -> GuardSettings:
     return guards
 
 
-def build_rule_book(
-    settings: Settings,
+class RulesInForce(Struct, frozen=True, kw_only=True, eq=False):
+    """What decides by itself about calls: rules, the file of those that are saved, and guards."""
+
+    book: RuleBook
+    file: RuleFile | None
+    saved: LoadedRules
+    guards: GuardSettings
+
+
+def open_rules(
+    loaded: LoadedSettings,
+    environ: Mapping[str, str],
     *,
-    origins: Mapping[str, str],
-    saved: LoadedRules,
-    store: RuleFile | None,
+    folder: Path,
     paths: PathPolicy,
-    guards: GuardSettings,
-    list_plan_rules: Callable[[], tuple[Rule, ...]] = tuple,
-    history: RuleHistory | None = None,
-) -> RuleBook:
-    """All the rules in force. `origins` says of a setting where its value came from."""
-    return RuleBook(
-        build_permission_rules(settings, origins),
+    storage: Storage,
+    get_tools: Callable[[], Mapping[str, Tool]],
+    list_plan_rules: Callable[[], tuple[Rule, ...]],
+) -> RulesInForce:
+    """All that is in force in a folder. Raises ConfigError for a damaged file of saved rules."""
+    file, guards = open_rule_file(environ), build_guard_settings(loaded.settings)
+    saved = file.load(folder, parse) if file is not None else LoadedRules()
+    book = RuleBook(
+        build_permission_rules(loaded.settings, loaded.origins),
         saved=saved.rules,
-        store=store,
+        store=file,
         paths=paths,
         guards=guards,
         list_plan_rules=list_plan_rules,
-        history=history,
+        history=WorkspaceHistory(storage, str(folder), get_tools=get_tools, paths=paths, guards=guards),
         read_command=parse,
         read_script=read_script,
         list_files=RuleFileListing(paths.roots),
     )
+    return RulesInForce(book=book, file=file, saved=saved, guards=guards)
 
 
 class RuleFileListing:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
+from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.unasked_calls import CallKind, ErrorFigures, SampledCall
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.schema import ReviewTable
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.files.private_file import OwnFile
 
@@ -25,6 +27,21 @@ def open_sample_file(environ: Mapping[str, str], hide: Callable[[str], str]) -> 
     """The file, in which `hide` hides secrets; None where there is no home folder."""
     folder = locate_state_folder(environ)
     return SampleFile(folder / FILE_NAME, hide) if folder is not None else None
+
+
+def open_sampling(
+    environ: Mapping[str, str], table: ReviewTable, *, session_id: str, hide: Callable[[str], str]
+) -> UnaskedSampling | None:
+    """What samples the calls of a session; None where there is no place to keep a sample."""
+    file = open_sample_file(environ, hide)
+    if file is None:
+        return None
+    return UnaskedSampling(
+        store=file,
+        session_id=session_id,
+        share=table.sample_percent / 100,
+        max_error=table.max_error_percent / 100,
+    )
 
 
 class SampleFile:

@@ -6,11 +6,28 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from quorum.application.inbox.inbox import Inbox
+from quorum.application.ports.storage import AnswerStore, SessionArchive
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.masking import MaskedPacket, SecretMask
+from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.secrets.known import SessionSecrets
 from quorum.infrastructure.session_paths import build_path_policy
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
+
+
+def open_inbox(
+    archive: SessionArchive, answers: AnswerStore, settings: Settings, environ: Mapping[str, str]
+) -> Inbox:
+    """The reviews that wait, with what was hidden in them shown again as far as it is known here."""
+    return Inbox(
+        archive,
+        answers,
+        clock=read_wall_clock_ms,
+        answered_by=name_answerer(),
+        restore=PacketRestorer(settings, environ).restore,
+    )
 
 
 class PacketRestorer:

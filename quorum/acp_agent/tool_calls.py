@@ -28,7 +28,7 @@ from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
-from quorum.domain.text.unified_diff import DiffLine, parse_diff
+from quorum.domain.text.unified_diff import NO_FILE, DiffLine, parse_diff
 
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -51,10 +51,6 @@ def fence(text: str, language: str = "") -> str:
     return f"{ticks}{language}\n{shown}\n{ticks}"
 
 
-_FILE = re.compile(r"(?:---|\+\+\+) (?:[ab]/)?(?P<name>[^\t]+)")
-_NOWHERE = "/dev/null"
-
-
 class ChangedStretch(NamedTuple):
     """A hunk: its file as the diff names it, its first line in the new file, and its text before and after.
 
@@ -70,7 +66,8 @@ class ChangedStretch(NamedTuple):
 class _Hunk:
     """The lines of one hunk, as far as they were read."""
 
-    def __init__(self) -> None:
+    def __init__(self, heading: DiffLine) -> None:
+        self.heading = heading
         self.sides: dict[str, list[str]] = {"-": [], "+": []}
         self.line = 0
         self._written: tuple[list[str], ...] = ()
@@ -85,15 +82,14 @@ class _Hunk:
         for side in self._written:
             side[-1] = side[-1].removesuffix("\n")
 
-    def close(self, names: Mapping[str, str]) -> ChangedStretch:
-        file = names["+"] if names["+"] not in ("", _NOWHERE) else names["-"]
-        before = None if names["-"] == _NOWHERE else "".join(self.sides["-"])
-        return ChangedStretch(file, self.line, before, "".join(self.sides["+"]))
+    def close(self) -> ChangedStretch:
+        names = self.heading.names
+        before = None if names is not None and names.old == NO_FILE else "".join(self.sides["-"])
+        return ChangedStretch(self.heading.path, self.line, before, "".join(self.sides["+"]))
 
 
 def split_hunks(diff: str) -> Iterator[ChangedStretch]:
     """Each hunk of a diff, in order."""
-    names = {"-": "", "+": ""}
     hunk: _Hunk | None = None
     for line in parse_diff(diff):
         if hunk is not None and line.sign in ("-", "+", " "):
@@ -102,12 +98,10 @@ def split_hunks(diff: str) -> Iterator[ChangedStretch]:
             hunk.end_without_newline()
         else:
             if hunk is not None:
-                yield hunk.close(names)
-            hunk = _Hunk() if line.sign == "@" else None
-            if (found := _FILE.match(line.text)) is not None:
-                names[line.text[0]] = found["name"]
+                yield hunk.close()
+            hunk = _Hunk(line) if line.sign == "@" else None
     if hunk is not None:
-        yield hunk.close(names)
+        yield hunk.close()
 
 
 def render_diff(diff: str, cwd: str) -> list[FileEditToolCallContent]:

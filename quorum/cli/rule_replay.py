@@ -47,10 +47,10 @@ def replay_rules(
     """
     replayer = RuleReplayer(
         tools=parts.calls.tools,
-        rules=parts.shared.rules.rules,
+        rules=parts.shared.rules.book.rules,
         tried=[_parse_rule(text) for text in tried],
         paths=parts.shared.paths,
-        guards=parts.shared.guards,
+        guards=parts.shared.rules.guards,
         read_command=parse,
         read_script=read_script,
     )

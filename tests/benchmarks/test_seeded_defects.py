@@ -10,12 +10,12 @@ import pytest
 from quorum.domain.code_review.change import Change
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
 from quorum.domain.code_review.review_result import FindingStanding
-from quorum.domain.code_review.unified_diff import parse_diff
+from quorum.domain.code_review.unified_diff import parse_files
 from tests.benchmarks.seeded_defects import SEEDED_DEFECTS
 from tests.support.code_review_bench import DOWN, Bench, make_change, report, synthesis
 
 DIFF = "".join(defect.diff for defect in SEEDED_DEFECTS)
-CHANGE = Change(description="ten changes", files=parse_diff(DIFF), commit="c" * 40)
+CHANGE = Change(description="ten changes", files=parse_files(DIFF), commit="c" * 40)
 
 
 def test_each_defect_is_in_the_line_that_it_names() -> None:

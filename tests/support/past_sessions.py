@@ -174,7 +174,9 @@ def an_eventful_session(text: str, name: str = "edit_file") -> tuple[LedgerRecor
             ),
             ReviewDecided(context=context, digest=packet.digest, decision=DecisionLabel.APPROVED, reason=text),
             FilesKept(context=context, manifest="m", files=1, complete=False),
-            CallStarted(context=context, tool=name, arguments={"path": text + "2"}, diff=f"+{text}"),
+            CallStarted(
+                context=context, tool=name, arguments={"path": text + "2"}, diff=f"@@ -0,0 +1 @@\n+{text}"
+            ),
             CallFinished(
                 context=context,
                 tool=name,

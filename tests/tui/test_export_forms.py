@@ -172,6 +172,7 @@ def test_a_page_colours_a_diff_and_folds_the_calls() -> None:
     shown = render_page(build_account(a_summary(), an_eventful_session("a<b"), same))
 
     assert '<span class="plus">+a&lt;b</span>' in shown
+    assert '<span class="plus">+++' not in shown, "the name of a file is no line that was added"
     assert "<details><summary><code>edit_file</code> · ok · 250 ms" in shown
     assert '<section class="back">' in shown
 

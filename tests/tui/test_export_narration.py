@@ -77,7 +77,7 @@ def test_a_call_tells_who_approved_which_bytes_and_what_came_of_it() -> None:
     card = the_card(account_from(an_eventful_session("x")))
 
     assert (card.tool, card.outcome, card.decision) == ("edit_file", "ok", "approved by a person")
-    assert (card.duration_secs, card.output, card.diff) == (0.25, "x", "+x")
+    assert (card.duration_secs, card.output, card.diff) == (0.25, "x", "@@ -0,0 +1 @@\n+x")
     assert '"path": "x2"' in (card.ran_with or "")
     digest = card.history[0].split("sha256 ")[1].rstrip(")")
     assert len(digest) == 64

@@ -9,7 +9,7 @@ from quorum.domain.errors import BlobError
 from quorum.domain.text.amounts import format_size
 from quorum.infrastructure.store.blobs.line_index import FileLines
 from quorum.tui.keys.commands import NotACommand, find_action
-from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
+from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen, build_pager
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored
 from tests.tui.transcript_scenes import Clock, finished, planned
@@ -256,12 +256,16 @@ async def test_an_output_has_the_colours_it_asks_for_and_what_is_found_stands_ou
 
 async def test_lines_of_a_diff_have_the_colours_of_what_they_do(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
-        diff = KeptLines("@@ -1 +1 @@\n same\n-gone\n+new\n")
-        stage.app.push_screen(PagerScreen(diff, "edit_file a", "1 kB", is_diff=True))
+        diff = "--- a/x\n+++ b/x\n@@ -1,3 +1,2 @@\n same\n-gone\n--- removed\n+new\n"
+        stage.app.push_screen(build_pager(diff, "edit_file a", is_diff=True))
         await stage.shows("+new")
 
-        colours = {styles_in(stage, text)[0].color for text in ("@@ -1", "same", "-gone", "+new")}
-        assert len(colours) == 4
+        def colour(text):
+            return styles_in(stage, text)[0].color
+
+        assert len({colour(text) for text in ("@@ -1", "same", "-gone", "+new")}) == 4
+        assert colour("--- removed") == colour("-gone")
+        assert colour("--- a/x") == colour("+++ b/x") == colour("same"), "names of a file are no change"
 
 
 async def test_an_output_that_cannot_be_read_any_more_says_so(tmp_path):

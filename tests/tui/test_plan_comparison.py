@@ -15,7 +15,7 @@ from quorum.rpc.questions import render_comparison_json
 from quorum.tui.screens.review.earlier import NOTHING
 from quorum.tui.screens.review.text.facts import collect_facts
 from quorum.tui.screens.review.text.plan import render_all_votes
-from quorum.tui.screens.review.text.rows import Row, fold
+from quorum.tui.transcript.kinds.rows import Row, fold
 from tests.support.fake_agent import a_packet, a_request
 from tests.support.fake_ports import FakePerson
 from tests.support.review_contexts import a_review_context, voted

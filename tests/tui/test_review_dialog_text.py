@@ -21,12 +21,12 @@ from quorum.tui.screens.review.editing import EditedPart, NotEditable, apply_edi
 from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details
 from quorum.tui.screens.review.text.objections import collect_quotes
 from quorum.tui.screens.review.text.plan import find_plan, render_all_votes
-from quorum.tui.screens.review.text.rows import Line, clean_line, fold
 from quorum.tui.screens.review.text.substance import render_substance
 from quorum.tui.screens.review.text.title import build_request_title, build_title
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.kinds import source as code
-from quorum.tui.transcript.kinds.changes import draw_diff
+from quorum.tui.transcript.kinds.changes import build_diff_lines, draw_diff
+from quorum.tui.transcript.kinds.rows import Line, clean_line, fold
 from quorum.tui.transcript.kinds.source import LazyCode
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.no_folder import NO_FOLDER
@@ -135,6 +135,35 @@ def test_changes_of_blanks_at_the_end_and_of_tabs_can_be_seen():
     assert plain(render_substance(an_edit(diff), 60)) == ["1 - x", "2 -     y", "1 + x··", "2 + →   y"]
 
 
+@pytest.mark.parametrize("width", [60, 150])
+def test_what_changed_within_a_line_is_emphasised_as_in_the_transcript(width):
+    diff = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-\tthe old value  \n-last\n+\tthe new value\n+last\n"
+
+    rows = render_substance(an_edit(diff), width)
+
+    assert [part.text for row in rows for part in row if part.is_changed] == ["old", "··", "new"]
+    segments = [segment for strip in draw_diff(diff, width, TERMINAL) for segment in strip]
+    emphasised = [segment.text for segment in segments if segment.style and segment.style.underline]
+    assert emphasised == ["old", "  ", "new"]
+
+
+def test_a_diff_of_git_keeps_what_it_says_of_each_file():
+    diff = (
+        "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n@@ -7 +7 @@\n-a\n+b\n"
+        "diff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+c\n"
+        "\\ No newline at end of file\n"
+    )
+
+    assert [line.head + line.text for line in build_diff_lines(diff)] == [
+        *("diff --git a/x b/x", "old mode 100644", "new mode 100755", "7 - a", "7 + b"),
+        *("diff --git a/y b/y", "new file mode 100644", "1 + c", "    No newline at end of file"),
+    ]
+    assert [strip.text.rstrip() for strip in draw_diff(diff, 80, TERMINAL)][-2:] == [
+        "1 + c",
+        "    No newline at end of file",
+    ]
+
+
 def test_from_a_width_of_140_a_diff_stands_side_by_side_and_loses_nothing():
     diff = "--- a\n+++ b\n@@ -1,4 +1,3 @@\n same\n-gone\n-also\n+new\n end\n"
 
@@ -159,7 +188,7 @@ def test_no_line_of_any_diff_is_left_out(lines, width):
     counted = list(parse_diff(diff))
 
     assert len(counted) == len(diff.removesuffix("\n").split("\n"))
-    assert all(line.text.strip() in text for line in counted[2:] if line.sign != "@")
+    assert all(line.text.strip("\\ ") in text for line in counted[2:] if line.sign != "@")
 
 
 @given(st.text(), st.integers(min_value=12, max_value=200))
@@ -296,7 +325,13 @@ def test_files_that_no_heading_names_are_listed():
 def test_between_hunks_stands_a_sign_and_a_line_that_looks_like_a_heading_stays():
     diff = "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- a/x\n+++ b/x\n@@ -9,1 +9,1 @@\n-c\n+d\n"
 
-    assert plain(render_substance(an_edit(diff), 60)) == ["1 - -- a/x", "1 + ++ b/x", "⋯", "9 - c", "9 + d"]
+    assert plain(render_substance(an_edit(diff), 60)) == [
+        "1 - -- a/x",
+        "1 + ++ b/x",
+        "  ⋯",
+        "9 - c",
+        "9 + d",
+    ]
 
 
 def test_arguments_a_diff_does_not_show_are_shown_beside_it():
@@ -447,10 +482,11 @@ def test_a_file_that_is_no_text_is_shown_by_its_sizes_and_hashes():
 
 def coloured(rows) -> list[list[tuple[str, Style]]]:
     """The code of each row, as runs of one style."""
-    return [_runs(*part) for row in rows for part in row if part.code is not None]
+    code_of_rows = ([part for part in row if part.code is not None] for row in rows)
+    return [[run for part in parts for run in _runs(part.text, part.code)] for parts in code_of_rows if parts]
 
 
-def _runs(text, _kind, _is_objected, place_of) -> list[tuple[str, Style]]:
+def _runs(text, place_of) -> list[tuple[str, Style]]:
     runs, place = [], 0
     for piece, style in place_of.code.lex_line(place_of.number, dark=True) or ():
         low, high = max(place, place_of.start), min(place + len(piece), place_of.start + len(text))
@@ -548,9 +584,9 @@ def test_colours_change_nothing_of_the_text(text, name):
     rows = render_substance(an_edit(diff, path=f"/w/{name}"), 100)
 
     assert plain(rows) == plain(render_substance(an_edit(diff, path="/w/no-language"), 100))
-    parts = [part for row in rows for part in row if part.code is not None]
-    for part, runs in zip(parts, coloured(rows), strict=True):
-        assert not runs or "".join(text for text, _ in runs) == part.text
+    texts = ["".join(part.text for part in row if part.code is not None) for row in rows if row[-1].code]
+    for text, runs in zip(texts, coloured(rows), strict=True):
+        assert not runs or "".join(piece for piece, _ in runs) == text
 
 
 def marked(rows) -> list[str]:

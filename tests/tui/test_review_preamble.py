@@ -13,7 +13,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events.event import TextDelta
 from quorum.domain.review.questions import Approve
 from quorum.tui.screens.review.text.facts import quote_preamble, render_preamble
-from quorum.tui.screens.review.text.rows import fold
+from quorum.tui.transcript.kinds.rows import fold
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_request, an_edit
 from tests.tui.transcript_scenes import completed, planned

@@ -73,8 +73,7 @@ async def test_a_worktree_is_worked_in_shown_merged_and_dropped_in_tabs(folders:
         await card(stage)
         await stage.shows("1 file not committed")
         await stage.shows("diff --git a/a.txt b/a.txt")
-        await stage.shows("+++ b/a.txt")
-        await stage.shows("+ [secret:X]")
+        await stage.shows("1 + [secret:X]")
         await stage.shows("as Change a.txt")
         await stage.pilot.press("escape")
         assert (folders.root / "a.txt").read_text() == "one\n"

@@ -13,7 +13,7 @@ from quorum.domain.text.amounts import shorten_home
 from quorum.tui.agent.services import LocalServerProposal, LocalServers
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 
 _KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD}
 _MOST_LISTED = 8

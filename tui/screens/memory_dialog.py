@@ -12,7 +12,9 @@ from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft
 from quorum.domain.text.amounts import shorten_home
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
+from quorum.tui.screens.review.widgets import ScrollableText
+from quorum.tui.transcript.kinds.changes import build_diff_lines
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line, shorten_digest
 
 _SCOPES = {
     InstructionScope.PROJECT: ("{memory_project=p}", "this project"),
@@ -26,6 +28,7 @@ class MemoryDialog(QuestionCard):
     HEADING = "Add this line to the instructions?"
     REFUSE = ("{memory_refuse=n}", "do not add it")
     ACCEPT = ("{memory_accept=y}", "add it as shown")
+    ROWS = ScrollableText
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Make the change that is shown", id="memory_accept"),
         Binding("n,escape", "refuse", "Change nothing", id="memory_refuse"),
@@ -60,9 +63,7 @@ class MemoryDialog(QuestionCard):
         for refusal in self._proposal.refusals:
             yield Line("      ", clean_line(refusal), LineKind.WARNING)
         yield Line("", "")
-        for text in self.chosen.diff.rstrip("\n").split("\n"):
-            if not text.startswith(("--- ", "+++ ")):
-                yield build_diff_line(text)
+        yield from build_diff_lines(self.chosen.diff)
 
     def action_choose(self, scope: str) -> None:
         """Show the change of the other file; it has to be read before it can be approved."""

@@ -15,8 +15,8 @@ from textual.widgets import Static
 
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
-from quorum.tui.screens.review.text.rows import Line, Row, fold
 from quorum.tui.screens.review.widgets import Cramped, Rows, fit_to_screen, is_cramped
+from quorum.tui.transcript.kinds.rows import Line, Row, fold
 from quorum.tui.widgets.dialog_parts import ClosesItself, SeeThroughScreen
 
 _QUIET_SECS = 0.4
@@ -39,6 +39,8 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     """The key of the careful choice, as `fill_in_keys` takes it, and the words of that choice."""
     ACCEPT: ClassVar[tuple[str, str]]
     """The same of the other choice."""
+    ROWS: ClassVar[type[Rows]] = Rows
+    """What draws the lines: one that also draws changes, where they may have some."""
     DEFAULT_CSS: ClassVar[str] = """
     QuestionCard {
         background: transparent;
@@ -78,7 +80,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         with VerticalGroup(id="question") as card:
             card.border_title = Content(self.HEADING)
             card.border_subtitle = Content(self.format_subtitle())
-            yield Rows(id="lines")
+            yield self.ROWS(id="lines")
             yield Static(id="more", markup=False)
             yield ChoiceBar(id="choices")
 

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 
 _MEANING = (
     "If you agree, edits in this folder and commands inside the sandbox run without a question. Such a command "

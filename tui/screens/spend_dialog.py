@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from quorum.domain.conversation.cost import SpendQuestion
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 
 
 class SpendDialog(QuestionCard):

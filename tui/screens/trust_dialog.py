@@ -13,10 +13,11 @@ from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import (
+from quorum.tui.screens.review.widgets import ScrollableText
+from quorum.tui.transcript.kinds.changes import build_diff_lines
+from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,
-    build_diff_line,
     clean_line,
     fold,
     shorten_digest,
@@ -48,6 +49,7 @@ class TrustDialog(QuestionCard):
     HEADING = "Trust this folder?"
     REFUSE = ("{trust_refuse=n}", "not now")
     ACCEPT = ("{trust_accept=y}", "trust it as it is now")
+    ROWS = ScrollableText
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Trust this file as it is now", id="trust_accept"),
         Binding("n,escape", "refuse", "Not now: only stricter settings apply", id="trust_refuse"),
@@ -138,9 +140,9 @@ class TrustDialog(QuestionCard):
         if item.changed:
             ending = "." if changes is None else ":" if changes else ", in nothing that is shown."
             yield Line("", f"This file has changed since you trusted it{ending}", LineKind.WARNING)
-        for change in map(build_diff_line, changes or ()):
-            yield change._replace(head=f"  {change.head}")
         if changes:
+            for change in build_diff_lines("\n".join(changes), has_numbers=bool(item.text)):
+                yield change._replace(head=f"  {change.head}")
             yield Line("", "")
         for want in item.wants:
             yield Line("  ", clean_line(want))

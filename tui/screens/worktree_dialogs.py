@@ -15,7 +15,9 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
-from quorum.tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
+from quorum.tui.screens.review.widgets import ScrollableText
+from quorum.tui.transcript.kinds.changes import build_diff_lines
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line, shorten_digest
 from quorum.tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class MergeWorktreeDialog(QuestionCard):
     HEADING = "Merge this worktree?"
     REFUSE = ("{merge_refuse=n}", "do not merge")
     ACCEPT = ("{merge_accept=y}", "merge as shown")
+    ROWS = ScrollableText
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Commit what is not committed, and merge", id="merge_accept"),
         Binding("n", "refuse", "Change nothing", id="merge_refuse"),
@@ -86,8 +89,8 @@ class MergeWorktreeDialog(QuestionCard):
             yield from _list_files(files)
         yield Line("", "No hook, filter or merge driver of the repository runs.", LineKind.QUIET)
         yield Line("", "")
-        shown = self._hide(self._change.diff.rstrip("\n")).split("\n")
-        yield from _draw_diff(shown[:_MOST_LINES])
+        shown = build_diff_lines(self._hide(self._change.diff))
+        yield from shown[:_MOST_LINES]
         if (more := len(shown) - _MOST_LINES) > 0:
             rest = f"{format_amount(more, 'line')} more: /worktree diff shows all of it"
             yield Line("", rest, LineKind.WARNING)
@@ -176,21 +179,6 @@ class DropWorktreeDialog(QuestionCard):
             yield Line("", f"{self._loss.description} will be lost for good.", LineKind.WARNING)
             yield from _list_files(self._loss.files)
         yield Line("", "Files that git ignores, such as build results, go as well.", LineKind.QUIET)
-
-
-def _draw_diff(lines: list[str]) -> Iterator[Line]:
-    """The lines of a change, each file below the head that git gives it."""
-    is_head = True
-    for text in lines:
-        if text.startswith("diff --git "):
-            is_head = True
-        elif text.startswith("@@"):
-            is_head = False
-        if is_head:
-            begins = text.startswith("diff --git ")
-            yield Line("", clean_line(text), LineKind.STRONG if begins else LineKind.QUIET)
-        else:
-            yield build_diff_line(text)
 
 
 def _list_files(files: tuple[str, ...]) -> Iterator[Line]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.permissions import COMMAND_TOOL
-from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
 from quorum.domain.worktree import RESERVED_WORDS, Worktree, describe_change
 from quorum.tui.agent.turns import QueuedTask
@@ -177,12 +176,9 @@ class WorktreeTabs:
         return session.agent.mask.mask_text(text) if session is not None else text
 
     def _open_pager(self, name: str, text: str, *, is_diff: bool) -> None:
-        from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
+        from quorum.tui.screens.pager.pager_screen import build_pager
 
-        size = format_size(len(text.encode("utf-8", "replace")))
-        self._app.push_screen(
-            PagerScreen(KeptLines(text), make_printable(name, newlines=False), size, is_diff=is_diff)
-        )
+        self._app.push_screen(build_pager(text, make_printable(name, newlines=False), is_diff=is_diff))
 
 
 async def _set_up(

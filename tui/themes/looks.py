@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from rich.color import parse_rgb_hex
 from rich.segment import Segment
@@ -333,7 +333,9 @@ class Looks(App[None]):
     def _place_cursor(self) -> None:
         focused = self.screen.focused if self.screen_stack else None
         if focused is not None and not isinstance(focused, Input | TextArea):
-            marked = focused.marked_offset if isinstance(focused, MarksOffset) else Offset(0, 0)
+            from quorum.tui.screens.review.choice_bar import ChoiceBar
+
+            marked = focused.marked_offset if isinstance(focused, ChoiceBar) else Offset(0, 0)
             self.cursor_position = focused.region.offset + marked
             focused.refresh()
 
@@ -412,16 +414,6 @@ class Looks(App[None]):
     def on_app_blur(self) -> None:
         """The terminal has lost the focus, and tells when it does."""
         self.notifier.note_focus()
-
-
-@runtime_checkable
-class MarksOffset(Protocol):
-    """A widget that marks one of the things it draws."""
-
-    @property
-    def marked_offset(self) -> Offset:
-        """Where that is, from the upper left corner of the widget."""
-        ...
 
 
 def wants_no_colour(environ: Mapping[str, str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from quorum.domain.review.mode import Mode
@@ -13,6 +14,7 @@ from quorum.domain.shell.sandbox import SandboxOn
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from quorum.infrastructure.config.tools_table import RunCommandTable
+from quorum.infrastructure.execution.sandbox import session_tmp
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
@@ -72,6 +74,15 @@ def open_identity_store(environ: Mapping[str, str]) -> IdentityStore | None:
     """What keeps the identities of guarded files for all sessions; None where there is no home."""
     state = locate_state_folder(environ)
     return IdentityStore(state / "guarded-files") if state is not None else None
+
+
+def remove_abandoned(environ: Mapping[str, str]) -> None:
+    """Remove what sessions that are gone have left. What fails costs no more than disk, and is tried again."""
+    with suppress(OSError):
+        if (shared := locate_shared_tmp(environ)) is not None:
+            session_tmp.remove_abandoned(shared)
+        if (identities := open_identity_store(environ)) is not None:
+            identities.remove_abandoned()
 
 
 def build_mode_check(

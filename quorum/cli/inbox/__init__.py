@@ -57,13 +57,10 @@ def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
     """
     import asyncio
 
-    from quorum.application.inbox.inbox import Inbox
     from quorum.domain.errors import AnswerRefused
     from quorum.domain.sessions.session_facts import escape_surrogates
-    from quorum.infrastructure.answerer import name_answerer
-    from quorum.infrastructure.secrets.restoring import PacketRestorer
+    from quorum.infrastructure.secrets.restoring import open_inbox
     from quorum.infrastructure.storage import open_storage
-    from quorum.infrastructure.wall_clock import read_wall_clock_ms
     from quorum.session_store import SessionStore
     from quorum.settings import load
 
@@ -79,13 +76,7 @@ def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
             root=root,
             cwd=escape_surrogates(str(root)),
         )
-        inbox = Inbox(
-            storage.archive,
-            storage.answers,
-            clock=read_wall_clock_ms,
-            answered_by=name_answerer(),
-            restore=PacketRestorer(loaded.settings).restore,
-        )
+        inbox = open_inbox(storage.archive, storage.answers, loaded.settings, os.environ)
         asyncio.run(act(inbox, store.build_review_mask))
     except AnswerRefused as refusal:
         raise UsageError(str(refusal)) from refusal

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from quorum.domain.text.printable import split_paragraphs
+from quorum.domain.text.unified_diff import parse_diff
 from quorum.errors import complain
 from quorum.rpc.client import NoAnswer
 from quorum.serve.access import BrowserSession
@@ -26,6 +27,7 @@ from quorum.serve.request_checks import get_session
 MOST_SHOWN_CHARACTERS = 300_000
 _BINARY = re.compile(r"binary: [0-9]+ → [0-9]+ bytes\n?")
 _SIGNS = {"approve": "✓ approves", "reject": "✗ rejects", "abstain": "· abstains", "model_error": "! failed"}
+_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 
 
 def is_complete(question: PendingQuestion) -> bool:
@@ -75,7 +77,7 @@ def _render_substance(question: PendingQuestion) -> Iterator[str]:
         yield from (f"<p>{escape_line(note)}</p>" for note in question.notes)
     elif question.diff is not None:
         shown = question.diff or "the file's text stays as it is"
-        yield _block(shown, question.objections, _diff_class)
+        yield _block(shown, question.objections, [_CLASSES.get(line.sign, "") for line in parse_diff(shown)])
         if _BINARY.fullmatch(question.diff):
             yield _block(arguments, question.objections)
     elif question.command is not None:
@@ -85,16 +87,13 @@ def _render_substance(question: PendingQuestion) -> Iterator[str]:
     yield from (f"<p>{escape_line(text)}</p>" for text in question.arguments)
 
 
-def _block(text: str, objections: Sequence[str], class_of: Callable[[str], str] = lambda _line: "") -> str:
-    lines = []
+def _block(text: str, objections: Sequence[str], classes: Sequence[str] = ()) -> str:
+    """The text, of which the lines are of these classes, where there are some."""
+    lines, kinds = [], iter(classes)
     for line in text[:MOST_SHOWN_CHARACTERS].split("\n"):
-        marked = _mark(line, objections)
-        lines.append(f'<span class="{kind}">{marked}</span>' if (kind := class_of(line)) else marked)
+        marked, kind = _mark(line, objections), next(kinds, "")
+        lines.append(f'<span class="{kind}">{marked}</span>' if kind else marked)
     return f"<pre>{chr(10).join(lines)}</pre>"
-
-
-def _diff_class(line: str) -> str:
-    return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1], "")
 
 
 def _mark(line: str, objections: Sequence[str]) -> str:

@@ -254,6 +254,7 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
 
     assert '<span class="del">-time.sleep(1)</span>' in page
     assert '<span class="add">+<mark>sleep(delay)</mark></span>' in page
+    assert '<span class="add">+++' not in page
     assert "✗ rejects" in page
     assert "the delay may be negative; high, task read: no &lt;test&gt;" in page
     assert "google/gemini-3-pro has not voted yet" in page

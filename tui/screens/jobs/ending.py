@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 
 if TYPE_CHECKING:
     from quorum.application.view.jobs import JobView

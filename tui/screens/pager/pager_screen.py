@@ -31,6 +31,7 @@ from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
+from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.keys.hints import fill_in_keys, fill_in_usual_keys
 from quorum.tui.transcript.draw.rows import shorten_arguments
 from quorum.tui.transcript.kinds.plain import Run
@@ -80,14 +81,14 @@ class Reader:
 
 
 _LEAST_DIGITS = 4
-_SIGNS = {"+": "added", "-": "removed"}
+_ROLES = {"+": "added", "-": "removed", "@": "hunk"}
 
 
 class Sheet(Widget, can_focus=False):
     """Shows lines it is given, from the one numbered `first` (counted from 0) on. Posts `Resized`.
 
-    Each line has the colours that it asks for itself: those of a line above do not continue in it. With
-    `is_diff` it has those of added and removed lines.
+    Each line has the colours that it asks for itself: those of a line above do not continue in it. Lines of a
+    diff, whose `signs` are those of all its lines, have those of added and removed lines.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -115,9 +116,9 @@ class Sheet(Widget, can_focus=False):
     class Resized(Message):
         """Another number of lines fits now."""
 
-    def __init__(self, *, is_diff: bool = False) -> None:
+    def __init__(self, signs: Sequence[str] = ()) -> None:
         super().__init__()
-        self._is_diff = is_diff
+        self._signs = signs
         self.first = 0
         self.lines: list[str] = []
         self.needle = ""
@@ -176,16 +177,16 @@ class Sheet(Widget, can_focus=False):
             is_hit = place == self.hit
             style = hit_style if is_hit else number_style
             number = Segment(f"{'› ' if is_hit else '  '}{place + 1:>{digits},}  ", style)
-            text = Strip(list(_mark_found(self._colour(line), _clean_text(self.needle), found)))
+            text = Strip(list(_mark_found(self._colour(line, place), _clean_text(self.needle), found)))
             cut = text.crop(self._left, self._left + room)
             more = [Segment("›", number_style)] if text.cell_length > self._left + room else []
             strips.append(Strip([number, *cut, *more]))
         return strips
 
-    def _colour(self, line: str) -> list[Run]:
+    def _colour(self, line: str, place: int) -> list[Run]:
         text = _clean_text(line)
-        if self._is_diff:
-            role = "hunk" if text.startswith("@@") else _SIGNS.get(text[:1])
+        if self._signs:
+            role = _ROLES.get(self._signs[place])
             style = self.get_component_rich_style(f"sheet--{role}", partial=True) if role else Style()
             return [(text, style)]
         runs = colour_line(line, dark=self.app.current_theme.dark)
@@ -273,13 +274,13 @@ class PagerScreen(ClosesItself, Screen[None]):
     """
 
     def __init__(
-        self, source: LineSource, name: str, size: str, *, is_diff: bool = False, line: int = 0
+        self, source: LineSource, name: str, size: str, *, signs: Sequence[str] = (), line: int = 0
     ) -> None:
         super().__init__()
         self._wanted_line = line
         self._reader = Reader(source)
         self._what, self._extent = name, size
-        self._sheet = Sheet(is_diff=is_diff)
+        self._sheet = Sheet(signs)
         self._asked: Literal["search", "line"] = "search"
         self._target = 0
         self._needle = self._remark = self._doing = ""
@@ -529,8 +530,13 @@ async def open_pager(call: Call, agent: AgentSession) -> PagerScreen:
         return PagerScreen(lines, name, format_size(call.stored.size_bytes))
     output = _render_text(call.output) if call.output is not None else ""
     text = call.diff if call.diff is not None else output
-    size = format_size(len(text.encode("utf-8", "replace")))
-    return PagerScreen(KeptLines(text), name, size, is_diff=call.diff is not None)
+    return build_pager(text, name, is_diff=call.diff is not None)
+
+
+def build_pager(text: str, name: str, *, is_diff: bool) -> PagerScreen:
+    """A pager over a text that is kept; lines of a diff are as they are written, in their colours."""
+    signs = [line.sign for line in parse_diff(text)] if is_diff else []
+    return PagerScreen(KeptLines(text), name, format_size(len(text.encode("utf-8", "replace"))), signs=signs)
 
 
 def _render_text(output: Kept) -> str:

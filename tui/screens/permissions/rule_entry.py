@@ -14,8 +14,8 @@ from quorum.domain.review.permissions import Answer
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.tui.screens.review.forms import SCOPES, ReplayRows, list_covered
-from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.screens.review.widgets import Rows, TypedLine
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 
 _ANSWERS = (Answer.ALLOW, Answer.ASK, Answer.DENY)
 _PREVIEW_LINES = 6

@@ -31,7 +31,6 @@ from quorum.tui.screens.review.text.facts import (
 )
 from quorum.tui.screens.review.text.objections import Quotes, collect_quotes
 from quorum.tui.screens.review.text.plan import render_all_votes
-from quorum.tui.screens.review.text.rows import Line, LineKind, Row, fold
 from quorum.tui.screens.review.text.substance import find_first_objection, render_substance
 from quorum.tui.screens.review.text.title import build_request_title
 from quorum.tui.screens.review.text.votes import compute_height, render_short_votes
@@ -43,6 +42,7 @@ from quorum.tui.screens.review.widgets import (
     find_last_approved,
     is_cramped,
 )
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, fold
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 3

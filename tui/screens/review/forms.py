@@ -27,9 +27,9 @@ from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.review.choice_bar import Stage
 from quorum.tui.screens.review.text.plan import find_plan, find_plan_text
-from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.screens.review.widgets import CallEditor, ReasonLine, Rows, TypedLine
 from quorum.tui.transcript.cells.lines import fit_text
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 
 if TYPE_CHECKING:
     from quorum.application.ports.people import ReviewContext

@@ -24,7 +24,8 @@ from textual.widgets import Static, TextArea
 from quorum.domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import CRAMPED_CLASS
-from quorum.tui.screens.review.text.rows import LineKind, Row, StyledPart
+from quorum.tui.transcript.cells.palette import EMPHASIS
+from quorum.tui.transcript.kinds.rows import LineKind, Row, StyledPart
 from quorum.tui.transcript.kinds.source import put_on_tint
 from quorum.tui.widgets.dialog_parts import ClosesItself, LineInput, SeeThroughScreen
 
@@ -256,6 +257,7 @@ class Rows(ScrollView, can_focus=False):
 
     def _draw_part(self, part: StyledPart) -> Iterator[Segment]:
         style = self._choose_style(part.kind)
+        emphasis = EMPHASIS if part.is_changed else Style()
         if part.is_objected:
             yield Segment(part.text, style + self._look(_OBJECTED, partial=True))
             return
@@ -265,11 +267,11 @@ class Rows(ScrollView, can_focus=False):
             for text, colour in code.lex_line(number, dark=self.app.current_theme.dark) or ():
                 if skip < len(text) and left:
                     colour = put_on_tint(colour) if part.kind in _CHANGED else colour
-                    yield Segment(left[: len(text) - skip], style + colour)
+                    yield Segment(left[: len(text) - skip], style + colour + emphasis)
                     left = left[len(text) - skip :]
                 skip = max(0, skip - len(text))
         if left or not part.text:
-            yield Segment(left, style)
+            yield Segment(left, style + emphasis)
 
     def _is_marked_by_text(self, kind: LineKind, style: Style) -> bool:
         """Whether only the text of a changed line has a colour, as in the ansi themes."""

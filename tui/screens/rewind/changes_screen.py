@@ -14,13 +14,11 @@ from textual.widgets import Static
 from quorum.domain.errors import QuorumError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
-from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
-from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
+from quorum.tui.screens.pager.pager_screen import build_pager
 from quorum.tui.screens.rewind.diff_sheet import DiffSheet
 from quorum.tui.screens.rewind.file_plan_screen import (
     TakeBack,
@@ -29,6 +27,7 @@ from quorum.tui.screens.rewind.file_plan_screen import (
     render_ignored,
     split_steps,
 )
+from quorum.tui.transcript.kinds.changes import format_counts
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
@@ -144,7 +143,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         step = self._steps[place]
         kind = "new" if step.wanted is None else "deleted" if step.now is None else ""
         words = [kind, "edited by you too" if step.edited_since else ""]
-        counts = _count_lines(self._diffs[step.path]) if step.path in self._diffs else ""
+        counts = format_counts(self._diffs[step.path]) if step.path in self._diffs else ""
         does = " · ".join(word for word in (*words, counts) if word)
         name = make_printable(step.path.removeprefix(self._root), newlines=False)
         room = max(width - len(does) - 2, width // 3)
@@ -190,8 +189,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         """Open the changes of the marked file in the pager, with its search."""
         self._forget_question()
         if (step := self._marked) is not None and (diff := self._diffs.get(step.path)):
-            size = format_size(len(diff.encode("utf-8", "replace")))
-            self.app.push_screen(PagerScreen(KeptLines(diff), step.path.removeprefix(self._root), size))
+            self.app.push_screen(build_pager(diff, step.path.removeprefix(self._root), is_diff=True))
 
     def action_ask_to_undo(self) -> None:
         """Have the person say once more that the marked file goes back."""
@@ -238,10 +236,3 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
 
     def _tell(self, text: str) -> None:
         self.query_one("#notice", Static).update(Content(make_printable(text)))
-
-
-def _count_lines(diff: str) -> str:
-    """How many lines a diff adds and removes, as `+3 −1`; empty where it has no lines."""
-    signs = [line.sign for line in parse_diff(diff)]
-    added, removed = signs.count("+"), signs.count("-")
-    return f"+{added} −{removed}" if added or removed else ""

@@ -31,8 +31,8 @@ from quorum.domain.mcp.server_question import (
 )
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
-from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line, fold
 from quorum.tui.terminal.browser import open_address
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line, fold
 from quorum.tui.widgets.dialog_parts import LineInput
 
 

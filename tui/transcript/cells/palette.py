@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 READER = "-reader"
 """The class of the app while it is made for a screen reader."""
 
+EMPHASIS = Style(bold=True, underline=True)
+"""What differs within a changed line."""
+
 # What a transcript is drawn on.
 GROUND = """
 TranscriptView {

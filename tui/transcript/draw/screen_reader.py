@@ -31,12 +31,12 @@ from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.review.ballot import Ballot, format_reviewer
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
+from quorum.domain.text.unified_diff import count_changes
 from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
 from quorum.tui.transcript.draw.cards import INCOMPLETE, CardTarget, Drawing
 from quorum.tui.transcript.draw.panels import speak_panel
 from quorum.tui.transcript.draw.remarks import explain_failure
 from quorum.tui.transcript.draw.rows import shorten_arguments
-from quorum.tui.transcript.kinds.changes import parse_hunks
 
 _MOST_LINES = 12
 _LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}
@@ -136,7 +136,7 @@ def _render_ending(call: Call) -> str:
     outcome = (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")
     parts = [outcome]
     if call.diff is not None and call.outcome is Outcome.OK:
-        added, removed = parse_hunks(call.diff).counts
+        added, removed = count_changes(call.diff)
         parts.append(f"{format_amount(added, 'line')} added, {format_amount(removed, 'line')} removed")
     elif call.output is not None and call.output.lines:
         parts.append(format_amount(call.output.lines, "line"))

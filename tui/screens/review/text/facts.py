@@ -23,7 +23,11 @@ from quorum.domain.text.printable import split_paragraphs
 from quorum.tui.screens.review.earlier import Earlier
 from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
 from quorum.tui.screens.review.text.plan import find_plan, summarise_comparison, summarise_plan_rounds
-from quorum.tui.screens.review.text.rows import (
+from quorum.tui.screens.review.text.substance import find_command, render_substance
+from quorum.tui.screens.review.text.title import build_title
+from quorum.tui.transcript.cells.lines import fit_text
+from quorum.tui.transcript.kinds.changes import count_files
+from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,
     Row,
@@ -35,9 +39,6 @@ from quorum.tui.screens.review.text.rows import (
     place_spans,
     shorten_digest,
 )
-from quorum.tui.screens.review.text.substance import count_headings, find_command, render_substance
-from quorum.tui.screens.review.text.title import build_title
-from quorum.tui.transcript.cells.lines import fit_text
 
 
 def describe_changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:
@@ -274,7 +275,7 @@ def _render_other_arguments(
 def _list_unnamed_files(packet: ReviewPacket) -> Iterator[str]:
     """The files that neither the title nor a heading in the diff names; those of a command are details."""
     files = packet.seal.files
-    if find_command(packet) is None and len(files) > 1 and count_headings(packet.seal.diff or "") < len(files):
+    if find_command(packet) is None and len(files) > 1 and count_files(packet.seal.diff or "") < len(files):
         yield from (file.path for file in files)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from quorum.domain.review.ballot import Ballot, Vote
 from quorum.domain.text.unified_diff import DiffLine
-from quorum.tui.screens.review.text.rows import Span
+from quorum.tui.transcript.kinds.rows import Span
 
 _MOST_PLACES = 200
 

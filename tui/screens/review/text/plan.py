@@ -20,8 +20,8 @@ from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
-from quorum.tui.screens.review.text.rows import Line, LineKind, Row, Span, clean_line, fold, place_spans
 from quorum.tui.screens.review.text.votes import list_objections, render_votes
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, Span, clean_line, fold, place_spans
 
 _BOX = "### ["
 _TASKS, _REASONING = "## Tasks", "## Reasoning"

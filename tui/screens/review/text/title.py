@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -12,10 +11,11 @@ from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.amounts import format_amount, shorten_home
-from quorum.domain.text.unified_diff import DiffLine, parse_diff
+from quorum.domain.text.unified_diff import NO_FILE
 from quorum.tui.screens.review.earlier import Earlier
-from quorum.tui.screens.review.text.rows import clean_line
 from quorum.tui.transcript.cells.lines import fit_text
+from quorum.tui.transcript.kinds.changes import format_counts, parse_lines
+from quorum.tui.transcript.kinds.rows import clean_line
 
 _TARGETS = ("path", "base_dir", "url", "query", "pattern")
 _GAP = " · "
@@ -40,7 +40,8 @@ class ReviewTitle(NamedTuple):
 
 def build_title(packet: ReviewPacket, root: str) -> ReviewTitle:
     """What a call would do and to what; paths are relative to `root`, the folder of the session."""
-    return ReviewTitle(_describe(packet, root), f"  {counts}" if (counts := _count_lines(packet)) else "")
+    counts = format_counts(packet.seal.diff or "")
+    return ReviewTitle(_describe(packet, root), f"  {counts}" if counts else "")
 
 
 def build_request_title(request: ReviewRequest, earlier: Earlier, root: str) -> ReviewTitle:
@@ -83,20 +84,5 @@ def _choose_verb_of_file(packet: ReviewPacket, verb: str) -> str:
         return verb
     if packet.seal.files[0].sha256 is None:
         return "Create"
-    return (
-        "Delete" if any(line.text == "+++ /dev/null" for line in parse_lines(packet.seal.diff)[:4]) else "Edit"
-    )
-
-
-def _count_lines(packet: ReviewPacket) -> str:
-    if not packet.seal.diff:
-        return ""
-    signs = [line.sign for line in parse_lines(packet.seal.diff)]
-    added, removed = signs.count("+"), signs.count("-")
-    return f"+{added} −{removed}" if added or removed else ""
-
-
-@lru_cache(maxsize=8)
-def parse_lines(diff: str) -> tuple[DiffLine, ...]:
-    """The lines of a diff, kept: title and text are made from the same ones."""
-    return tuple(parse_diff(diff))
+    names = next((line.names for line in parse_lines(packet.seal.diff) if line.names is not None), None)
+    return "Delete" if names is not None and names.new == NO_FILE else "Edit"

@@ -17,9 +17,9 @@ from quorum.domain.review.ballot import (
     sort_dissent_first,
 )
 from quorum.domain.text.model_names import cut_apart, shorten_model_names
-from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.transcript.cells.lines import fit_text, pad_text, wrap_words
 from quorum.tui.transcript.draw.remarks import AWAITED, NOT_ASKED, SIGNS, describe_vote
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 
 _KINDS = {
     Vote.APPROVE: LineKind.GOOD,

@@ -50,13 +50,14 @@ class CodeLine(NamedTuple):
 class StyledPart(NamedTuple):
     """A piece of a row that is drawn alike, but for its syntax if it is code.
 
-    `is_objected`: a reviewer objects to it.
+    `is_objected`: a reviewer objects to it. `is_changed`: the line differs in it from the one it replaces.
     """
 
     text: str
     kind: LineKind
     is_objected: bool = False
     code: CodeLine | None = None
+    is_changed: bool = False
 
 
 Row: TypeAlias = tuple[StyledPart, ...]
@@ -66,7 +67,7 @@ class Line(NamedTuple):
     """Text under a heading of fixed width; rows it is folded into stand under one another.
 
     `objected`: what a reviewer objects to. `is_code`: it is folded wherever a row is full, else after blanks.
-    `code`: where its syntax is to be had.
+    `code`: where its syntax is to be had. `changed`: where it differs from the line it replaces.
     """
 
     head: str
@@ -76,6 +77,7 @@ class Line(NamedTuple):
     objected: Sequence[Span] = ()
     is_code: bool = False
     code: CodeLine | None = None
+    changed: Sequence[Span] = ()
 
 
 def fold(lines: Iterable[Line], width: int) -> list[Row]:
@@ -99,22 +101,32 @@ def _fold_line(line: Line, width: int) -> Iterator[Row]:
         head = " " * cell_len(head)
 
 
-def _mark_characters(line: Line) -> list[bool] | None:
-    """For each character whether it is objected to; None where none is."""
-    if not line.objected:
+class _Mark(StrEnum):
+    """What a character stands out by; that it is objected to hides that it is changed."""
+
+    NONE = ""
+    CHANGED = "changed"
+    OBJECTED = "objected"
+
+
+def _mark_characters(line: Line) -> list[_Mark] | None:
+    """What each character stands out by; None where none does."""
+    if not line.objected and not line.changed:
         return None
-    marks = [False] * len(line.text)
-    for start, end in line.objected:
-        marks[start:end] = [True] * len(marks[start:end])
+    marks = [_Mark.NONE] * len(line.text)
+    for mark, spans in ((_Mark.CHANGED, line.changed), (_Mark.OBJECTED, line.objected)):
+        for start, end in spans:
+            marks[start:end] = [mark] * len(marks[start:end])
     return marks
 
 
-def _split_at_marks(part: StyledPart, marks: Sequence[bool]) -> Iterator[StyledPart]:
+def _split_at_marks(part: StyledPart, marks: Sequence[_Mark]) -> Iterator[StyledPart]:
     start = 0
-    for is_objected, run in groupby(marks[: len(part.text)]):
+    for mark, run in groupby(marks[: len(part.text)]):
         end = start + sum(1 for _ in run)
         at = part.code and part.code._replace(start=part.code.start + start)
-        yield StyledPart(part.text[start:end], part.kind, is_objected, at)
+        text = part.text[start:end]
+        yield StyledPart(text, part.kind, mark is _Mark.OBJECTED, at, mark is _Mark.CHANGED)
         start = end
     if not part.text:
         yield part
@@ -156,25 +168,12 @@ def shorten_digest(digest: str) -> str:
     return f"{digest[:4]}…{digest[-3:]}"
 
 
-def place_spans(spans: Iterable[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:
+def place_spans(spans: Sequence[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:
     """Spans of a text as spans of what is drawn for it, which may be longer."""
-    drawn = draw(text)
-    if drawn == text:
+    if not spans or (drawn := draw(text)) == text:
         return tuple(spans)
 
     def find_drawn(place: int) -> int:
         return min(len(draw(text[:place])), len(drawn)) if place < len(text) else len(drawn)
 
     return tuple(Span(find_drawn(start), find_drawn(end)) for start, end in spans)
-
-
-_DIFF_KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD, "@": LineKind.QUIET}  # of words: a card draws no others
-
-
-def build_diff_line(text: str) -> Line:
-    """A line of a unified diff, as a card draws it."""
-    sign, rest = text[:1], text[1:]
-    kind = _DIFF_KINDS.get(sign, LineKind.CONTEXT)
-    if sign == "@":
-        return Line("", clean_line(text), kind)
-    return Line(f"{sign or ' '} ", clean_line(rest), kind, kind, is_code=True)
