@@ -188,6 +188,15 @@ async def test_the_whole_screen_has_no_box_no_lane_and_no_spinner(tmp_path):
     assert "you: go" in text
 
 
+async def test_prompts_that_are_offered_have_words_in_the_place_of_a_sign(tmp_path):
+    (tmp_path / "README.md").write_text("read me")
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.app.screen_reader = True
+        await stage.shows("for example: what does this project do")
+
+        assert "›" not in stage.text()
+
+
 async def test_while_a_turn_runs_no_second_is_counted(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await for_reader(stage)
