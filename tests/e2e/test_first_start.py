@@ -33,11 +33,10 @@ def test_the_first_command_of_all_has_the_mode_offered_and_the_next_start_is_in_
     variables = {"QUORUM_REVIEW__OFFER_SANDBOXED": "true"}
 
     with Terminal(project, home, rows=rows, columns=columns, arguments=[], variables=variables) as terminal:
-        terminal.wait_for("ask")
+        terminal.wait_until_ready()
         terminal.submit("run echo first > first.txt")
         terminal.wait_for("Let edits and sandboxed commands run unasked?")
-        terminal.press_when_awake("y", "sandboxed")
-        terminal.wait_for("offline")
+        terminal.press_when_awake("y", "mode: sandboxed")
         terminal.wait_for("exit code 0")
         quit_app(terminal)
     with Terminal(project, home, rows=rows, columns=columns, arguments=[], variables=variables) as terminal:

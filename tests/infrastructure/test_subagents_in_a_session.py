@@ -160,11 +160,13 @@ async def test_a_review_of_its_call_names_the_task_and_the_person_stops_the_whol
     (stage.root / ".env").write_text("KEY=1\n", encoding="utf-8")
     person = FakePerson(lambda _request: RejectAndInterrupt())
     hangs = Step(answer=says("late"), gate=asyncio.Event())
-    scripts = {"read the settings": [calls_response(call("read_file", path=".env"))], "other": [hangs]}
+    asks = calls_response(call("read_file", path=".env"), text="I look at the key.")
+    scripts = {"read the settings": [asks], "other": [hangs]}
     async with task_rig(stage, scripts, person=person) as rig:
         report = await asyncio.wait_for(rig.turn([task("other"), task("read the settings")]), 20)
         assert report.status is RunStatus.INTERRUPTED
         assert person.requests[0].packet.asked_by == "task: read the settings"
+        assert person.requests[0].preamble == "I look at the key."
         assert [is_error for _, is_error in results(rig)] == [True, False]
         assert "the person stopped the turn" in results(rig)[1][0]
         asked = [e for e in rig.inner(f"{rig.id}-t2") if isinstance(e, ReviewRequested)]

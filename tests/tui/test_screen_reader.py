@@ -188,6 +188,15 @@ async def test_the_whole_screen_has_no_box_no_lane_and_no_spinner(tmp_path):
     assert "you: go" in text
 
 
+async def test_prompts_that_are_offered_have_words_in_the_place_of_a_sign(tmp_path):
+    (tmp_path / "README.md").write_text("read me")
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.app.screen_reader = True
+        await stage.shows("for example: what does this project do")
+
+        assert "›" not in stage.text()
+
+
 async def test_while_a_turn_runs_no_second_is_counted(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await for_reader(stage)
@@ -251,3 +260,43 @@ def test_attached_files_are_shown_below_the_prompt():
         "attached: a.py · 1 line · 2 bytes",
         "b␛.py · not attached: it is empty",
     ]
+
+
+async def find_line_of_cursor(stage: Stage, begins: str) -> None:
+    """Wait until the cursor is in a line that begins so."""
+    await stage.until(
+        lambda: stage.text().splitlines()[stage.app.cursor_position.y].lstrip(" ›").startswith(begins)
+    )
+
+
+async def test_the_cursor_goes_to_the_line_that_the_keys_mark_in_a_list_without_a_field(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        await for_reader(stage)
+        stage.agent.tell(ev.JobStarted(job_id="job-1", context=context(), command="make"))
+        await stage.send("/board")
+        await find_line_of_cursor(stage, "● runs   job-1")
+        await stage.pilot.press("down")
+        await find_line_of_cursor(stage, "ended  tab 1")
+
+
+@pytest.mark.long
+async def test_the_cursor_goes_to_the_marked_line_below_a_field_and_back_with_the_next_letter(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        await for_reader(stage)
+        await stage.send("/model")
+        await stage.shows("type to filter")
+        await stage.pilot.press("down")
+        await stage.until(lambda: stage.app.cursor_position.y > 2)
+        await stage.pilot.press("f")
+        await find_line_of_cursor(stage, "f")
+
+
+async def test_the_cursor_goes_to_the_marked_row_of_the_menu(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        await for_reader(stage)
+        await stage.pilot.press("/")
+        await stage.shows("/ensemble")
+        await stage.pilot.press("down")
+        await find_line_of_cursor(stage, "/ensemble")
+        await stage.pilot.press("m")
+        await find_line_of_cursor(stage, "prompt: /m")

@@ -24,6 +24,7 @@ from quorum.tui.chat.header import find_branch, format_folder
 from quorum.tui.keys.choices import describe_reviews
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.transcript.cells.lines import fit_text_end
+from quorum.tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
     from quorum.domain.sessions.past_session import SessionSummary
@@ -242,7 +243,8 @@ class Welcome(VerticalGroup):
             when = format_age(self._last.updated_ms, int(time.time() * 1000))
             yield Content.assemble(("Enter resumes: ", "bold $text-accent"), f"{title} · {when}")
         examples = self._seen_examples
-        yield from (Content.assemble(("› ", "$text-primary"), each) for each in examples)
+        sign = "for example: " if self.app.has_class(READER) else "› "
+        yield from (Content.assemble((sign, "$text-primary"), each) for each in examples)
         hints = f"{_TAKES}{_HINTS}" if examples else _HINTS
         yield Content(fill_in_keys(hints, self.app)).stylize("$foreground 60%")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
+from textual.geometry import Offset
 from textual.widget import Widget
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ class CompletionMenu(Widget):
             line = self._render_row(row, column, width, is_chosen=place == self._chosen, more=more)
             lines.append(groups[place - self._first] + line)
         return Content("\n").join(lines)
+
+    @property
+    def marked_offset(self) -> Offset:
+        """Where the chosen row begins."""
+        return Offset(0, self._chosen - self._first)
 
     def _render_row(self, row: Offer, column: int, width: int, *, is_chosen: bool, more: str) -> Content:
         label = Content(row.label).stylize("bold" if is_chosen else "$text")

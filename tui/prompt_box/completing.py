@@ -258,6 +258,7 @@ class CompletingPrompt(SearchablePrompt):
             completion.dismiss(self.text, self._before)
         elif key in ("up", "down") and completion.is_open:
             completion.move(1 if key == "down" else -1)
+            self.app.post_message(events.DescendantFocus(self.menu))  # a reader's cursor goes where the mark is
         elif key == "enter" and completion.takes_enter:
             self._accept(sends=True)
         elif key == "right" and completion.is_open and self.cursor_location == self.document.end:

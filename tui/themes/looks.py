@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rich.color import parse_rgb_hex
 from rich.segment import Segment
@@ -22,6 +22,7 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from textual.geometry import Offset
 from textual.reactive import var
 from textual.theme import Theme
+from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from quorum.tui.keys.keyboard_guard import Guarded
@@ -328,16 +329,14 @@ class Looks(App[None]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """The terminal's cursor goes where the focus is: what is typed into places it by itself."""
         if self.screen_reader:
-            self.call_after_refresh(self._place_cursor)
+            self.call_after_refresh(self._place_cursor, event.widget)
 
-    def _place_cursor(self) -> None:
-        focused = self.screen.focused if self.screen_stack else None
-        if focused is not None and not isinstance(focused, Input | TextArea):
-            from quorum.tui.screens.review.choice_bar import ChoiceBar
-
-            marked = focused.marked_offset if isinstance(focused, ChoiceBar) else Offset(0, 0)
-            self.cursor_position = focused.region.offset + marked
-            focused.refresh()
+    def _place_cursor(self, widget: Widget) -> None:
+        is_seen = widget.is_attached and bool(self.screen_stack) and widget.screen is self.screen
+        if is_seen and not isinstance(widget, Input | TextArea):
+            marked = widget.marked_offset if isinstance(widget, MarksOffset) else Offset(0, 0)
+            self.cursor_position = widget.region.offset + marked
+            widget.refresh()
 
     # -- the terminal -----------------------------------------------------------------------------------------
 
@@ -477,3 +476,13 @@ def _fit_theme(usual: TerminalTheme, theme: Theme) -> TerminalTheme:
     colours = [adjust_colour(Color(*usual.ansi_colors[number]), grounds).rgb for number in range(16)]
     background, foreground = (Color.parse(variables[name]).rgb for name in ("background", "foreground"))
     return TerminalTheme(background, foreground, colours[:8], colours[8:])
+
+
+@runtime_checkable
+class MarksOffset(Protocol):
+    """A widget that marks one of the things it draws."""
+
+    @property
+    def marked_offset(self) -> Offset:
+        """Where that is, from the upper left corner of the widget."""
+        ...

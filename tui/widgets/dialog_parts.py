@@ -16,7 +16,7 @@ from textual._context import visible_screen_stack
 from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Region
+from textual.geometry import Offset, Region
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -201,6 +201,18 @@ class MarkedOptions(OptionList):
     Each option begins with a blank, in whose place the sign is.
     """
 
+    @property
+    def marked_offset(self) -> Offset:
+        """Where the marked option begins."""
+        marked = (self.highlighted, 0)
+        return Offset(0, self._lines.index(marked) - self.scroll_offset.y if marked in self._lines else 0)
+
+    def watch_highlighted(self, highlighted: int | None) -> None:
+        """The cursor of a screen reader goes where the mark is."""
+        super().watch_highlighted(highlighted)
+        if self.has_focus:
+            self.app.post_message(events.DescendantFocus(self))
+
     def render_line(self, y: int) -> Strip:
         """Draw the sign where the marked option begins."""
         strip = super().render_line(y)
@@ -233,3 +245,4 @@ class ChoiceList(MarkedOptions, can_focus=False):
     def move(self, how: str) -> None:
         """Mark another choice: the one "up" or "down", or that a "page_up" or "page_down"."""
         getattr(self, f"action_{ {'up': 'cursor_up', 'down': 'cursor_down'}.get(how, how) }")()
+        self.app.post_message(events.DescendantFocus(self))  # a reader's cursor goes where the mark is

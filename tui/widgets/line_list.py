@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from textual import events
 from textual.content import Content
+from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
@@ -47,8 +48,11 @@ class LineList(Widget, can_focus=False):
 
     def show(self, count: int, draw: Callable[[int, int], Content], *, marked: int = 0) -> None:
         """Show other lines, one of them marked."""
+        is_first = not self._count
         self._count, self._draw = count, draw
         self._mark(marked)
+        if is_first and count and self.screen.focused is None:
+            self._lead_cursor()
 
     def move(self, how: Move) -> None:
         page = max(1, self.size.height - 1)
@@ -65,6 +69,16 @@ class LineList(Widget, can_focus=False):
                 self._mark(0)
             case "last":
                 self._mark(self._count - 1)
+        self._lead_cursor()
+
+    @property
+    def marked_offset(self) -> Offset:
+        """Where the marked line begins."""
+        return Offset(0, self._marked - self._top)
+
+    def _lead_cursor(self) -> None:
+        """Have the cursor of a screen reader go to the marked line, as if that had the focus."""
+        self.app.post_message(events.DescendantFocus(self))
 
     def _mark(self, place: int) -> None:
         self._marked = max(0, min(place, self._count - 1))
