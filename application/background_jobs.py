@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -56,8 +56,8 @@ class RunningJob(Struct, eq=False, kw_only=True):
 class BackgroundJobs:
     """Keeps the jobs of one session. All of them end with it; `most` bounds how many run at once.
 
-    What became of one waits among the `pending_messages` for the next request. `clock` is in seconds. Every
-    `inspect_secs` it is looked whether one has made protected paths.
+    What became of one waits among the `pending_messages` for the next request. Every `inspect_secs` it is
+    looked whether one has made protected paths.
     """
 
     def __init__(
@@ -67,7 +67,6 @@ class BackgroundJobs:
         outputs: Outputs,
         pending_messages: PendingMessages,
         most: int = 20,
-        clock: Callable[[], float] = time.monotonic,
         inspect_secs: float = 5.0,
     ) -> None:
         self._inspect_secs = inspect_secs
@@ -75,7 +74,6 @@ class BackgroundJobs:
         self._outputs = outputs
         self._pending_messages = pending_messages
         self._most = most
-        self._clock = clock
         self._jobs: dict[str, RunningJob] = {}
         self._foreground: dict[str, asyncio.Future[None]] = {}
         self._is_closed = False
@@ -139,7 +137,7 @@ class BackgroundJobs:
             job_id=f"job-{self._started}",
             text=text,
             turn=len(self._events.state.turns) - 1,
-            began=self._clock() - ran_secs,
+            began=time.monotonic() - ran_secs,
             command=command,
             read_until=read_until,
         )
@@ -168,7 +166,7 @@ class BackgroundJobs:
     def describe(self, job: RunningJob) -> str:
         """A job and how it stands, in words."""
         if job.ended is None:
-            ending = describe_job_end(JobStatus.RUNNING, None, None, self._clock() - job.began)
+            ending = describe_job_end(JobStatus.RUNNING, None, None, time.monotonic() - job.began)
         else:
             ended = job.ended
             ending = describe_job_end(ended.status, ended.exit_code, ended.stopper, ended.duration_secs)
@@ -313,7 +311,7 @@ class BackgroundJobs:
             job_id=job.job_id,
             status=_determine_status(job, result),
             exit_code=result.exit_code,
-            duration_secs=self._clock() - job.began,
+            duration_secs=time.monotonic() - job.began,
             stopper=job.stopper,
             output=result.last_lines,
             remarks=(*result.remarks, *([kept.trouble] if kept.trouble is not None else [])),

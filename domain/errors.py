@@ -249,3 +249,8 @@ class ProviderError(QuorumError):
     def broke_off(self) -> bool:
         """Whether the stream of an answer that had begun ended early, so that its rest may be asked for."""
         return self.partial and self.kind in _BREAKS
+
+
+def make_configuration_error(text: str) -> ProviderError:
+    """What settings or the environment have to be changed for."""
+    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

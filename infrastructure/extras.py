@@ -1,4 +1,4 @@
-"""The optional parts of an installation: whether one is there, and the command that installs it."""
+"""What is installed: the optional parts and how to get them, and which version of the program."""
 
 from __future__ import annotations
 
@@ -16,3 +16,13 @@ def is_installed(module: str) -> bool:
 def render_install_command(extra: str) -> str:
     """What installs the extra of this name, for a shell."""
     return f'pip install "quorum-agent[{extra}]"'
+
+
+def find_own_version() -> str:
+    """The version that is installed; "unknown" where the program runs from its sources."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import, and few ask
+
+    try:
+        return version("quorum-agent")
+    except PackageNotFoundError:
+        return "unknown"

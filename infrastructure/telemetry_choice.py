@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 
 from quorum.application.ports.people import Observer
 from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.extras import find_own_version, is_installed, render_install_command
 from quorum.infrastructure.provider_types import find_public_service
 
 _CLOUDS = {"bedrock": "aws.bedrock", "vertex": "gcp.vertex_ai", "azure": "azure.ai.inference"}
@@ -46,7 +45,7 @@ def send_telemetry(observer: Observer, settings: Settings) -> Observer:
         endpoint=table.otlp_endpoint,
         content=table.content,
         name_provider=_build_provider_names(settings.providers),
-        version=_find_version(),
+        version=find_own_version(),
     )
 
 
@@ -65,10 +64,3 @@ def _build_provider_names(providers: Mapping[str, ProviderTable]) -> Callable[[s
         return public.vendor if is_public else provider
 
     return name
-
-
-def _find_version() -> str:
-    try:
-        return version("quorum-agent")
-    except PackageNotFoundError:
-        return "unknown"

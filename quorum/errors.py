@@ -33,6 +33,12 @@ def complain(sentences: Iterable[str]) -> None:
         print(f"quorum: {make_printable(_hide(sentence))}", file=sys.stderr)
 
 
+def show_progress(text: str) -> None:
+    """Show one line on a terminal, which the next one replaces; an empty one takes it away."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
 class ForkedCommand(Exception):
     """This process was forked to run another command line, `arguments`."""
 

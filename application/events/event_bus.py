@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -58,13 +58,11 @@ class EventBus:
         ledger: Ledger | None = None,
         mask: SecretMask | None = None,
         past: Sequence[LedgerRecord] = (),
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._observers = tuple(observers)
         self._ledger = ledger
         self._mask = mask
         self._stream = StreamMask(mask) if mask is not None else None
-        self._clock = clock
         self._replay = Replay()
         self._reported_trouble = ""
         self._leaving: deque[_Leaving] = deque()
@@ -129,7 +127,7 @@ class EventBus:
         leaving = _Leaving(event, ready=False, masked=self._mask is None or not is_large(event))
         if self._mask is not None and leaving.masked:
             leaving.event = self._mask.mask_event(event)
-        self._replay.apply(event, int(self._clock() * 1000))
+        self._replay.apply(event, int(time.time() * 1000))
         flushes_later = _is_under_way(self._last_streamed)
         held_back = () if self._stream is None or flushes_later else self._stream.flush()
         self._leaving += (*(_Leaving(each, ready=True) for each in held_back), leaving)

@@ -79,6 +79,7 @@ from quorum.domain.review.ballot import (
     tally,
 )
 from quorum.domain.text.amounts import format_amount, format_confidence
+from quorum.domain.text.printable import put_in_one_line
 
 _VERDICTS = {
     Verdict.APPROVED: "Approved",
@@ -101,17 +102,17 @@ _VOTES = {
 
 def render_review_result(result: ReviewResult) -> str:
     """The verdict and the votes, the conclusion, then all findings."""
-    parts = [f"**{_VERDICTS[result.verdict]}** · {_put_in_one_line(result.description)} ({result.rule})"]
+    parts = [f"**{_VERDICTS[result.verdict]}** · {put_in_one_line(result.description)} ({result.rule})"]
     parts.append("\n".join(_render_ballot(ballot) for ballot in result.ballots))
     if not result.is_independent and len(result.ballots) > 1:
         parts.append("*The reviewers are not independent: all models are of one family.*")
     if result.notices:
-        parts.append("\n".join(f"- {_put_in_one_line(notice)}" for notice in result.notices))
+        parts.append("\n".join(f"- {put_in_one_line(notice)}" for notice in result.notices))
     if result.conclusion:
         parts.append(f"## Conclusion\n\n{result.conclusion}")
     if result.agreement:
         parts.append(
-            "\n".join(("## Agreement", "", *(f"- {_put_in_one_line(one)}" for one in result.agreement)))
+            "\n".join(("## Agreement", "", *(f"- {put_in_one_line(one)}" for one in result.agreement)))
         )
     for standing, heading in _STANDINGS.items():
         those = [finding for finding in result.findings if finding.standing is standing]
@@ -130,8 +131,8 @@ def render_reviewer_answer(reviews: tuple[PartReview, ...], parts: int) -> str:
         where = f"Part {review.part} of {parts}: " if parts > 1 else ""
         lines.append(f"{where}{_VOTES[review.vote]}. {review.reason}")
         lines += [
-            f"- {each.severity.value} · {each.file}:{each.line} · {_put_in_one_line(each.claim)} "
-            f"Evidence: {_put_in_one_line(each.evidence)}"
+            f"- {each.severity.value} · {each.file}:{each.line} · {put_in_one_line(each.claim)} "
+            f"Evidence: {put_in_one_line(each.evidence)}"
             for each in review.findings
         ]
     return "\n".join(lines)
@@ -139,7 +140,7 @@ def render_reviewer_answer(reviews: tuple[PartReview, ...], parts: int) -> str:
 
 def _render_ballot(ballot: Ballot) -> str:
     sure = f" ({format_confidence(ballot.confidence)} sure)" if ballot.confidence is not None else ""
-    return f"- {ballot.reviewer} {_VOTES[ballot.vote]}{sure}: {_put_in_one_line(ballot.reason)}"
+    return f"- {ballot.reviewer} {_VOTES[ballot.vote]}{sure}: {put_in_one_line(ballot.reason)}"
 
 
 def _render_finding(finding: CodeFinding) -> Iterator[str]:
@@ -150,19 +151,15 @@ def _render_finding(finding: CodeFinding) -> Iterator[str]:
     yield ""
     yield f"{report.claim}"
     yield ""
-    yield f"- Evidence: {_put_in_one_line(report.evidence)}"
+    yield f"- Evidence: {put_in_one_line(report.evidence)}"
     if report.suggestion:
-        yield f"- Suggestion: {_put_in_one_line(report.suggestion)}"
+        yield f"- Suggestion: {put_in_one_line(report.suggestion)}"
     yield f"- {report.kind.value.replace('_', ' ')}, found by {count} ({', '.join(finding.reviewers)})"
     for other in finding.others:
-        yield f"- Also: {_put_in_one_line(other.claim)}"
+        yield f"- Also: {put_in_one_line(other.claim)}"
     for trial in finding.trials:
         verb = "confirmed" if trial.ruling is Ruling.CONFIRMED else trial.ruling.value
-        yield f"- {trial.model}: {verb}. {_put_in_one_line(trial.reason)}"
-
-
-def _put_in_one_line(text: str) -> str:
-    return " ".join(text.split())
+        yield f"- {trial.model}: {verb}. {put_in_one_line(trial.reason)}"
 
 
 _REVIEW = "review"

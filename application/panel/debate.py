@@ -53,6 +53,7 @@ from quorum.domain.panel.debate_record import (
 )
 from quorum.domain.panel.panel_answer import OpenPanel, PanelAnswer, PanelConclusion, PanelForm, Participant
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import put_in_one_line
 
 
 def render_debate(opening: PanelAnswer, record: DebateRecord, notices: Sequence[str]) -> str:
@@ -91,18 +92,14 @@ def _is_revised(record: DebateRecord) -> bool:
 def _render_objections(objections: Sequence[DebateObjection], record: DebateRecord) -> list[str]:
     lines = []
     for each in objections:
-        lines.append(f"- {each.id} ({each.label}, {each.severity.value}): {_put_in_one_line(each.claim)}")
-        lines.append(f"  - Evidence: {_put_in_one_line(each.evidence)}")
+        lines.append(f"- {each.id} ({each.label}, {each.severity.value}): {put_in_one_line(each.claim)}")
+        lines.append(f"  - Evidence: {put_in_one_line(each.evidence)}")
         if (response := record.find_response(each.id)) is not None:
             how = "concedes" if response.is_conceded else "contests"
-            lines.append(f"  - The answer's side {how}: {_put_in_one_line(response.text)}")
+            lines.append(f"  - The answer's side {how}: {put_in_one_line(response.text)}")
         if (ruled := record.find_ruling(each.id)) is not None:
-            lines.append(f"  - Ruling: {_put_in_one_line(ruled.reason)}")
+            lines.append(f"  - Ruling: {put_in_one_line(ruled.reason)}")
     return lines
-
-
-def _put_in_one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 FEWEST_DEBATERS = 2

@@ -24,6 +24,7 @@ from quorum.domain.panel.panel_answer import (
     Synthesis,
     rank_answers,
 )
+from quorum.domain.text.printable import put_in_one_line
 
 
 def render_synthesis(synthesis: Synthesis) -> str:
@@ -34,8 +35,8 @@ def render_synthesis(synthesis: Synthesis) -> str:
     if synthesis.disagreement:
         lines = ["**They differ**", ""]
         for each in synthesis.disagreement:
-            lines.append(f"- {_put_in_one_line(each.text)}")
-            lines += [f"  - {_join_names(one.answers)}: {_put_in_one_line(one.text)}" for one in each.claims]
+            lines.append(f"- {put_in_one_line(each.text)}")
+            lines += [f"  - {_join_names(one.answers)}: {put_in_one_line(one.text)}" for one in each.claims]
         parts.append("\n".join(lines))
     parts.append(f"**Conclusion**\n\n{synthesis.conclusion}" if parts else synthesis.conclusion)
     if synthesis.key_points:
@@ -73,20 +74,16 @@ def _explain_choice(rank: RankedAnswer, answers: int) -> str:
 
 
 def _render_points(points: Sequence[Point]) -> Iterator[str]:
-    return (f"- {_put_in_one_line(point.text)} ({_join_names(point.answers)})" for point in points)
+    return (f"- {put_in_one_line(point.text)} ({_join_names(point.answers)})" for point in points)
 
 
 def _join_names(labels: Sequence[str]) -> str:
     return ", ".join(labels)
 
 
-def _put_in_one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def render_left_out(problems: Sequence[str]) -> str:
     """What of an answer in fields could not be read."""
-    return f"*Left out, as it could not be read: {_put_in_one_line('; '.join(problems))}.*"
+    return f"*Left out, as it could not be read: {put_in_one_line('; '.join(problems))}.*"
 
 
 class Discussion(PanelSession):

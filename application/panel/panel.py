@@ -75,7 +75,6 @@ class Panel:
 
     Every request is on its own: none sees what another model is asked or answers. `efforts` are those of models
     and roles. `longest_answer` answers the tokens of a model's longest answer, None where that is not known.
-    `clock` is in seconds.
     """
 
     def __init__(
@@ -88,7 +87,6 @@ class Panel:
         efforts: Mapping[str, Effort] = MappingProxyType({}),
         shape: MessageShaper | None = None,
         longest_answer: Callable[[str], int | None] = lambda _model: None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.longest_answer = longest_answer
         self._gateway = gateway
@@ -97,7 +95,6 @@ class Panel:
         self._timeout_secs = timeout_secs
         self._efforts = efforts
         self._shape = shape
-        self._clock = clock
         self._spent: list[tuple[Usage, Decimal | None]] = []
 
     def measure(self, question: PanelQuestion) -> QuestionSize:
@@ -174,8 +171,8 @@ class Panel:
         return spent
 
     async def _answer(self, panel_id: str, participant: Participant, question: PanelQuestion) -> PanelAnswer:
-        began = self._clock()
-        writing = _Writing(self._events, panel_id, participant.label, self._clock)
+        began = time.monotonic()
+        writing = _Writing(self._events, panel_id, participant.label)
         responses: list[LlmResponse] = []
         answer = PanelAnswer(label=participant.label, model=participant.model, status=AnswerStatus.FAILED)
         try:
@@ -210,7 +207,7 @@ class Panel:
             for response in responses:
                 spent = (await self._count(participant.model, response.usage)).add_to(spent)
             answer = replace(answer, usage=spent.usage, cost_usd=spent.cost_usd)
-        return replace(answer, secs=round(self._clock() - began, 3))
+        return replace(answer, secs=round(time.monotonic() - began, 3))
 
     async def _count(self, model: str, usage: Usage) -> UsageCounted:
         counted = UsageCounted.of(model, usage, self._prices)
@@ -238,11 +235,10 @@ async def ask_in_parallel(
 class _Writing:
     """Collects an answer while it arrives, and reports the end of it a few times a second."""
 
-    def __init__(self, events: EventBus, panel_id: str, label: str, clock: Callable[[], float]) -> None:
+    def __init__(self, events: EventBus, panel_id: str, label: str) -> None:
         self._events = events
         self._panel_id = panel_id
         self._label = label
-        self._clock = clock
         self._pieces: list[str] = []
         self._tail = ""
         self._characters = 0
@@ -259,7 +255,7 @@ class _Writing:
         self._pieces.append(event.text)
         self._characters += len(event.text)
         self._tail = (self._tail + event.text)[-_SHOWN_CHARACTERS:]
-        now = self._clock()
+        now = time.monotonic()
         if self._reported is None or now - self._reported >= _SECS_BETWEEN_REPORTS:
             self._reported = now
             self._events.show(

@@ -36,6 +36,7 @@ from quorum.domain.plan.plan import BadPlan, read_plan
 from quorum.domain.plan.plan_text import BadPlanText, parse_plan_text, render_plan_text
 from quorum.domain.review.plan_terms import CREATE_PLAN, ComparedPlan, PlanComparison
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import put_in_one_line
 
 PLANNING_ROLE = f"""\
 You are one of several models that make a plan for what a person asks, each on its own, in the person's
@@ -138,21 +139,21 @@ def _list_findings(choice: PlanChoice) -> Iterator[str]:
         answer = given.get(participant.label)
         if answer is None or not answer.is_answer:
             why = answer.reason if answer is not None else "it was not asked"
-            yield f"{participant.label} ({participant.model}) made no plan: {_put_in_one_line(why)}"
+            yield f"{participant.label} ({participant.model}) made no plan: {put_in_one_line(why)}"
     for peer in choice.panel.reviews:
         if peer.error:
-            yield f"{peer.label} ({peer.model}) scored no plan: {_put_in_one_line(peer.error)}"
+            yield f"{peer.label} ({peer.model}) scored no plan: {put_in_one_line(peer.error)}"
     about = [*_find_reviews(choice.panel.reviews, choice.chosen)]
     for peer, review in about:
-        yield from (f"danger, says {peer.label}: {_put_in_one_line(danger)}" for danger in review.dangers)
+        yield from (f"danger, says {peer.label}: {put_in_one_line(danger)}" for danger in review.dangers)
     for peer, review in about:
         if review.agreement is not Agreement.YES:
             how = "does not agree" if review.agreement is Agreement.NO else "agrees in part"
-            yield f"{peer.label} {how}: {_put_in_one_line(review.comment)}"
+            yield f"{peer.label} {how}: {put_in_one_line(review.comment)}"
     for point in choice.additions:
-        yield f"{choice.chosen} lacks, says {', '.join(point.answers)}: {_put_in_one_line(point.text)}"
+        yield f"{choice.chosen} lacks, says {', '.join(point.answers)}: {put_in_one_line(point.text)}"
     if choice.reason:
-        yield _put_in_one_line(choice.reason)
+        yield put_in_one_line(choice.reason)
 
 
 def _explain_choice(plan: PanelAnswer, ranked: Sequence[RankedAnswer]) -> str:
@@ -174,17 +175,13 @@ def _find_reviews(reviews: Sequence[PeerReview], label: str) -> Iterator[tuple[P
 
 def _list_remarks(reviews: Sequence[PeerReview], label: str) -> Iterator[str]:
     for peer, review in _find_reviews(reviews, label):
-        comment = _put_in_one_line(review.comment)
+        comment = put_in_one_line(review.comment)
         yield f"{peer.label} scores {review.score}, agrees: {review.agreement.value}. {comment}"
-        yield from (f"danger, says {peer.label}: {_put_in_one_line(danger)}" for danger in review.dangers)
+        yield from (f"danger, says {peer.label}: {put_in_one_line(danger)}" for danger in review.dangers)
 
 
 def _show_score(rank: RankedAnswer) -> str:
     return "not scored" if rank.score is None else f"{rank.score:.1f}"
-
-
-def _put_in_one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 _FEWEST = 2

@@ -109,13 +109,11 @@ class ReviewerPoll:
         policy: QuorumPolicy,
         prices: PriceTable,
         keep: Callable[[PolledBallot], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._gateway = gateway
         self._policy = policy
         self._prices = prices
         self._keep = keep
-        self._clock = clock
         self._failures: Counter[str] = Counter()
         self._end = PollEnd()
 
@@ -150,7 +148,7 @@ class ReviewerPoll:
         async def count(response: LlmResponse) -> None:
             costs.append(self._prices.compute_cost(reviewer, response.usage))
 
-        started = self._clock()
+        started = time.monotonic()
         try:
             paper = make_call_paper(question.text)
             ballot = await request_ballot(self._gateway, self._policy, reviewer, paper, count=count)
@@ -168,7 +166,7 @@ class ReviewerPoll:
                 return
             ballot = Ballot(reviewer=reviewer, vote=Vote.ERROR, reason=str(error))
         self._failures[reviewer] = 0
-        self._keep(_record(question, ballot, self._clock() - started, costs))
+        self._keep(_record(question, ballot, time.monotonic() - started, costs))
 
     def _note_failure(self, reviewer: str, error: ProviderError) -> None:
         self._failures[reviewer] += 1

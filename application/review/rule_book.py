@@ -41,6 +41,7 @@ from quorum.domain.review.rule_offers import (
     judge_by_words,
     learn_rules,
     list_matching_examples,
+    relate_to_root,
 )
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.shell.command_families import describe_family
@@ -358,7 +359,7 @@ class RuleBook:
         roots, listing = self._paths.roots, self._list_files()
         found = [path for path in listing.paths if matches_path(rule.pattern, path, roots, strict=True)]
         kind = "files" if listing.complete else f"files among the first {len(listing.paths):,}"
-        return _shorten([_relate_to_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
+        return _shorten([relate_to_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
 
 
 def _make_rule(text: str, scope: RuleScope, answer: Answer = Answer.ALLOW) -> Rule:
@@ -396,8 +397,3 @@ def _shorten(texts: Sequence[str], most: int, kind: str) -> tuple[str, ...]:
     if len(texts) <= most:
         return tuple(texts)
     return (*texts[:most], f"… and {len(texts) - most:,} more {kind}")
-
-
-def _relate_to_root(path: str, roots: Sequence[str]) -> str:
-    root = next((root for root in roots[:1] if path.startswith(root.rstrip("/") + "/")), None)
-    return path if root is None else path[len(root.rstrip("/")) + 1 :]

@@ -96,9 +96,7 @@ class Voting:
         events: EventBus,
         prices: PriceTable | None = None,
         clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._now = now
         self._prices = prices or PriceTable()
         self.policy = policy
         self._gateway = gateway
@@ -160,7 +158,7 @@ class Voting:
         approved = counted.verdict is Verdict.APPROVED
         numbered: JsonObject = {} if plan_round is None else {"round": plan_round}
         concluded = QuorumConcluded(
-            timestamp=self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             topic="action_review" if plan_round is None else "plan_review",
             target={"tool": packet.call.tool_name, "call_id": packet.context.call_id, **numbered},
             approved=approved,

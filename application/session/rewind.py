@@ -24,6 +24,7 @@ from quorum.domain.sessions.restoration import (
     plan_redo,
     select_undone_turns,
 )
+from quorum.domain.sessions.session_facts import escape_surrogates
 from quorum.domain.sessions.state import PastTurn, PastUndo
 from quorum.domain.text.amounts import format_amount
 
@@ -262,15 +263,10 @@ def _explain_skipped_step(step: RestoreStep, overwrite: frozenset[str]) -> str |
 
 
 def _report(done: int, failed: dict[str, str]) -> str:
-    named = "; ".join(f"{_escape_path(path)}: {why}" for path, why in list(failed.items())[:_MOST_NAMED])
+    named = "; ".join(f"{escape_surrogates(path)}: {why}" for path, why in list(failed.items())[:_MOST_NAMED])
     more = f"; and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
     files = "1 file was" if done == 1 else f"{done} files were"
     return f"{files} given back, {len(failed)} could not be and stayed as they are: {named}{more}"
-
-
-def _escape_path(path: str) -> str:
-    """The path with an escape for every byte that is not text."""
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _format_restoration_note(template: str, paths: Sequence[str], plan: RestorePlan) -> str:

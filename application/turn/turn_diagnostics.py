@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 
@@ -40,18 +40,16 @@ class _Baseline(Struct):
 class TurnDiagnostics:
     """Runs the commands before the first edit of each file in a turn, and over all edited files before it ends.
 
-    Implements the port `EditWatcher`. `clock` is in seconds.
+    Implements the port `EditWatcher`.
     """
 
     def __init__(
         self,
         commands: Sequence[DiagnosticsCommand],
         events: EventBus,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._commands = tuple(commands)
         self._events = events
-        self._clock = clock
         self._baselines: dict[str, _Baseline] = {}
         self._announced: set[str] = set()
         self._edited: set[str] = set()
@@ -110,7 +108,7 @@ class TurnDiagnostics:
         labels = tuple(map(command.label, files))
         report = DiagnosticsReported(name=command.name, files=labels)
         baseline = self._take_baseline(command)
-        begun = self._clock()
+        begun = time.monotonic()
         try:
             if baseline.failure is not None:
                 raise DiagnosticsFailed(baseline.failure)
@@ -125,7 +123,7 @@ class TurnDiagnostics:
                 lines=limit_lines(new).lines,
                 new=len(new),
                 old=len(lines) - len(new),
-                duration_secs=self._clock() - begun,
+                duration_secs=time.monotonic() - begun,
             )
         await self._events.record(report)
         return report

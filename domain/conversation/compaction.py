@@ -176,7 +176,7 @@ def is_summary(message: Message) -> bool:
     return isinstance(message, UserMessage) and message.text.startswith(_OPENING)
 
 
-def list_last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tuple[str, ...]:
+def list_last_files(messages: Sequence[Message]) -> tuple[str, ...]:
     """The files that were read or changed last, newest first, each once, on one line: "changed PATH"."""
     found: dict[str, str] = {}
     failed: frozenset[str] = frozenset()
@@ -197,7 +197,7 @@ def list_last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tup
                 for file in files:
                     if file.first_line:
                         _note(found, quote_key(file.name), "read")
-    return tuple(f"{verb} {path}" for path, verb in list(found.items())[:most])
+    return tuple(f"{verb} {path}" for path, verb in list(found.items())[:_MOST_FILES])
 
 
 def _list_paths(call: ToolCall) -> tuple[str, ...]:

@@ -55,14 +55,11 @@ class TranslatedRule(Struct, frozen=True, kw_only=True):
         return not self.rules
 
 
-def translate_command(text: str, answer: Answer, *, is_exact: bool = False) -> TranslatedRule:
-    """A pattern of commands in which `*` stands for any text, and `:*` or ` *` at the end for any words.
-
-    `is_exact`: there are no such signs in it.
-    """
+def translate_command(text: str, answer: Answer) -> TranslatedRule:
+    """A pattern of commands in which `*` stands for any text, and `:*` or ` *` at the end for any words."""
     if answer is not Answer.ALLOW:
         return _restrict_command(text, answer)
-    begin = text if is_exact else text.removesuffix(":*").removesuffix(" *")
+    begin = text.removesuffix(":*").removesuffix(" *")
     if find_pattern_spans(begin):
         return TranslatedRule(answer=answer, why="it seems to hold a secret, which is not copied, so it asks")
     if not _ALLOWED_TEXT.fullmatch(begin) or _ASSIGNMENT.fullmatch(begin.split(" ")[0]) or begin == READ_ONLY:

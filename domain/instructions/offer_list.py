@@ -119,7 +119,7 @@ class AgentDefinition(Struct, frozen=True, kw_only=True):
         return tuple(name for name in self.tools or () if name not in self.excluded)
 
 
-def is_agent_name(name: str) -> bool:
+def is_offer_name(name: str) -> bool:
     """Whether a name is of letters, digits, `_`, `.` and `-`, and at most 64 characters."""
     return _NAME.fullmatch(name) is not None
 
@@ -162,11 +162,6 @@ class Skill(Struct, frozen=True, kw_only=True):
     body: str = ""
     files: tuple[SkillFile, ...] = ()
     problem: str = ""
-
-
-def is_skill_name(name: str) -> bool:
-    """Whether a name is of letters, digits, `_`, `.` and `-`, and at most 64 characters."""
-    return _NAME.fullmatch(name) is not None
 
 
 def render_skills(skills: Sequence[Skill]) -> str:

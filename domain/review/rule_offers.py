@@ -343,17 +343,18 @@ def _propose_for_paths(tool: str, paths: Sequence[str], roots: Sequence[str]) ->
     if any(_GLOB & set(path) for path in paths):
         return
     own = tool if tool not in WRITERS else "write_file"
-    written = [_relate_to_root(path, roots) for path in paths]
+    written = [relate_to_root(path, roots) for path in paths]
     if len(set(written)) == 1:
         yield f"{own}({written[0]})"
     folder = posixpath.commonpath([posixpath.dirname(path) for path in paths])
     if folder != "/" and folder not in roots:
-        yield f"{own}({_relate_to_root(folder, roots)}/**)"
+        yield f"{own}({relate_to_root(folder, roots)}/**)"
     if tool not in WRITERS:
         yield tool
 
 
-def _relate_to_root(path: str, roots: Sequence[str]) -> str:
+def relate_to_root(path: str, roots: Sequence[str]) -> str:
+    """A path as a rule names it: from the first folder of the workspace, where it lies below that."""
     root = next((root for root in roots[:1] if path.startswith(root.rstrip("/") + "/")), None)
     return path if root is None else path[len(root.rstrip("/")) + 1 :]
 

@@ -207,6 +207,11 @@ def collapse_blanks(text: str) -> str:
     return _LONG_RUN.sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)
 
 
+def put_in_one_line(text: str) -> str:
+    """The text with one blank for every run of blanks and ends of lines."""
+    return " ".join(text.split())
+
+
 def has_visible_text(text: str) -> bool:
     """Whether any character of the text leaves a mark: blanks and control characters do not."""
     return any(char.isprintable() and char != " " for char in text)

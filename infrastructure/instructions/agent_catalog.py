@@ -14,7 +14,7 @@ from quorum.application.ports.people import Approver
 from quorum.domain.calls.tool_traits import translate_tool_name
 from quorum.domain.errors import ToolError
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.offer_list import AgentDefinition, is_agent_name, shorten
+from quorum.domain.instructions.offer_list import AgentDefinition, is_offer_name, shorten
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
@@ -90,7 +90,7 @@ def _parse(definition: AgentDefinition, frontmatter: Frontmatter) -> AgentDefini
     """The definition with what its file says. Raises BadFrontmatter."""
     fields = frontmatter.fields
     name = parse_text(fields.get("name")).strip() or definition.name
-    if not is_agent_name(name):
+    if not is_offer_name(name):
         raise BadFrontmatter(
             fields["name"].line if "name" in fields else 1,
             "an agent's name is at most 64 letters, digits, _, . and -",

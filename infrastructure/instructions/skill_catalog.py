@@ -16,7 +16,7 @@ from pathlib import Path
 from quorum.application.ports.people import Approver
 from quorum.domain.errors import ToolError
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.offer_list import Skill, SkillFile, is_skill_name, shorten
+from quorum.domain.instructions.offer_list import Skill, SkillFile, is_offer_name, shorten
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
@@ -198,11 +198,11 @@ def _parse(skill: Skill) -> Skill:
         raise UnusableSkill(
             f"{MAIN_FILE}, line 1: the frontmatter needs a description; it says when to load it"
         )
-    if name is not None and not is_skill_name(name.text):
+    if name is not None and not is_offer_name(name.text):
         raise UnusableSkill(
             f"{MAIN_FILE}, line {name.line}: a skill's name is at most 64 letters, digits, _, . and -"
         )
-    if name is None and not is_skill_name(skill.name):
+    if name is None and not is_offer_name(skill.name):
         raise UnusableSkill(f"{MAIN_FILE}, line 1: the frontmatter needs a name")
     return replace(
         skill,

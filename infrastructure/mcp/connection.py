@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
@@ -22,6 +21,7 @@ from quorum.domain.mcp.server_question import ServerAction, ServerAnswer
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.extras import find_own_version
 from quorum.infrastructure.mcp.offer import NO_OFFER, ServerOffer, describe_failure, list_offer
 
 MOST_QUESTIONS = 10
@@ -387,7 +387,7 @@ class ServerConnection:
                             message_handler=self._handle_message,
                             cache=None,
                             input_required_max_rounds=_MOST_ROUNDS,
-                            client_info=Implementation(name="quorum", version=_find_version()),
+                            client_info=Implementation(name="quorum", version=find_own_version()),
                             elicitation_callback=None
                             if self._build_elicitation is None
                             else self._build_elicitation(self._calls),
@@ -461,10 +461,3 @@ class ServerConnection:
         offer = await list_offer(self._name, client, timeout_secs=self._start_timeout_secs / 4)
         dropped = (f"the MCP server {self._name}: {phrase}" for phrase in way.dropped)
         return replace(offer, notices=tuple(dict.fromkeys((*dropped, *offer.notices))))
-
-
-def _find_version() -> str:
-    try:
-        return version("quorum-agent")
-    except PackageNotFoundError:  # it runs from its sources
-        return "unknown"

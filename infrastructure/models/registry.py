@@ -12,7 +12,7 @@ from quorum.application.ports.models import LlmExchange, LlmSession, MessageShap
 from quorum.application.ports.storage import ContentStore, RequestPacer
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import ProviderError, make_configuration_error
 from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.local_pacer import LocalPacer
@@ -131,18 +131,18 @@ class ProviderRegistry:
 
     def _require_allowed(self, model: str) -> None:
         if (why := self._explain_refusal(model)) is not None:
-            raise _make_configuration_error(why)
+            raise make_configuration_error(why)
 
     def _split(self, model: str) -> tuple[str, str]:
         provider, _, own_name = model.partition("/")
         if provider not in self._settings:
             known = ", ".join(sorted(self._settings)) or "none"
-            raise _make_configuration_error(
+            raise make_configuration_error(
                 f'model "{model}": there is no provider "{provider}"; the known ones are {known}: write '
                 f"provider/model, or declare [providers.{provider}]"
             )
         if not own_name:
-            raise _make_configuration_error(
+            raise make_configuration_error(
                 f'model "{model}" names no model; write "{provider}/" and the model\'s name'
             )
         return provider, own_name
@@ -160,7 +160,7 @@ class ProviderRegistry:
 
             check_type(provider, settings)
         if settings.tool_parser and settings.type != "openai-chat":
-            raise _make_configuration_error(
+            raise make_configuration_error(
                 f'[providers.{provider}] tool_parser is for type "openai-chat"; with "{settings.type}" the '
                 "server reads the calls: remove it, or change the type"
             )
@@ -186,7 +186,7 @@ class ProviderRegistry:
                 )
             case "copilot":
                 if not is_installed("copilot"):
-                    raise _make_configuration_error(
+                    raise make_configuration_error(
                         f"provider {provider} needs the SDK of GitHub Copilot, which is not installed; "
                         f"install it with: {render_install_command('copilot')}"
                     )
@@ -237,7 +237,3 @@ class ProviderRegistry:
 
         variables = list_key_variables(settings, find_public_service(settings.type).key_env)
         return WithStoredKey(self._environ, variables, provider, self._stored_key)
-
-
-def _make_configuration_error(text: str) -> ProviderError:
-    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

@@ -20,7 +20,6 @@ from quorum.domain.worktree import (
     WorktreeLoss,
     is_worktree_name,
 )
-from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.changes.git_reader import GitReader
 
 _MOST_FILES = 100
@@ -98,8 +97,8 @@ _FIXED = {
 class GitWriter(GitReader):
     """As `GitReader`, for commands that also write. All methods block, and raise ToolError where git fails."""
 
-    def __init__(self, root: Path, environ: Mapping[str, str], stop: Stop | None = None) -> None:
-        super().__init__(root, environ, stop)
+    def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
+        super().__init__(root, environ)
         keys = list_possible_keys(self.run, str(self.top))
         settings = (*_FIXED.items(), *_override_named(keys))
         first = int(self._environment["GIT_CONFIG_COUNT"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from quorum.domain.sessions.past_session import SessionSummary
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
-from quorum.errors import UsageError, complain
+from quorum.errors import UsageError, complain, show_progress
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.permissions.rule_history import list_sessions_of, read_call_file, read_past_calls
@@ -62,7 +61,7 @@ def replay_rules(
         sessions = 0
     else:
         sessions = asyncio.run(_replay_sessions(replayer, root, parts, since_ms))
-    _show_progress("")
+    show_progress("")
     replay = replayer.conclude(sessions=sessions)
     if as_json:
         print(json.dumps(_encode(replay), indent=1))
@@ -81,7 +80,7 @@ async def _replay_sessions(replayer: RuleReplayer, root: Path, parts: SessionPar
         done = 0
         for place, session in enumerate(listed, start=1):
             where = _describe_place(place, listed, session)
-            _show_progress(where)
+            show_progress(where)
             for call in await read_past_calls(storage.archive, session.id, since_ms):
                 replayer.add(call)
                 _show_step(done, where)
@@ -153,10 +152,4 @@ def _encode(replay: RuleReplay) -> JsonObject:
 
 def _show_step(number: int, where: str) -> None:
     if number % _STEP == 0 and number:
-        _show_progress(f"{where}{': ' if where else ''}{number:,} calls")
-
-
-def _show_progress(text: str) -> None:
-    """Show one line on a terminal, which the next one replaces; an empty one takes it away."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        show_progress(f"{where}{': ' if where else ''}{number:,} calls")

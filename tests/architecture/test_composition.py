@@ -14,6 +14,8 @@ WIRING = [
     *sorted((ROOT / "infrastructure/composition").glob("*.py")),
     *(ROOT / "infrastructure" / name for name in ("bootstrap.py", "owned_sessions.py", "gate/sessions.py")),
 ]
+MOST_LINES = 1_200
+"""What decides, reads or has defaults belongs to the modules that own it, and is built there."""
 
 
 def plant(source: str) -> tuple[str, set[tuple[int, str]]]:
@@ -39,6 +41,12 @@ def test_the_wiring_hands_over_nothing_that_the_type_checker_cannot_see() -> Non
         calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
         assert not [call.lineno for call in calls if any(keyword.arg is None for keyword in call.keywords)]
         assert "add_kwargs" not in path.read_text("utf-8")
+
+
+def test_the_wiring_stays_short() -> None:
+    composition = [path for path in WIRING if path.parent.name == "composition" or path.name == "bootstrap.py"]
+
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in composition) <= MOST_LINES
 
 
 @pytest.mark.long

@@ -164,6 +164,12 @@ def test_a_diff_of_git_keeps_what_it_says_of_each_file():
     ]
 
 
+def test_names_that_git_does_not_tell_in_its_own_line_are_drawn():
+    diff = "diff --git a/x b/x\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n"
+
+    assert [line.text for line in build_diff_lines(diff)][:2] == ["diff --git a/x b/x", "y"]
+
+
 def test_from_a_width_of_140_a_diff_stands_side_by_side_and_loses_nothing():
     diff = "--- a\n+++ b\n@@ -1,4 +1,3 @@\n same\n-gone\n-also\n+new\n end\n"
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from textual.app import App
 
-from quorum.tui.terminal.title import clean_title
+from quorum.tui.terminal.title import clean_title, write_to_terminal
 
 NotifyBy: TypeAlias = Literal["auto", "bell", "desktop"]
 """`auto`: of the desktop where the terminal is known to show them and to report its focus, else the bell."""
@@ -72,15 +72,10 @@ class Notifier:
         sequence = "" if self.by == "bell" else encode_notification(text, self._environ)
         # Where nobody knows whether the person looks, a message over what they do would be too much by itself.
         if sequence and (self._focus_is_known or self.by == "desktop"):
-            self._write(sequence)
+            write_to_terminal(self._app, sequence)
             if "TMUX" not in self._environ:  # its own mark at the window comes from the bell
                 return
         self._app.bell()
-
-    def _write(self, sequence: str) -> None:
-        driver = self._app._driver  # Textual has no call of its own for this
-        if driver is not None and not self._app.is_headless:
-            driver.write(sequence)
 
 
 def encode_notification(text: str, environ: Mapping[str, str]) -> str:

@@ -28,29 +28,31 @@ class TerminalTitle:
         """Have the terminal remember its present title, and set ours; once, until `end`."""
         if not self._is_ours:
             self._is_ours = True
-            self._write("\x1b[22;2t")
-            self._write(self._build_sequence())
+            write_to_terminal(self._app, "\x1b[22;2t")
+            write_to_terminal(self._app, self._build_sequence())
 
     def show(self, mark: Mark) -> None:
         """Put this mark in front of the folder's name."""
         if mark != self._mark:
             self._mark = mark
             if self._is_ours:
-                self._write(self._build_sequence())
+                write_to_terminal(self._app, self._build_sequence())
 
     def end(self) -> None:
         """Bring back the title from before."""
         if self._is_ours:
             self._is_ours = False
-            self._write("\x1b[23;2t")
+            write_to_terminal(self._app, "\x1b[23;2t")
 
     def _build_sequence(self) -> str:
         return f"\x1b]2;{self._mark}{' ' if self._mark else ''}{self._name} · quorum\x07"
 
-    def _write(self, sequence: str) -> None:
-        driver = self._app._driver  # Textual has no call of its own for the title
-        if driver is not None and not self._app.is_headless:
-            driver.write(sequence)
+
+def write_to_terminal(app: App[None], sequence: str) -> None:
+    """Write what Textual has no call of its own for."""
+    driver = app._driver
+    if driver is not None and not app.is_headless:
+        driver.write(sequence)
 
 
 def clean_title(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import make_configuration_error
 from quorum.infrastructure.models.clouds.sign_in import SignIn
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def find_region(provider: str, region: str | None, environ: Mapping[str, str]) -
     )
     if found:
         return found
-    raise _make_configuration_error(
+    raise make_configuration_error(
         f'provider {provider} has no region; set region in [providers.{provider}], for example "us-east-1", '
         "or AWS_REGION, or a region in your AWS profile"
     )
@@ -105,11 +105,7 @@ def _read_entry(path: str, section: str) -> str:
     try:
         parser.read(file, encoding="utf-8")
     except (configparser.Error, UnicodeDecodeError) as error:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"{file} cannot be read: {' '.join(str(error).split())}; correct it"
         ) from error
     return parser.get(section, "region", fallback="").strip()
-
-
-def _make_configuration_error(text: str) -> ProviderError:
-    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

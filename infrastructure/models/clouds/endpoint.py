@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 from msgspec import Struct
 
-from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import ProviderError, make_configuration_error
 from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess
 from quorum.infrastructure.models.clouds.google_vertex import VertexAccess
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
@@ -106,13 +106,13 @@ def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str], *,
     if not key and may_lack:
         return _NO_KEY
     if not key:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"the environment variable {key_env} is not set; set it to your key for provider {provider}, "
             f"store the key with `quorum keys set {provider}`, or name another variable with api_key_env in "
             f"[providers.{provider}]"
         )
     if not (key.isascii() and key.isprintable()):
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"the environment variable {key_env} holds characters that no key has; copy the key for provider "
             f"{provider} again"
         )
@@ -122,7 +122,7 @@ def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str], *,
 def _check_headers(provider: str, headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
-            raise _make_configuration_error(
+            raise make_configuration_error(
                 f"header {name!r} of [providers.{provider}] holds characters other than printable ASCII; "
                 "remove them"
             )
@@ -154,11 +154,7 @@ def _hide_password(address: str) -> str:
 
 
 def _build_no_address(provider: str) -> ProviderError:
-    return _make_configuration_error(
+    return make_configuration_error(
         f"base_url of [providers.{provider}] is not the address of a server; write it like "
         "http://localhost:11434/v1"
     )
-
-
-def _make_configuration_error(text: str) -> ProviderError:
-    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

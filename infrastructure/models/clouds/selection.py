@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import ProviderError, make_configuration_error
 from quorum.domain.replacing import replace
 from quorum.infrastructure.models.clouds.amazon_bedrock import BEARER_ENV, BedrockAccess, find_region
 from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Cloud, Endpoint
@@ -29,7 +29,7 @@ def check_type(provider: str, settings: ProviderSettings) -> None:
     types = _SERVES[settings.client]
     if settings.type not in types:
         fitting = " or ".join(f'"{type_}"' for type_ in types)
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f'client = "{settings.client}" of [providers.{provider}] does not go with type = '
             f'"{settings.type}"; set type to {fitting}, or remove client'
         )
@@ -87,7 +87,7 @@ def _build_vertex(provider: str, settings: ProviderSettings, environ: Mapping[st
     require_extra(provider, "vertex", "google.auth", "requests")
     region = settings.region or environ.get("CLOUD_ML_REGION")
     if not region:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f'provider {provider} has no region; set region in [providers.{provider}], for example "global" '
             'or "europe-west1", or CLOUD_ML_REGION'
         )
@@ -166,11 +166,7 @@ def _build_endpoint(
 
 
 def _build_no_azure_address(provider: str, variable: str, example: str) -> ProviderError:
-    return _make_configuration_error(
+    return make_configuration_error(
         f"provider {provider} has no address; set base_url in [providers.{provider}], or {variable}, to that "
         f"of your resource, for example {example}"
     )
-
-
-def _make_configuration_error(text: str) -> ProviderError:
-    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

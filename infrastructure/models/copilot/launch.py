@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from quorum.application.program_lookup import explain_missing, find_program
-from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import make_configuration_error
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.program_environment import select_environment
 
@@ -73,11 +73,11 @@ class CliLaunch:
 
 def _check_unsupported(provider: str, settings: ProviderSettings) -> None:
     if settings.headers:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"[providers.{provider}] sets headers, which the Copilot CLI does not take; remove them"
         )
     if settings.client:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f'[providers.{provider}] sets client = "{settings.client}", but the Copilot CLI knows no cloud of '
             "that kind; remove it"
         )
@@ -90,7 +90,7 @@ def _check_address(provider: str, address: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"base_url of [providers.{provider}] is not the address of a server; write it like "
             "http://localhost:11434/v1, or leave it out to use GitHub"
         )
@@ -101,13 +101,13 @@ def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str]) ->
         return ""
     key = environ.get(key_env, "").strip()
     if not key:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"the environment variable {key_env} is not set; set it, store the key with `quorum keys set "
             f"{provider}`, or leave api_key_env out of [providers.{provider}] to use what `copilot login` "
             "stored"
         )
     if not (key.isascii() and key.isprintable()):
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"the environment variable {key_env} holds characters that no key has; copy the key for provider "
             f"{provider} again"
         )
@@ -120,7 +120,7 @@ def _find_program(provider: str, program: str, environ: Mapping[str, str]) -> st
     found = find_program(named, searched)
     if found is not None:
         return found
-    raise _make_configuration_error(
+    raise make_configuration_error(
         f"the GitHub Copilot CLI of provider {provider} cannot be started: "
         f"{explain_missing(named, searched)} (`npm install -g @github/copilot` installs it; program in "
         f"[providers.{provider}] names it)"
@@ -130,7 +130,3 @@ def _find_program(provider: str, program: str, environ: Mapping[str, str]) -> st
 def _select_environment(environ: Mapping[str, str], *, with_login: bool) -> dict[str, str]:
     kept = select_environment(environ, _LOGIN if with_login else frozenset())
     return {**kept, "COPILOT_AUTO_UPDATE": "false"}
-
-
-def _make_configuration_error(text: str) -> ProviderError:
-    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from quorum.application.program_lookup import explain_missing, find_program
-from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import make_configuration_error
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.program_environment import select_environment
 from quorum.infrastructure.provider_types import ProviderProgram, get_traits, split_program
@@ -50,7 +50,7 @@ def _check_unsupported(provider: str, settings: ProviderSettings, about: Provide
     given = {"headers": settings.headers, "client": settings.client, "base_url": settings.base_url}
     for key, value in given.items():
         if value:
-            raise _make_configuration_error(
+            raise make_configuration_error(
                 f"[providers.{provider}] sets {key}, which {about.name} is not given: it finds its server "
                 "itself; remove it"
             )
@@ -61,7 +61,7 @@ def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str]) ->
         return ""
     key = environ.get(key_env, "").strip()
     if not key:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"the environment variable {key_env} is not set; set it, or leave api_key_env out of "
             f"[providers.{provider}] to use the login of the program"
         )
@@ -73,19 +73,15 @@ def _find_words(
 ) -> tuple[str, ...]:
     name, *arguments = split_program(settings.type, settings.program or about.default) or ("",)
     if not name:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"[providers.{provider}] names no program; set program to the agent and its arguments, for example "
             '"opencode acp"'
         )
     searched = environ.get("PATH", "")
     found = find_program(name, searched)
     if found is None:
-        raise _make_configuration_error(
+        raise make_configuration_error(
             f"{about.name} of provider {provider} cannot be started: {explain_missing(name, searched)} "
             f"({about.install}; program in [providers.{provider}] names it)"
         )
     return (found, *arguments)
-
-
-def _make_configuration_error(text: str) -> ProviderError:
-    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

@@ -17,6 +17,7 @@ from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue
 from quorum.infrastructure.store.postgres.server import PostgresServer
+from quorum.infrastructure.store.sql.answers import encode_text
 from quorum.infrastructure.store.sql.connection import NO_VALUES, Values
 from quorum.infrastructure.store.sql.rows import build_insert
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
@@ -56,18 +57,11 @@ _JOBS = "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHER
 class PostgresFleet:
     """Implements `Fleet` in the database of the sessions."""
 
-    def __init__(
-        self,
-        address: PostgresAddress,
-        environ: Mapping[str, str],
-        *,
-        clock: Callable[[], int] = read_wall_clock_ms,
-    ) -> None:
+    def __init__(self, address: PostgresAddress, environ: Mapping[str, str]) -> None:
         """Open it, and make the tables of its queue if there are none. Blocks.
 
         Raises ConfigError and LedgerError.
         """
-        self._clock = clock
         self._server = PostgresServer(address, environ)
         try:
             self._server.check()
@@ -85,7 +79,7 @@ class PostgresFleet:
         def add(connection: PostgresConnection) -> None:
             for request in requests:
                 if retry_failed and request.key:
-                    connection.execute(_FREE_KEY, {"of": _encode(request.key)})
+                    connection.execute(_FREE_KEY, {"of": encode_text(request.key)})
                 session_id = generate_id()
                 if connection.execute(_ADD, self._build_row(session_id, request)).rowcount:
                     enqueue(connection, session_id)
@@ -119,7 +113,7 @@ class PostgresFleet:
         self._write(lambda connection: self._put(connection, session_id, advance))
 
     def put_delay(self, session_id: str, reason: str) -> None:
-        values = {"id": session_id, "error": _encode(reason), "updated_ms": self._clock()}
+        values = {"id": session_id, "error": encode_text(reason), "updated_ms": read_wall_clock_ms()}
         self._write(lambda connection: connection.execute(_PUT_DELAY, values))
 
     async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
@@ -138,8 +132,8 @@ class PostgresFleet:
             "id": session_id,
             "state": advance.state.value,
             "status": advance.status,
-            "error": _encode(advance.error),
-            "updated_ms": self._clock(),
+            "error": encode_text(advance.error),
+            "updated_ms": read_wall_clock_ms(),
         }
         return connection.execute(_PUT, values).rowcount > 0
 
@@ -159,14 +153,14 @@ class PostgresFleet:
             work(connection)
 
     def _build_row(self, session_id: str, request: FleetRequest) -> dict[str, object]:
-        now = self._clock()
+        now = read_wall_clock_ms()
         return {
             "session_id": session_id,
-            "name": _encode(request.name),
-            "cwd": _encode(request.cwd),
-            "key": _encode(request.key) or None,
-            "prompt": _encode(request.prompt),
-            "submitted_by": _encode(name_answerer()),
+            "name": encode_text(request.name),
+            "cwd": encode_text(request.cwd),
+            "key": encode_text(request.key) or None,
+            "prompt": encode_text(request.prompt),
+            "submitted_by": encode_text(name_answerer()),
             "submitted_ms": now,
             "updated_ms": now,
             "status": "",
@@ -196,8 +190,3 @@ def _read_row(row: Row[Any], jobs: set[tuple[str, str]]) -> FleetSession:
         prompt=row.prompt,
         advance=Advance(state=state, status=row.status, error=row.error),
     )
-
-
-def _encode(given: str) -> str:
-    """Text that a database takes: no halves of surrogate pairs, and no NUL."""
-    return given.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\0")

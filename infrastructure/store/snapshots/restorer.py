@@ -17,7 +17,7 @@ from quorum.domain.sessions.restoration import RestoreStep
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
-from quorum.infrastructure.files.replacing import name_temporary
+from quorum.infrastructure.files.replacing import name_temporary, read_file_status
 from quorum.infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
 from quorum.infrastructure.store.snapshots.reading import FileReader, OpenFolders, locate_path
 
@@ -232,7 +232,7 @@ def _adopt_metadata(descriptor: int, mode: int, model: int | None) -> int:
 @contextmanager
 def _open_model(name: str, folder: int) -> Iterator[int | None]:
     """A descriptor of the regular file that is there; None where there is none that can be opened."""
-    status = _read_status(name, folder)
+    status = read_file_status(name, folder)
     if status is None or not stat.S_ISREG(status.st_mode):
         yield None
         return
@@ -247,16 +247,9 @@ def _open_model(name: str, folder: int) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def _read_status(name: str, folder: int) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
 def _clear_folder(name: str, folder: int) -> None:
     """Remove a folder that stands in a file's place, with the folders in it, if there is no file in any."""
-    status = _read_status(name, folder)
+    status = read_file_status(name, folder)
     if status is None or not stat.S_ISDIR(status.st_mode):
         return
     if any(files for _path, _folders, files, _open in os.fwalk(name, dir_fd=folder)):

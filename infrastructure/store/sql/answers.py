@@ -81,11 +81,12 @@ def _build_row(answer: RemoteAnswer) -> dict[str, object]:
         "digest": answer.digest,
         "approves": answer.approves,
         # Text that a database takes: no halves of surrogate pairs, and no NUL.
-        "reason": None if answer.reason is None else _encode(answer.reason),
-        "answered_by": _encode(answer.answered_by),
+        "reason": None if answer.reason is None else encode_text(answer.reason),
+        "answered_by": encode_text(answer.answered_by),
         "at_ms": answer.at_ms,
     }
 
 
-def _encode(text: str) -> str:
+def encode_text(text: str) -> str:
+    """Text that a database takes: no halves of surrogate pairs, and no NUL."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\0")

@@ -36,7 +36,7 @@ from quorum.domain.benchmark.reviewer_measure import calibrate_reviewer, group_b
 from quorum.domain.replacing import replace
 from quorum.domain.review.calibration import ReviewerCalibration
 from quorum.domain.text.json_value import JsonValue
-from quorum.errors import UsageError, complain
+from quorum.errors import UsageError, complain, show_progress
 from quorum.headless.printer import Unobserved
 from quorum.infrastructure.benchmark.ballot_file import BallotFile
 from quorum.infrastructure.benchmark.calibration_file import check_target, write_calibration
@@ -139,12 +139,6 @@ def _write(path: Path, measured: Sequence[tuple[str, BallotMeasure]]) -> None:
         path.write_text(draw_svg(measured), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: the chart cannot be written: {error.strerror}") from error
-
-
-def show_progress(text: str) -> None:
-    """Show one line on a terminal, which the next one replaces; an empty one takes it away."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 UNREACHED = 4

@@ -7,7 +7,7 @@ files each keeps its name, and where lines are left out between hunks, that is d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
 from itertools import groupby, islice, pairwise, zip_longest
@@ -160,7 +160,7 @@ def _list_texts(lines: Sequence[DrawnLine]) -> list[str]:
     return [drawn.render_text(shows_blanks=False) for drawn in lines]
 
 
-def _find_names(lines: Sequence[DiffLine]) -> dict[int, DiffNames]:
+def _find_names(lines: Sequence[DiffLine]) -> Mapping[int, DiffNames]:
     """Where the names of a file stand, in this line and the next one, and what they are."""
     known: DiffNames | None = None
     found = {}
@@ -171,22 +171,23 @@ def _find_names(lines: Sequence[DiffLine]) -> dict[int, DiffNames]:
     return found
 
 
-def _drop_headings(lines: Sequence[DrawnLine], names: dict[int, DiffNames]) -> Iterator[DrawnLine]:
-    is_named = len(names) == 1 or any(drawn.kind is LineKind.HUNK for drawn in lines)
-    after_a_hunk = False
+def _drop_headings(lines: Sequence[DrawnLine], names: Mapping[int, DiffNames]) -> Iterator[DrawnLine]:
+    of_git, after_a_hunk = "", False
     for drawn in lines:
-        place, sign = drawn.place or 0, drawn.line.sign
+        place, sign, text = drawn.place or 0, drawn.line.sign, drawn.line.text
         if (name := names.get(place)) is not None:
-            if not is_named:
+            # A line of git above them that names the same file is drawn.
+            if not of_git.endswith(f"/{name.strip_prefixes().path}") if of_git else len(names) > 1:
                 yield DrawnLine(DiffLine("", _describe_names(name)), LineKind.HUNK)
-            after_a_hunk = False
+            of_git, after_a_hunk = "", False
         elif sign == "@":
             if after_a_hunk:
                 yield DrawnLine(DiffLine("", _GAP), LineKind.QUIET, indent=0)
-        elif not sign and drawn.line.text.startswith("\\"):  # said of the line above
-            yield drawn._replace(line=DiffLine("", drawn.line.text[1:].strip()), indent=2)
+        elif not sign and text.startswith("\\"):  # said of the line above
+            yield drawn._replace(line=DiffLine("", text[1:].strip()), indent=2)
         elif place - 1 not in names:
             yield drawn
+            of_git = text if drawn.kind is LineKind.HUNK else of_git
             after_a_hunk = bool(sign) or (after_a_hunk and drawn.kind is not LineKind.HUNK)
 
 
