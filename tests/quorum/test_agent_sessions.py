@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError, ProviderError
 from quorum.errors import UsageError
-from tests.support.agent_rig import AgentRig
+from tests.support.agent_rig import PROGRAM, AgentRig
 from tests.support.headless_run import Ended
 
 
@@ -376,3 +378,47 @@ def test_a_session_of_another_agent_is_not_continued(rig: AgentRig) -> None:
 
     with pytest.raises(UsageError, match="is of the agent test"):
         rig.run(["say", "second"], options=("--continue",), agent="other")
+
+
+def confine(rig: AgentRig, choice: str = "auto") -> None:
+    """Have the agent run in the sandbox, where its own program can be read."""
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    seen = [sys.prefix, sys.base_prefix, str(PROGRAM.parents[2])]
+    settings.write_text(
+        f"{settings.read_text()}sandbox = true\n[tools.run_command]\nsandbox = {json.dumps(choice)}\n"
+        f'sandbox_readable = {json.dumps(seen)}\nsandbox_writable = ["~/.agent"]\n'
+    )
+
+
+@pytest.mark.long
+def test_an_agent_in_the_sandbox_writes_to_the_workspace_and_to_its_own_folders(rig: AgentRig) -> None:
+    (rig.home / ".agent").mkdir()
+    confine(rig)
+
+    ended = rig.watch(
+        ["touch", "inside"],
+        ["touch", str(rig.home / ".agent" / "session")],
+        ["touch", str(rig.home / "outside")],
+        ["run", "echo asked"],
+    )
+
+    assert {path.name for path in rig.root.iterdir()} == {"inside"}
+    assert (rig.home / ".agent" / "session").exists()
+    assert not (rig.home / "outside").exists()
+    assert find(ended, "call_finished")[0]["output"] == "asked\n"
+    assert "in the sandbox" in find(ended, "agent_connected")[0]["confinement"]
+    assert [change["path"] for change in find(ended, "unasked_changes_found")[0]["changes"]] == [
+        str(rig.root / "inside")
+    ]
+
+
+@pytest.mark.long
+def test_an_agent_that_is_to_run_in_the_sandbox_does_not_run_without(
+    rig: AgentRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confine(rig)
+    monkeypatch.setenv("PATH", str(rig.home))
+
+    with pytest.raises(ProviderError, match="the agent test is to run in the sandbox: there is no sandbox"):
+        rig.run(["touch", "inside"])
+    assert not (rig.root / "inside").exists()

@@ -161,6 +161,14 @@ class Program:
         except RequestError as error:
             await self._say(f"[{error.data or error}]")
 
+    async def _touch(self, path: str) -> None:
+        """Make a file by itself, and tell whether that went."""
+        try:
+            await asyncio.to_thread(Path(path).touch)
+            await self._say("made ")
+        except OSError as error:
+            await self._say(f"{error.strerror} ")
+
     async def _read(self, path: str) -> None:
         try:
             got = await self._client.read_text_file(session_id=self._session, path=str(_FOLDER / path))
