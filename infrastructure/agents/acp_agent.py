@@ -412,8 +412,10 @@ def _cut_lines(text: str, params: JsonObject) -> str:
     return "".join(lines if most is None else lines[:most])
 
 
-_SHELLS = frozenset({"bash", "sh"})
+_SHELLS = frozenset(f"{folder}{name}" for folder in ("", "/bin/", "/usr/bin/") for name in ("bash", "sh"))
 _DIRECTLY = frozenset({"-c", "-lc"})
+_FOR_LOOKS = frozenset({"NO_COLOR", "TERM", "COLUMNS", "LINES", "GIT_TERMINAL_PROMPT"})
+_PLAIN = re.compile(r"[A-Za-z0-9_-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -423,19 +425,29 @@ def _read_terminal_request(params: JsonObject) -> TerminalRequest:
     words = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
     if not command.strip() or (isinstance(given, list) and len(words) != len(given)):
         raise RefusedRequest("command and args are not texts")
-    variables = _set_variables(read_objects_field(params, "env"))
-    is_shell = os.path.basename(command) in _SHELLS and len(words) == 2 and words[0] in _DIRECTLY
+    wanted = read_objects_field(params, "env")
+    is_shell = command in _SHELLS and len(words) == 2 and words[0] in _DIRECTLY
     text = shlex.join([command, *words]) if words else command
     cwd = params.get("cwd")
     if cwd is not None:
         cwd = _require_path({"path": cwd})
+    shell_text = words[1] if is_shell and all(_is_harmless(each, command) for each in wanted) else ""
+    if cwd:  # some agents go there in the text as well
+        shell_text = shell_text.removeprefix(f"cd {shlex.quote(cwd)} && ")
+        shell_text = shell_text.removeprefix(f"cd '{cwd}' && ") if "'" not in cwd else shell_text
     limit = read_count_field(params, "outputByteLimit")
     return TerminalRequest(
-        command=variables + text,
-        shell_text=words[1] if is_shell and not variables else "",
+        command=_set_variables(wanted) + text,
+        shell_text=shell_text,
         cwd=os.path.normpath(cwd) if cwd else "",
         most_bytes=min(_MOST_OUTPUT, _MOST_OUTPUT if limit is None else limit),
     )
+
+
+def _is_harmless(variable: JsonObject, shell: str) -> bool:
+    """Whether it changes nothing of what a command does but how that looks, or names the shell that is run."""
+    name, value = read_text_field(variable, "name"), read_text_field(variable, "value")
+    return value == shell if name == "SHELL" else name in _FOR_LOOKS and _PLAIN.fullmatch(value) is not None
 
 
 def _set_variables(wanted: Sequence[JsonObject]) -> str:

@@ -196,6 +196,28 @@ def test_a_command_that_was_allowed_runs_in_a_terminal_without_a_second_review(r
 
 
 @pytest.mark.long
+def test_variables_that_only_change_how_an_allowed_command_looks_need_no_second_review(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo $TERM"])
+
+    assert [event["output"] for event in find(ended, "call_finished")] == ["dumb\nexit code 0"]
+
+
+@pytest.mark.long
+def test_an_allowed_command_in_a_shell_that_is_none_of_the_systems_is_reviewed(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_shell", "echo hello", str(rig.root / "bash")])
+
+    assert len(find(ended, "call_finished")) == 2
+
+
+@pytest.mark.long
+def test_other_variables_of_an_allowed_command_are_reviewed(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_terminal_with_a_pager", "echo $PAGER"])
+
+    assert len(find(ended, "call_finished")) == 2
+    assert find(ended, "call_started")[1]["arguments"]["command"].startswith("export PAGER=true; ")
+
+
+@pytest.mark.long
 def test_another_command_than_the_allowed_one_is_reviewed(rig: AgentRig) -> None:
     ended = rig.watch(["ask_for_terminal", "echo hello", "touch made"])
 
