@@ -33,7 +33,7 @@ _LONGEST_LINE = 64_000_000
 _MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
 _METHOD_NOT_FOUND, INTERNAL_ERROR = -32601, -32603
 _AUTH_REQUIRED = -32000
-_CLOSING_SECS = 2.0
+_CLOSING_SECS = 1.0  # the app waits three seconds for all of a session
 Confine: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
 """How a program is run in the sandbox. Blocks; raises ToolError where there is none."""
 
