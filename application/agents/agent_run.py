@@ -634,7 +634,9 @@ class AgentRun:
         return result.results[0].output
 
     async def _note_limits(self, result: BatchResult) -> None:
-        if result.aborted is not None:
+        if result.interrupted:
+            self._tally.interrupt()
+        elif result.aborted is not None:
             self._tally.give_up(result.aborted)
         elif self._tally.rejected_alike >= _MOST_REJECTIONS:
             self._tally.give_up("the same call was rejected three times")

@@ -31,6 +31,8 @@ class SessionContext:
     @property
     def account(self) -> ContextAccount:
         """What fills the model's window, reckoned from the whole conversation."""
+        if self._refusal:
+            return ContextAccount(tokens=0, window=0, limit=0, freed=0, shares=(), largest=())
         return self._manager.build_account(self._models.current)
 
     async def compact(self, focus: str) -> str:

@@ -1,7 +1,4 @@
-"""An agent that speaks version 1 of the Agent Client Protocol, read as what our sessions know.
-
-JSON-RPC with a program over its stdin and stdout, a message a line: both sides ask, tell and answer.
-"""
+"""An agent that speaks version 1 of the Agent Client Protocol, read as what our sessions know."""
 
 from __future__ import annotations
 
@@ -10,9 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from quorum.application.cancellation import run_to_end
 from quorum.application.ports.agents import (
@@ -24,11 +19,6 @@ from quorum.application.ports.agents import (
     ReportedDiff,
     TerminalRequest,
     TerminalState,
-)
-from quorum.application.program_lookup import (
-    explain_local_package,
-    find_local_package,
-    select_runner_settings,
 )
 from quorum.domain.conversation.response import (
     END_TURN,
@@ -42,11 +32,10 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated, AgentTask
-from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.agents.channel import AgentChannel, Confine, RefusedRequest, UnknownMethod
 from quorum.infrastructure.agents.launch import AgentLaunch
 from quorum.infrastructure.execution.commands.account import name_signal
-from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
     parse_foreign_json,
@@ -54,238 +43,10 @@ from quorum.infrastructure.models.shared.json_fields import (
     read_object_field,
     read_objects_field,
     read_text_field,
-    replace_surrogates,
 )
 
-_JSON = make_encoder()
-_LONGEST_LINE = 64_000_000
-_MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
-_METHOD_NOT_FOUND, INTERNAL_ERROR, NOT_FOUND = -32601, -32603, -32002
-_AUTH_REQUIRED = -32000
-_CLOSING_SECS = 2.0
+NOT_FOUND = -32002
 _MOST_OUTPUT = 1 << 20  # bytes of a command's
-
-
-class UnknownMethod(Exception):
-    """What the program asks for is not offered."""
-
-
-class RefusedRequest(Exception):
-    """What the program asks for cannot be had; the text says why."""
-
-    def __init__(self, message: str, code: int = INTERNAL_ERROR) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class ChannelPeer(Protocol):
-    """Who answers the program."""
-
-    def take_notification(self, method: str, params: JsonObject) -> None:
-        """It tells something, in order with its answers."""
-        ...
-
-    async def answer_request(self, method: str, params: JsonObject) -> JsonValue:
-        """It asks for something. Raises UnknownMethod and RefusedRequest."""
-        ...
-
-
-class AgentChannel:
-    """A running agent. What it writes that is no JSON object is passed over, and quoted if it ends.
-
-    Whatever becomes of quorum, the program and all that it started are ended.
-    """
-
-    def __init__(self, launch: AgentLaunch, cwd: str, peer: ChannelPeer) -> None:
-        self._launch, self._cwd, self._peer = launch, cwd, peer
-        self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
-        self._answering: set[asyncio.Task[None]] = set()
-        self._next_id = 1
-        self._unread, self._searched = bytearray(), 0
-        self._noise = self._errors = ""
-        self._end: ProviderError | None = None
-        self._heard_at = asyncio.get_running_loop().time()
-
-    async def open(self) -> None:
-        """Start the program. Raises ProviderError."""
-        words, cwd = self._launch.words, self._cwd
-        if local := find_local_package(words, cwd):
-            text = explain_local_package(words, local)
-            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
-        theirs, ours = os.pipe()
-        try:
-            self._process = SupervisedProcess(
-                take_over_stdin(theirs, words),
-                cwd=Path(cwd),
-                environment={**self._launch.environ, **select_runner_settings(words, cwd)},
-                timeout_secs=None,
-                on_output=self._feed,
-                on_errors=self._take_errors,
-                stdin=theirs,
-            )
-        except OSError as error:
-            os.close(ours)
-            text = f"{words[0]} cannot be run: {error.strerror or error}"
-            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION) from error
-        finally:
-            os.close(theirs)
-        self._watching = asyncio.create_task(self._watch())
-        loop = asyncio.get_running_loop()
-        pipe = os.fdopen(ours, "wb", buffering=0)
-        try:
-            transport, protocol = await loop.connect_write_pipe(
-                lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
-            )
-        except BaseException:
-            pipe.close()
-            self._process.end()
-            raise
-        self._input = asyncio.StreamWriter(transport, protocol, None, loop)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether its program is gone, or is not listened to any more."""
-        return self._end is not None
-
-    async def request(self, method: str, params: JsonObject) -> JsonObject:
-        """The result of a request. Raises ProviderError where it fails, or the program is silent too long while
-        nothing of it is being answered."""
-        number, self._next_id = self._next_id, self._next_id + 1
-        answer: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
-        self._heard_at = asyncio.get_running_loop().time()
-        try:
-            await self._write({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-            return await self._wait(answer)
-        finally:
-            self._waiting.pop(number, None)
-
-    async def notify(self, method: str, params: JsonObject) -> None:
-        """Tell it something. Raises ProviderError."""
-        await self._write({"jsonrpc": "2.0", "method": method, "params": params})
-
-    async def aclose(self) -> None:
-        """Close its input, and end it with all that it started where that is not enough."""
-        for task in self._answering:
-            task.cancel()
-        self._input.close()
-        await asyncio.wait({self._watching}, timeout=_CLOSING_SECS)
-        self._process.end()
-        await asyncio.wait({self._watching})
-        await asyncio.gather(*self._answering, return_exceptions=True)
-
-    async def _wait(self, answer: asyncio.Future[JsonObject]) -> JsonObject:
-        loop, patience = asyncio.get_running_loop(), self._launch.timeout_secs
-        if self._end is not None:
-            raise self._end
-        while True:
-            if self._answering:
-                self._heard_at = loop.time()
-            left = self._heard_at + patience - loop.time()
-            if left <= 0:
-                raise ProviderError(
-                    f"the agent {self._launch.name} said nothing for {patience:g} s, and was ended; it may "
-                    f"wait for a login: start {self._launch.words[0]} once yourself",
-                    kind=ProviderErrorKind.TIMEOUT,
-                )
-            await asyncio.wait({answer}, timeout=left)
-            if answer.done():
-                return answer.result()
-
-    async def _write(self, message: JsonObject) -> None:
-        try:
-            self._input.write((replace_surrogates(_JSON.encode(message)) + "\n").encode())
-            await self._input.drain()
-        except OSError as error:
-            await asyncio.wait({self._watching}, timeout=1)
-            raise self._end or self._explain_end() from error
-
-    def _feed(self, data: bytes) -> None:
-        if self._end is not None:
-            return
-        self._heard_at = asyncio.get_running_loop().time()
-        self._unread += data
-        while (end := self._unread.find(b"\n", self._searched)) >= 0:
-            line = bytes(self._unread[:end])
-            del self._unread[: end + 1]
-            self._searched = 0
-            self._take_line(line)
-        self._searched = len(self._unread)
-        if self._searched > _LONGEST_LINE:
-            self._unread.clear()
-            self._give_up(self._describe("it wrote a line that is too long to be a message"))
-            self._process.end()
-
-    def _take_errors(self, data: bytes) -> None:
-        self._errors = (self._errors + data.decode("utf-8", "replace"))[-_MOST_NOISE:]
-
-    async def _watch(self) -> None:
-        """Until nothing of the program is alive."""
-        await self._process.wait()
-        self._give_up(self._end or self._explain_end())
-
-    def _give_up(self, end: ProviderError) -> None:
-        self._end = end
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(end)
-
-    def _take_line(self, line: bytes) -> None:
-        try:
-            message = parse_foreign_json(line)
-        except ValueError:
-            message = None
-        if not isinstance(message, dict):
-            self._noise = (self._noise + line.decode("utf-8", "replace") + "\n")[-_MOST_NOISE:]
-            return
-        method, number = read_text_field(message, "method"), message.get("id")
-        params = read_object_field(message, "params")
-        if method and "id" in message:
-            task = asyncio.create_task(self._answer(number, method, params))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
-        elif method:
-            self._peer.take_notification(method, params)
-        elif (
-            isinstance(number, int) and (answer := self._waiting.get(number)) is not None and not answer.done()
-        ):
-            if "error" in message:
-                answer.set_exception(self._explain_error(read_object_field(message, "error")))
-            else:
-                answer.set_result(read_object_field(message, "result"))
-
-    async def _answer(self, number: JsonValue, method: str, params: JsonObject) -> None:
-        try:
-            outcome: JsonObject = {"result": await self._peer.answer_request(method, params)}
-        except UnknownMethod:
-            outcome = {"error": {"code": _METHOD_NOT_FOUND, "message": f"quorum does not offer {method}"}}
-        except RefusedRequest as refused:
-            outcome = {"error": {"code": refused.code, "message": str(refused)}}
-        with suppress(ProviderError):  # it is gone: whoever waits for its answer is told
-            await self._write({"jsonrpc": "2.0", "id": number, **outcome})
-
-    def _explain_end(self) -> ProviderError:
-        """By the last line that it said for people."""
-        lines = (self._errors.strip() or self._noise.strip()).splitlines()
-        return self._describe(f"its program ended{': ' + fit_to_line(lines[-1]) if lines else ''}")
-
-    def _describe(self, what: str) -> ProviderError:
-        return ProviderError(f"the agent {self._launch.name}: {what}", kind=ProviderErrorKind.CONNECTION)
-
-    def _explain_error(self, error: JsonObject) -> ProviderError:
-        details = read_object_field(error, "data")
-        told = (
-            read_text_field(error, "message"),
-            *(read_text_field(details, key) for key in ("details", "message")),
-        )
-        said = fit_to_line(": ".join(dict.fromkeys(filter(None, told)))) or "it gave no reason"
-        kind, remedy = ProviderErrorKind.BAD_REQUEST, ""
-        if error.get("code") == _AUTH_REQUIRED:
-            kind = ProviderErrorKind.AUTHENTICATION
-            remedy = f"; sign in to it first: start {self._launch.words[0]} once yourself"
-        return ProviderError(f"the agent {self._launch.name} refused: {said}{remedy}", kind=kind)
-
-
 _VERSION = 1
 _UNCONFINED = "with your rights, outside of the sandbox: what it does without asking is not prevented"
 _STOPS = {"end_turn": END_TURN, "max_tokens": MAX_TOKENS, "refusal": REFUSAL}
@@ -294,12 +55,19 @@ _MOST_CALLS = 10_000  # of one session: more are not told apart
 
 class DrivenAgent:
     """Implements `Agent`. The program is started by `open`, works in `cwd`, and reaches the `host`, also for
-    commands if this `runs_commands`."""
+    commands if this `runs_commands`. `confine` is the sandbox, if it is to run in one."""
 
     def __init__(
-        self, launch: AgentLaunch, cwd: str, host: AgentHost, *, version: str, runs_commands: bool
+        self,
+        launch: AgentLaunch,
+        cwd: str,
+        host: AgentHost,
+        *,
+        version: str,
+        runs_commands: bool,
+        confine: Confine | None = None,
     ) -> None:
-        self._runs_commands = runs_commands
+        self._runs_commands, self._confine = runs_commands, confine
         self._launch, self._cwd, self._host, self._version = launch, cwd, host, version
         self._channel: AgentChannel | None = None
         self._session = ""
@@ -322,7 +90,7 @@ class DrivenAgent:
     async def open(self, terms: AgentTerms) -> AgentConnected:
         """Start it anew, and begin or continue a session. Raises ProviderError."""
         await self.aclose()
-        channel = AgentChannel(self._launch, self._cwd, self)
+        channel = AgentChannel(self._launch, self._cwd, self, self._confine)
         await channel.open()
         self._channel = channel
         known = await channel.request(
@@ -358,8 +126,12 @@ class DrivenAgent:
             agent_session=self._session,
             mode=self._mode,
             model=self._model,
-            confinement=_UNCONFINED,
+            confinement=_UNCONFINED if self._confine is None else self._describe_confinement(),
         )
+
+    def _describe_confinement(self) -> str:
+        folders = f" and to {', '.join(self._launch.folders)}" if self._launch.folders else ""
+        return f"in the sandbox: it writes to the workspace{folders}, and reaches the network"
 
     async def prompt(self, text: str) -> AgentEnd:
         """Have it answer. Raises ProviderError."""
@@ -640,8 +412,10 @@ def _cut_lines(text: str, params: JsonObject) -> str:
     return "".join(lines if most is None else lines[:most])
 
 
-_SHELLS = frozenset({"bash", "sh"})
+_SHELLS = frozenset(f"{folder}{name}" for folder in ("", "/bin/", "/usr/bin/") for name in ("bash", "sh"))
 _DIRECTLY = frozenset({"-c", "-lc"})
+_FOR_LOOKS = frozenset({"NO_COLOR", "TERM", "COLUMNS", "LINES", "GIT_TERMINAL_PROMPT"})
+_PLAIN = re.compile(r"[A-Za-z0-9_-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -651,19 +425,29 @@ def _read_terminal_request(params: JsonObject) -> TerminalRequest:
     words = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
     if not command.strip() or (isinstance(given, list) and len(words) != len(given)):
         raise RefusedRequest("command and args are not texts")
-    variables = _set_variables(read_objects_field(params, "env"))
-    is_shell = os.path.basename(command) in _SHELLS and len(words) == 2 and words[0] in _DIRECTLY
+    wanted = read_objects_field(params, "env")
+    is_shell = command in _SHELLS and len(words) == 2 and words[0] in _DIRECTLY
     text = shlex.join([command, *words]) if words else command
     cwd = params.get("cwd")
     if cwd is not None:
         cwd = _require_path({"path": cwd})
+    shell_text = words[1] if is_shell and all(_is_harmless(each, command) for each in wanted) else ""
+    if cwd:  # some agents go there in the text as well
+        shell_text = shell_text.removeprefix(f"cd {shlex.quote(cwd)} && ")
+        shell_text = shell_text.removeprefix(f"cd '{cwd}' && ") if "'" not in cwd else shell_text
     limit = read_count_field(params, "outputByteLimit")
     return TerminalRequest(
-        command=variables + text,
-        shell_text=words[1] if is_shell and not variables else "",
+        command=_set_variables(wanted) + text,
+        shell_text=shell_text,
         cwd=os.path.normpath(cwd) if cwd else "",
         most_bytes=min(_MOST_OUTPUT, _MOST_OUTPUT if limit is None else limit),
     )
+
+
+def _is_harmless(variable: JsonObject, shell: str) -> bool:
+    """Whether it changes nothing of what a command does but how that looks, or names the shell that is run."""
+    name, value = read_text_field(variable, "name"), read_text_field(variable, "value")
+    return value == shell if name == "SHELL" else name in _FOR_LOOKS and _PLAIN.fullmatch(value) is not None
 
 
 def _set_variables(wanted: Sequence[JsonObject]) -> str:

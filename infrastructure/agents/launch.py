@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -20,7 +20,8 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     """An agent whose usual command is known. `asking_mode` is the one of its modes in which it asks before it
     acts, empty where it begins in it; `login_env` are variables that its login is found by, `added` what has it
     ask where no mode does. `takes_files`: it works with files that it reaches through us;
-    `shows_command_as_title`: it shows a command nowhere else."""
+    `shows_command_as_title`: it shows a command nowhere else; `folders` hold its settings, login and sessions.
+    """
 
     command: tuple[str, ...]
     install: str
@@ -29,6 +30,7 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     added: Mapping[str, str] = field(default_factory=dict)
     takes_files: bool = True
     shows_command_as_title: bool = False
+    folders: tuple[str, ...] = ()
 
 
 KNOWN_AGENTS: Mapping[str, KnownAgent] = {
@@ -37,41 +39,52 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
         install="npm install -g @agentclientprotocol/claude-agent-acp",
         asking_mode="default",
         login_env=("CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"),
+        folders=("~/.claude", "~/.claude.json"),
     ),
     "codex": KnownAgent(
         command=("codex-acp",),
         install="npm install -g @agentclientprotocol/codex-acp",
         asking_mode="read-only",
         login_env=("CODEX_HOME",),
+        folders=("~/.codex",),
     ),
-    "copilot": KnownAgent(command=("copilot", "--acp"), install="npm install -g @github/copilot"),
+    "copilot": KnownAgent(
+        command=("copilot", "--acp"), install="npm install -g @github/copilot", folders=("~/.copilot",)
+    ),
     "gemini": KnownAgent(
         command=("gemini", "--acp"),
         install="npm install -g @google/gemini-cli",
         asking_mode="default",
         takes_files=False,  # version 0.61 cannot make a new file that way
         shows_command_as_title=True,
+        folders=("~/.gemini",),
     ),
     "kimi": KnownAgent(
-        command=("kimi", "acp"), install="npm install -g @moonshot-ai/kimi-code", asking_mode="default"
+        command=("kimi", "acp"),
+        install="npm install -g @moonshot-ai/kimi-code",
+        asking_mode="default",
+        folders=("~/.kimi-code",),
     ),
     "opencode": KnownAgent(
         command=("opencode", "acp"),
         install="npm install -g opencode-ai",
         added={"OPENCODE_PERMISSION": '{"edit":"ask","bash":"ask","webfetch":"ask"}'},
+        folders=tuple(f"~/{each}/opencode" for each in (".config", ".local/share", ".local/state", ".cache")),
     ),
     "vibe": KnownAgent(
         command=("vibe-acp",),
         install="uv tool install mistral-vibe",
         asking_mode="ask",
         login_env=("VIBE_HOME",),
+        folders=("~/.vibe",),
     ),
 }
 
 
 class AgentLaunch(Struct, frozen=True, kw_only=True):
     """An agent as it is started. `words` are its absolute path and arguments, `environ` all that it sees of the
-    environment; `timeout_secs` bounds its silence; the others are as for a known agent."""
+    environment; `timeout_secs` bounds its silence; `is_confined`: it runs in the sandbox, where it may write
+    to `folders`; the others are as for a known agent."""
 
     name: str
     words: tuple[str, ...]
@@ -80,6 +93,8 @@ class AgentLaunch(Struct, frozen=True, kw_only=True):
     asking_mode: str = ""
     takes_files: bool = True
     shows_command_as_title: bool = False
+    is_confined: bool = False
+    folders: tuple[str, ...] = ()
 
 
 class ExternalAgent(Struct, frozen=True, kw_only=True):
@@ -115,6 +130,9 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
     passed = (*table.pass_env, *(known.login_env if known is not None else ()))
     given = {each: environ[each] for each in passed if each in environ}
     added = known.added if known is not None else {}
+    moved = tuple(
+        value for name, value in given.items() if value.startswith("/") and name not in table.pass_env
+    )
     return AgentLaunch(
         name=name,
         words=(found, *arguments),
@@ -127,4 +145,24 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
         asking_mode=known.asking_mode if known is not None else "",
         takes_files=known.takes_files if known is not None else True,
         shows_command_as_title=known.shows_command_as_title if known is not None else False,
+        is_confined=table.sandbox,
+        folders=(*_place_folders(known.folders if known is not None else (), environ), *moved),
     )
+
+
+_BASES = {
+    "~/.config": "XDG_CONFIG_HOME",
+    "~/.local/share": "XDG_DATA_HOME",
+    "~/.local/state": "XDG_STATE_HOME",
+    "~/.cache": "XDG_CACHE_HOME",
+}
+
+
+def _place_folders(folders: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Where they lie for programs that go by the variables of the XDG folders."""
+    placed = []
+    for folder in folders:
+        base, _, name = folder.rpartition("/")
+        value = environ.get(_BASES.get(base, ""), "")
+        placed.append(f"{value}/{name}" if value.startswith("/") else folder)
+    return tuple(placed)

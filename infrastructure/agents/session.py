@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from quorum.application.agents.agent_run import AgentRun, AllowedEffects, Perform
@@ -24,7 +25,8 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
-from quorum.infrastructure.agents.launch import ExternalAgent
+from quorum.infrastructure.agents.channel import Confine
+from quorum.infrastructure.agents.launch import AgentLaunch, ExternalAgent
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.session import SessionParts
@@ -32,6 +34,8 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.debug_log.log_file import log_events
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.execution.sandbox.opening import open_identity_store
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.files.workspace import escape_path
 from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change
 from quorum.infrastructure.gate.sessions import CallerParts, build_caller_parts
@@ -199,8 +203,12 @@ def build_agent_run(parts: CallerParts, agent: ExternalAgent) -> AgentRun:
     given, launch = parts.parts.given, agent.launch
     root, commands = str(given.root), AgentCommands(parts.parts.calls, launch.timeout_secs)
 
+    confine = _build_confine(parts, launch) if launch.is_confined else None
+
     def start(host: AgentHost) -> DrivenAgent:
-        return DrivenAgent(launch, root, host, version=agent.version, runs_commands=commands.is_offered)
+        return DrivenAgent(
+            launch, root, host, version=agent.version, runs_commands=commands.is_offered, confine=confine
+        )
 
     return AgentRun(
         session_id=given.record.session_id,
@@ -217,6 +225,21 @@ def build_agent_run(parts: CallerParts, agent: ExternalAgent) -> AgentRun:
         begin_turn=parts.shared.spending.begin_turn,
         max_calls=given.settings.agent.max_tool_turns,
     )
+
+
+def _build_confine(parts: CallerParts, launch: AgentLaunch) -> Confine:
+    """The sandbox of commands with the network, and what else the agent may write to."""
+    given, table = parts.parts.given, parts.parts.given.settings.tools.run_command
+    sandbox = Sandbox(
+        choice="require",
+        policy=parts.shared.paths,
+        environ=given.environ,
+        own=parts.shared.own,
+        readable=table.sandbox_readable,
+        writable=(*table.sandbox_writable, *launch.folders),
+        identities=open_identity_store(given.environ),
+    )
+    return partial(sandbox.wrap, network=True)
 
 
 def build_external_work(agent: ExternalAgent, parts: SessionParts) -> AgentRun:

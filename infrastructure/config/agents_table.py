@@ -16,7 +16,7 @@ class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only
         tuple[str, ...],
         About(
             description="The program and its arguments with which it speaks the Agent Client Protocol, run "
-            "without a shell in the workspace, with your rights and outside of the sandbox. Empty: the usual "
+            "without a shell in the workspace, with your rights. Empty: the usual "
             "one of claude, codex, copilot, gemini, kimi, opencode and vibe.",
             project=ProjectRule.NEVER,
             expected='a list of a program and its arguments, for example ["gemini", "--acp"]',
@@ -31,6 +31,14 @@ class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only
             expected="a list of names of environment variables",
         ),
     ] = ()
+    sandbox: Annotated[
+        bool,
+        About(
+            description="Run it in the sandbox of commands, with the network, its own folders and those of "
+            "tools.run_command.sandbox_readable and sandbox_writable; where there is no sandbox, not at all.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = False
     timeout_secs: Annotated[
         float,
         Meta(gt=0, le=86_400),

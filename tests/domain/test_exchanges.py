@@ -108,6 +108,7 @@ def test_the_first_word_says_how_much_is_told(text: str, extent: ContextExtent |
 def test_each_form_has_its_own_default() -> None:
     assert {form: choose_extent(form) for form in SessionKind} == {
         SessionKind.AGENT: ContextExtent.FRESH,
+        SessionKind.EXTERNAL: ContextExtent.FRESH,
         SessionKind.ASK: ContextExtent.PROJECTED,
         SessionKind.DISCUSS: ContextExtent.FULL,
         SessionKind.DEBATE: ContextExtent.FULL,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError, ProviderError
 from quorum.errors import UsageError
-from tests.support.agent_rig import AgentRig
+from tests.support.agent_rig import PROGRAM, AgentRig
 from tests.support.headless_run import Ended
 
 
@@ -191,6 +193,28 @@ def test_a_command_that_was_allowed_runs_in_a_terminal_without_a_second_review(r
     (finished,) = find(ended, "call_finished")
     assert (finished["outcome"], finished["output"]) == ("ok", "hello\nexit code 0")
     assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
+def test_variables_that_only_change_how_an_allowed_command_looks_need_no_second_review(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo $TERM"])
+
+    assert [event["output"] for event in find(ended, "call_finished")] == ["dumb\nexit code 0"]
+
+
+@pytest.mark.long
+def test_an_allowed_command_in_a_shell_that_is_none_of_the_systems_is_reviewed(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_shell", "echo hello", str(rig.root / "bash")])
+
+    assert len(find(ended, "call_finished")) == 2
+
+
+@pytest.mark.long
+def test_other_variables_of_an_allowed_command_are_reviewed(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_terminal_with_a_pager", "echo $PAGER"])
+
+    assert len(find(ended, "call_finished")) == 2
+    assert find(ended, "call_started")[1]["arguments"]["command"].startswith("export PAGER=true; ")
 
 
 @pytest.mark.long
@@ -376,3 +400,47 @@ def test_a_session_of_another_agent_is_not_continued(rig: AgentRig) -> None:
 
     with pytest.raises(UsageError, match="is of the agent test"):
         rig.run(["say", "second"], options=("--continue",), agent="other")
+
+
+def confine(rig: AgentRig, choice: str = "auto") -> None:
+    """Have the agent run in the sandbox, where its own program can be read."""
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    seen = [sys.prefix, sys.base_prefix, str(PROGRAM.parents[2])]
+    settings.write_text(
+        f"{settings.read_text()}sandbox = true\n[tools.run_command]\nsandbox = {json.dumps(choice)}\n"
+        f'sandbox_readable = {json.dumps(seen)}\nsandbox_writable = ["~/.agent"]\n'
+    )
+
+
+@pytest.mark.long
+def test_an_agent_in_the_sandbox_writes_to_the_workspace_and_to_its_own_folders(rig: AgentRig) -> None:
+    (rig.home / ".agent").mkdir()
+    confine(rig)
+
+    ended = rig.watch(
+        ["touch", "inside"],
+        ["touch", str(rig.home / ".agent" / "session")],
+        ["touch", str(rig.home / "outside")],
+        ["run", "echo asked"],
+    )
+
+    assert {path.name for path in rig.root.iterdir()} == {"inside"}
+    assert (rig.home / ".agent" / "session").exists()
+    assert not (rig.home / "outside").exists()
+    assert find(ended, "call_finished")[0]["output"] == "asked\n"
+    assert "in the sandbox" in find(ended, "agent_connected")[0]["confinement"]
+    assert [change["path"] for change in find(ended, "unasked_changes_found")[0]["changes"]] == [
+        str(rig.root / "inside")
+    ]
+
+
+@pytest.mark.long
+def test_an_agent_that_is_to_run_in_the_sandbox_does_not_run_without(
+    rig: AgentRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confine(rig)
+    monkeypatch.setenv("PATH", str(rig.home))
+
+    with pytest.raises(ProviderError, match="the agent test is to run in the sandbox: there is no sandbox"):
+        rig.run(["touch", "inside"])
+    assert not (rig.root / "inside").exists()

@@ -21,7 +21,7 @@ from quorum.domain.events.event import ErrorOccurred, Event, TextDelta, TurnFini
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.consensus import ConsensusLevel, ConsensusRefused
 from quorum.domain.plan.phase import PhaseScope
-from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.past_session import NamedSession, NewSession, SessionChoice
 from quorum.headless.agent_session import find_external_agent
 from quorum.infrastructure.bootstrap import build_session, open_session
@@ -118,6 +118,16 @@ async def test_the_agent_answers_and_the_person_is_asked(rig: ExternalRig) -> No
     assert {path.name for path in rig.root.iterdir()} == {"good"}
     assert [request.packet.call.tool_name for request in session.person.requests] == ["run_command"] * 2
     assert session.agent.models.current == "agent/test"
+
+
+@pytest.mark.long
+async def test_who_rejects_and_interrupts_ends_the_answer(rig: ExternalRig) -> None:
+    async with rig.open(person=FakePerson(lambda _: RejectAndInterrupt())) as session:
+        report = await session.do(["run", "touch made"], ["hang"])
+
+    assert report.status is RunStatus.INTERRUPTED
+    assert [call.tool for call in report.calls] == ["run_command"]
+    assert not (rig.root / "made").exists()
 
 
 @pytest.mark.long

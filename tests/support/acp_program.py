@@ -161,6 +161,14 @@ class Program:
         except RequestError as error:
             await self._say(f"[{error.data or error}]")
 
+    async def _touch(self, path: str) -> None:
+        """Make a file by itself, and tell whether that went."""
+        try:
+            await asyncio.to_thread(Path(path).touch)
+            await self._say("made ")
+        except OSError as error:
+            await self._say(f"{error.strerror} ")
+
     async def _read(self, path: str) -> None:
         try:
             got = await self._client.read_text_file(session_id=self._session, path=str(_FOLDER / path))
@@ -200,6 +208,25 @@ class Program:
         if await self._ask(call := self._name(), command, "execute", {"command": command}):
             await self._in_terminal("bash", args=["-c", really or command])
             await self._end(call, "completed", "")
+
+    async def _ask_for_set_up_terminal(self, command: str, **variables: str) -> None:
+        """The same, with the folder in the text, too, and with variables."""
+        env = [EnvVariable(name=name, value=value) for name, value in variables.items()]
+        if await self._ask(call := self._name(), command, "execute", {"command": command}):
+            text, folder = f"cd '{_FOLDER}' && {command}", str(_FOLDER)
+            await self._in_terminal("/bin/bash", args=["-c", text], cwd=folder, env=env)
+            await self._end(call, "completed", "")
+
+    async def _ask_for_terminal_that_looks_plain(self, command: str) -> None:
+        await self._ask_for_set_up_terminal(command, NO_COLOR="1", TERM="dumb", SHELL="/bin/bash")
+
+    async def _ask_for_terminal_with_a_pager(self, command: str) -> None:
+        await self._ask_for_set_up_terminal(command, PAGER="true")
+
+    async def _ask_for_shell(self, command: str, shell: str) -> None:
+        """The same in this shell."""
+        if await self._ask(self._name(), command, "execute", {"command": command}):
+            await self._in_terminal(shell, args=["-c", command])
 
     async def _tell_pid(self) -> None:
         await self._say(str(os.getpid()))

@@ -255,6 +255,7 @@ class FakeAgent:
     ) -> None:
         self.session_id = "session-1"
         self.form = SessionKind.AGENT
+        self.external: object | None = None
         self.model = model
         self.effort = Effort.DEFAULT
         self.efforts: dict[str, tuple[Effort, ...]] = {}

@@ -1,11 +1,15 @@
 """Sessions side by side: each tab with its own draft, status, questions and end."""
 
+from __future__ import annotations
+
 import asyncio
 import gc
+from dataclasses import dataclass, field
 from weakref import ref
 
 import pytest
 
+from quorum.application.ports.agents import AgentOffers
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import ErrorOccurred
@@ -216,6 +220,51 @@ async def test_ask_opens_a_tab_of_its_form_with_the_question(tmp_path):
         assert front(stage) == 1
         assert stage.agents[1].choice == NewSession(SessionKind.ASK)
         assert stage.agents[1].prompts == ["where is the bug?"]
+
+
+async def test_an_agent_of_another_vendor_works_in_a_tab_of_its_own(tmp_path):
+    async with on_stage(tmp_path, say("mended")) as stage:
+        await stage.send("/agent claude fix the failing test")
+        await stage.shows("mended")
+        assert front(stage) == 1
+        assert stage.agents[1].choice == NewSession(SessionKind.EXTERNAL, "claude")
+        assert stage.agents[1].prompts == ["fix the failing test"]
+
+
+async def test_an_agent_has_to_be_named(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("/agent")
+        await stage.shows("name the agent, and what it is to do")
+        assert len(stage.app.tabs.all) == 1
+
+
+@dataclass
+class ExternalWork:
+    """An agent that offers two modes, and no model."""
+
+    offers: AgentOffers = field(default_factory=lambda: AgentOffers(modes=("build", "plan")))
+    chosen: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def work(self) -> ExternalWork:
+        return self
+
+    async def choose(self, category: str, name: str) -> None:
+        if name not in self.offers.modes:
+            text = f"it does not offer the {category} {name}"
+            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
+        self.chosen.append((category, name))
+
+
+async def test_in_the_tab_of_an_agent_its_modes_are_listed_and_chosen(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        stage.agents[0].external = work = ExternalWork()
+        await stage.send("/agent ")
+        await stage.shows("modes: build, plan")
+        await stage.send("/agent mode fast")
+        await stage.shows("it does not offer the mode fast")
+        await stage.send("/agent mode plan")
+        await stage.until(lambda: work.chosen == [("mode", "plan")])
 
 
 @pytest.mark.long

@@ -1,0 +1,273 @@
+"""JSON-RPC with an agent over its stdin and stdout, a message a line: both sides ask, tell and answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from quorum.application.program_lookup import (
+    explain_local_package,
+    find_local_package,
+    select_runner_settings,
+)
+from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
+from quorum.domain.text.json_text import make_encoder
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
+from quorum.infrastructure.execution.sandbox.confinement import Launch
+from quorum.infrastructure.models.shared.error_bodies import fit_to_line
+from quorum.infrastructure.models.shared.json_fields import (
+    parse_foreign_json,
+    read_object_field,
+    read_text_field,
+    replace_surrogates,
+)
+
+_JSON = make_encoder()
+_LONGEST_LINE = 64_000_000
+_MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
+_METHOD_NOT_FOUND, INTERNAL_ERROR = -32601, -32603
+_AUTH_REQUIRED = -32000
+_CLOSING_SECS = 1.0  # the app waits three seconds for all of a session
+Confine: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
+"""How a program is run in the sandbox. Blocks; raises ToolError where there is none."""
+
+
+class UnknownMethod(Exception):
+    """What the program asks for is not offered."""
+
+
+class RefusedRequest(Exception):
+    """What the program asks for cannot be had; the text says why."""
+
+    def __init__(self, message: str, code: int = INTERNAL_ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ChannelPeer(Protocol):
+    """Who answers the program."""
+
+    def take_notification(self, method: str, params: JsonObject) -> None:
+        """It tells something, in order with its answers."""
+        ...
+
+    async def answer_request(self, method: str, params: JsonObject) -> JsonValue:
+        """It asks for something. Raises UnknownMethod and RefusedRequest."""
+        ...
+
+
+class AgentChannel:
+    """A running agent. What it writes that is no JSON object is passed over, and quoted if it ends.
+
+    Whatever becomes of quorum, the program and all that it started are ended.
+    """
+
+    def __init__(self, launch: AgentLaunch, cwd: str, peer: ChannelPeer, confine: Confine | None) -> None:
+        self._launch, self._cwd, self._peer, self._confine = launch, cwd, peer, confine
+        self._end_check: Callable[[], None] = lambda: None
+        self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
+        self._answering: set[asyncio.Task[None]] = set()
+        self._next_id = 1
+        self._unread, self._searched = bytearray(), 0
+        self._noise = self._errors = ""
+        self._end: ProviderError | None = None
+        self._heard_at = asyncio.get_running_loop().time()
+
+    async def open(self) -> None:
+        """Start the program. Raises ProviderError."""
+        words, cwd = self._launch.words, self._cwd
+        if local := find_local_package(words, cwd):
+            text = explain_local_package(words, local)
+            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
+        environment = {**self._launch.environ, **select_runner_settings(words, cwd)}
+        launch = Launch(argv=words)
+        if self._confine is not None:
+            try:
+                launch = await asyncio.to_thread(self._confine, words, Path(cwd), environment)
+            except ToolError as error:
+                text = f"the agent {self._launch.name} is to run in the sandbox: {error}"
+                raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION) from error
+        theirs, ours = os.pipe()
+        try:
+            # Protected paths that it makes may have been approved: they are told as all that it does unasked.
+            self._end_check = launch.begin(was_asked=True)
+            self._process = SupervisedProcess(
+                take_over_stdin(theirs, launch.argv),
+                cwd=Path(cwd),
+                environment=environment,
+                timeout_secs=None,
+                on_output=self._feed,
+                on_errors=self._take_errors,
+                stdin=theirs,
+                guards=launch.guards,
+                keys=launch.keys,
+            )
+        except OSError as error:
+            os.close(ours)
+            self._end_check()
+            text = f"{words[0]} cannot be run: {error.strerror or error}"
+            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION) from error
+        finally:
+            os.close(theirs)
+        self._watching = asyncio.create_task(self._watch())
+        loop = asyncio.get_running_loop()
+        pipe = os.fdopen(ours, "wb", buffering=0)
+        try:
+            transport, protocol = await loop.connect_write_pipe(
+                lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
+            )
+        except BaseException:
+            pipe.close()
+            self._process.end()
+            raise
+        self._input = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its program is gone, or is not listened to any more."""
+        return self._end is not None
+
+    async def request(self, method: str, params: JsonObject) -> JsonObject:
+        """The result of a request. Raises ProviderError where it fails, or the program is silent too long while
+        nothing of it is being answered."""
+        number, self._next_id = self._next_id, self._next_id + 1
+        answer: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        self._heard_at = asyncio.get_running_loop().time()
+        try:
+            await self._write({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            return await self._wait(answer)
+        finally:
+            self._waiting.pop(number, None)
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        """Tell it something. Raises ProviderError."""
+        await self._write({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def aclose(self) -> None:
+        """Close its input, and end it with all that it started where that is not enough."""
+        for task in self._answering:
+            task.cancel()
+        self._input.close()
+        await asyncio.wait({self._watching}, timeout=_CLOSING_SECS)
+        self._process.end()
+        await asyncio.wait({self._watching})
+        await asyncio.gather(*self._answering, return_exceptions=True)
+
+    async def _wait(self, answer: asyncio.Future[JsonObject]) -> JsonObject:
+        loop, patience = asyncio.get_running_loop(), self._launch.timeout_secs
+        if self._end is not None:
+            raise self._end
+        while True:
+            if self._answering:
+                self._heard_at = loop.time()
+            left = self._heard_at + patience - loop.time()
+            if left <= 0:
+                raise ProviderError(
+                    f"the agent {self._launch.name} said nothing for {patience:g} s, and was ended; it may "
+                    f"wait for a login: start {self._launch.words[0]} once yourself",
+                    kind=ProviderErrorKind.TIMEOUT,
+                )
+            await asyncio.wait({answer}, timeout=left)
+            if answer.done():
+                return answer.result()
+
+    async def _write(self, message: JsonObject) -> None:
+        try:
+            self._input.write((replace_surrogates(_JSON.encode(message)) + "\n").encode())
+            await self._input.drain()
+        except OSError as error:
+            await asyncio.wait({self._watching}, timeout=1)
+            raise self._end or self._explain_end() from error
+
+    def _feed(self, data: bytes) -> None:
+        if self._end is not None:
+            return
+        self._heard_at = asyncio.get_running_loop().time()
+        self._unread += data
+        while (end := self._unread.find(b"\n", self._searched)) >= 0:
+            line = bytes(self._unread[:end])
+            del self._unread[: end + 1]
+            self._searched = 0
+            self._take_line(line)
+        self._searched = len(self._unread)
+        if self._searched > _LONGEST_LINE:
+            self._unread.clear()
+            self._give_up(self._describe("it wrote a line that is too long to be a message"))
+            self._process.end()
+
+    def _take_errors(self, data: bytes) -> None:
+        self._errors = (self._errors + data.decode("utf-8", "replace"))[-_MOST_NOISE:]
+
+    async def _watch(self) -> None:
+        """Until nothing of the program is alive."""
+        await self._process.wait()
+        await asyncio.to_thread(self._end_check)
+        self._give_up(self._end or self._explain_end())
+
+    def _give_up(self, end: ProviderError) -> None:
+        self._end = end
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(end)
+
+    def _take_line(self, line: bytes) -> None:
+        try:
+            message = parse_foreign_json(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            self._noise = (self._noise + line.decode("utf-8", "replace") + "\n")[-_MOST_NOISE:]
+            return
+        method, number = read_text_field(message, "method"), message.get("id")
+        params = read_object_field(message, "params")
+        if method and "id" in message:
+            task = asyncio.create_task(self._answer(number, method, params))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+        elif method:
+            self._peer.take_notification(method, params)
+        elif (
+            isinstance(number, int) and (answer := self._waiting.get(number)) is not None and not answer.done()
+        ):
+            if "error" in message:
+                answer.set_exception(self._explain_error(read_object_field(message, "error")))
+            else:
+                answer.set_result(read_object_field(message, "result"))
+
+    async def _answer(self, number: JsonValue, method: str, params: JsonObject) -> None:
+        try:
+            outcome: JsonObject = {"result": await self._peer.answer_request(method, params)}
+        except UnknownMethod:
+            outcome = {"error": {"code": _METHOD_NOT_FOUND, "message": f"quorum does not offer {method}"}}
+        except RefusedRequest as refused:
+            outcome = {"error": {"code": refused.code, "message": str(refused)}}
+        with suppress(ProviderError):  # it is gone: whoever waits for its answer is told
+            await self._write({"jsonrpc": "2.0", "id": number, **outcome})
+
+    def _explain_end(self) -> ProviderError:
+        """By the last line that it said for people."""
+        lines = (self._errors.strip() or self._noise.strip()).splitlines()
+        return self._describe(f"its program ended{': ' + fit_to_line(lines[-1]) if lines else ''}")
+
+    def _describe(self, what: str) -> ProviderError:
+        return ProviderError(f"the agent {self._launch.name}: {what}", kind=ProviderErrorKind.CONNECTION)
+
+    def _explain_error(self, error: JsonObject) -> ProviderError:
+        details = read_object_field(error, "data")
+        told = (
+            read_text_field(error, "message"),
+            *(read_text_field(details, key) for key in ("details", "message")),
+        )
+        said = fit_to_line(": ".join(dict.fromkeys(filter(None, told)))) or "it gave no reason"
+        kind, remedy = ProviderErrorKind.BAD_REQUEST, ""
+        if error.get("code") == _AUTH_REQUIRED:
+            kind = ProviderErrorKind.AUTHENTICATION
+            remedy = f"; sign in to it first: start {self._launch.words[0]} once yourself"
+        return ProviderError(f"the agent {self._launch.name} refused: {said}{remedy}", kind=kind)
