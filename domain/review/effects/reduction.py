@@ -138,6 +138,7 @@ class Reducer:
     def read_file(self, path: str) -> Data:
         """The data that a file holds."""
         if found := self._files.get(_shorten(path)):
+            self.add(SideEffect(EffectKind.READ, f"reads {path}", path))
             return found.data
         if secret := find_secret(path) or (self.folder and find_secret(self._place(path))):
             return frozenset({Datum(DataKind.SECRET, secret)})

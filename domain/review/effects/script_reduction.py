@@ -100,6 +100,7 @@ class ScriptReduction(Struct):
         if path in ("", "-", "/dev/null", "/dev/stdin"):
             return NO_DATA
         if SUBSTITUTION.search(path):
+            self.add(EffectKind.READ, f"reads what {path} names", path)
             return substituted or frozenset({Datum(DataKind.FILE, "a file that it finds")})
         if path.startswith("$") and (held := self.find_data(path, substituted)):
             return held

@@ -604,6 +604,28 @@ def test_what_a_command_reads_writes_and_deletes_is_told() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("git status", {("read", ".")}),
+        ("git restore a.py", {("delete", "a.py"), ("write", "a.py")}),
+        ("git bundle create a.bundle HEAD", {("write", "a.bundle")}),
+        ("xargs -a list.txt wc -l", {("read", "list.txt"), ("read", "$(cat)")}),
+        ("cat $(cat list.txt)", {("read", "list.txt"), ("read", "$(cat list.txt)")}),
+        ("sed -i.bak s/a/b/ f", {("write", "f"), ("write", "f.bak"), ("delete", "f")}),
+        ("sqlite3 x.db 'create table t (a)'", {("write", "x.db"), ("read", "x.db")}),
+        ("sqlite3 x.db 'select 1'", {("read", "x.db")}),
+        ("split -l 1 a part_", {("read", "a"), ("write", "part_*")}),
+        ("patch a.py a.patch", {("write", "a.py"), ("read", "a.patch")}),
+        ("python3 -m json.tool a.json", {("read", "a.json")}),
+    ],
+)
+def test_files_that_a_program_names_in_its_own_way_are_told(command: str, told: set[tuple[str, str]]) -> None:
+    effects = {(each.kind.value, each.place) for each in reduce_command(command, read_script)}
+    assert effects >= told
+    assert ("write", "x.db") in told or ("write", "x.db") not in effects
+
+
 def test_what_cannot_be_reduced_is_unknown_and_named() -> None:
     effects = reduce_command("frobnicate x; $TOOL y", read_script)
     unknown = [each.does for each in effects if each.kind is EffectKind.UNKNOWN]
