@@ -478,6 +478,13 @@ _BUILDERS = frozenset(
 )
 _ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
 _FINDERS = frozenset({"find", "gfind", "bfs"})
+_TAKES_NAMES = {
+    "cpio": r"-[a-zA-Z0-9]*o[a-zA-Z0-9]*|--create",
+    "pax": r"-[a-zA-Z]*w[a-zA-Z]*",
+    "zip": r"-[a-zA-Z]*@|--names-stdin",
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), r"-[a-zA-Z]*T.*|--files-from.*"),
+}
+"""The options by which archivers read the names of files, and put the files into what comes out."""
 _DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", *_FINDERS})
 _COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
@@ -582,6 +589,8 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
     reducer, name = used.scope.reducer, used.name
     if secret := find_given_secret(used.run):
         data |= {secret}
+    if name in _TAKES_NAMES and used.has_option(_TAKES_NAMES[name]):
+        data |= {Datum(DataKind.FILE, "the files that it is given")}
     if name in _ARCHIVERS:
         data = pack(used, data)
     elif name == "dd":

@@ -290,13 +290,29 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
             "type command "
             "true false sleep wait seq expr date cal bc dc kill pkill exit return shift set shopt "
             "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr fallocate "
-            "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go rustc gcc g++ "
-            "cc clang ld javac pip pip3 docker podman kubectl helm terraform docker-compose "
+            "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go javac pip pip3 "
+            "docker podman kubectl helm terraform docker-compose "
             "install-info ldconfig visudo sudo gofmt black ruff isort mypy eslint prettier tsc "
             "lsof fuser mktemp export declare local typeset readonly alias unset env trap exec"
         ),
         source="coreutils(1) 9.1, findutils 4.9",
         operands=_O.USE,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="gcc g++ cc c++ clang clang++ ld rustc tcc",
+        source="gcc(1) 12.2, rustc(1) 1.63",
+        values="-I -L -D -l -x -include -isystem --edition --crate-type --target -C",
+        writes="-o",
+        operands=_O.SHOW,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="go",
+        words="build",
+        source="go 1.19",
+        values="-ldflags -gcflags -tags -p",
+        writes="-o",
         is_quiet=True,
     ),
     # ------------------------------------------------------------ files are written

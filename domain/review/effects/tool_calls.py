@@ -83,6 +83,18 @@ _PATH_NAME = re.compile(
 _COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
+_UNCHECKED = re.compile(
+    r"""(?i)
+      \bInsecureSkipVerify['"]?\s*[:=]\s*true
+    | \b(rejectUnauthorized|strict-?ssl|ssl_?verify)['"]?\s*[:=\ ]\s*['"]?(false|0)\b
+    | \bverify(_ssl|_mode)?['"]?\s*(=>?|:)\s*(False\b|\S*VERIFY_NONE)
+    | \bCURLOPT_SSL_VERIFY(PEER|HOST)\W{1,3}(false|0)\b
+    | \b_create_unverified_context | \bdanger_accept_invalid_(certs|hostnames)\(true
+    | NODE_TLS_REJECT_UNAUTHORIZED\W{1,6}0
+    """,
+    re.VERBOSE,
+)
+"""How libraries of TLS are told to trust whoever answers."""
 _RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
 """The commands that settings in JSON have an editor, a container or an agent run."""
 
@@ -155,14 +167,14 @@ def reduce_arguments(tool: str, arguments: JsonObject, read_script: ReadScript) 
 
 def _walk(arguments: JsonObject) -> Iterator[tuple[str, str]]:
     """All texts in the arguments, each with the name that it stands behind."""
-    waiting: list[tuple[str, JsonValue]] = list(reversed(arguments.items()))
+    waiting: list[tuple[str, JsonValue]] = [*arguments.items()][::-1]
     while waiting:
         name, value = waiting.pop()
         match value:
             case str(text):
                 yield name, text
             case dict(fields):
-                waiting += reversed(fields.items())
+                waiting += [*fields.items()][::-1]
             case list(items):
                 waiting += ((name, each) for each in reversed(items))
             case _:
@@ -183,6 +195,9 @@ def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
 def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:
     found: dict[SideEffect, None] = {}
     for text in texts:
+        if off := _UNCHECKED.search(text):
+            does = f"switches the check of other machines off: {off[0]}"
+            found[SideEffect(EffectKind.DISABLE, does)] = None
         if path.endswith((".py", ".pyi", ".pth")):
             effects = reduce_program_text(textwrap.dedent(text), "python", read_script)
             found.update(

@@ -438,7 +438,7 @@ def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) 
     """Credentials that a command reads, or looks for."""
     names = [redirect.target for redirect in run.redirects if redirect.operator == "<"]
     if run.program in _READERS:
-        keys = set(run.find_values("-i", "--cert", "--key", "--cacert"))
+        keys = set(run.find_values("-i", "--cert", "--key", "--cacert", "-keyout", "-out"))
         names += [word.lstrip("@") for word in run.arguments if word not in keys]
     if run.program in _READERS or names:
         for name in names:

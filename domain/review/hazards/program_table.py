@@ -507,7 +507,7 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
-    arguments = skip_leading_options(run) if rows else ()
+    arguments = _drop_words_of_started(run.program, skip_leading_options(run)) if rows else ()
     for row in rows:
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
         if len(first) < len(row.words) or any(
@@ -518,6 +518,21 @@ def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
             continue
         if not row.needed.pattern or any(map(row.needed.fullmatch, rest)):
             yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)
+
+
+_STARTS = {
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset({"exec", "run", "run-script", "x"})),
+    **dict.fromkeys(("bundle", "composer"), frozenset({"exec", "run-script"})),
+    **dict.fromkeys(("uv", "conda"), frozenset({"run"})),
+}
+
+
+def _drop_words_of_started(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a package manager without those that belong to what it starts."""
+    if words[:1] and words[0] in _STARTS.get(program, ()):
+        named = next((place for place, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
+        return words[: named + 1]
+    return words
 
 
 def skip_leading_options(run: Invocation) -> tuple[str, ...]:
