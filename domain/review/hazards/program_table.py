@@ -199,6 +199,15 @@ _ENDED = RequestTerms(effect=Effect.END)
 SPECIAL_BITS = "lets others run it with the rights of its owner"
 WHOLE_FOLDERS = "changes the rights of whole folders"
 MACHINE_USES = (
+    HarmfulUse(
+        "scancel|qdel|bkill|condor_rm|llcancel|oardel",
+        "",
+        "ends jobs of a cluster",
+        "--help|--version|-V",
+        request=_ENDED,
+    ),
+    HarmfulUse("flux cancel", "", "ends jobs of a cluster", request=_ENDED),
+    HarmfulUse("nomad job stop", "", "ends jobs of a cluster", request=_ENDED),
     HarmfulUse("chmod|chown|chgrp", _RECURSIVE, WHOLE_FOLDERS, request=_RIGHTS),
     HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file", request=_OPEN_RIGHTS),
     HarmfulUse("chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", SPECIAL_BITS),

@@ -95,6 +95,8 @@ def _object_to(command: str, root: str = "/w") -> list[str]:
             "it runs what it fetches from another",
         ),
         ("npm exec --registry=https://x.example tool", "npm: it takes packages from elsewhere"),
+        ("scancel 4812", "scancel: it ends jobs of a cluster"),
+        ("nomad job stop web", "nomad job stop: it ends jobs of a cluster"),
         ("git log -p -S'BEGIN RSA PRIVATE KEY'", "it searches the history for credentials"),
         (
             "python3 -c \"import site; open(site.getsitepackages()[0] + '/x.pth', 'w').write('import os')\"",
