@@ -83,6 +83,7 @@ _PATH_NAME = re.compile(
 _COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
+_OF_TESTS = re.compile(r"(?i)(^|[/_.-])(tests?|specs?)([/_.-]|$)")
 _UNCHECKED = re.compile(
     r"""(?i)
       \bInsecureSkipVerify['"]?\s*[:=]\s*true
@@ -95,6 +96,15 @@ _UNCHECKED = re.compile(
     re.VERBOSE,
 )
 """How libraries of TLS are told to trust whoever answers."""
+_CODE_FILES = (
+    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
+    *(".c", ".cc", ".cpp", ".cs", ".lua", ".swift", ".scala"),
+)
+_SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
+"""A text that code in any language hands to a shell as the value of its option."""
+_SHELL_CALL = re.compile(
+    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
+)
 _RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
 """The commands that settings in JSON have an editor, a container or an agent run."""
 
@@ -195,7 +205,7 @@ def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
 def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:
     found: dict[SideEffect, None] = {}
     for text in texts:
-        if off := _UNCHECKED.search(text):
+        if (off := _UNCHECKED.search(text)) and not _OF_TESTS.search(path):
             does = f"switches the check of other machines off: {off[0]}"
             found[SideEffect(EffectKind.DISABLE, does)] = None
         if path.endswith((".py", ".pyi", ".pth")):
@@ -231,6 +241,9 @@ def _list_commands(path: str, text: str) -> Iterator[str]:
         yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
     elif path.rpartition("/")[2] in ("package.json", "composer.json"):
         yield from _list_scripts(text)
+    elif path.endswith(_CODE_FILES):
+        yield from (found[1].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
+        yield from (found[2] for found in _SHELL_CALL.finditer(text))
     elif path.endswith((".json", ".jsonc", ".code-workspace")):
         for found in _RUN_BY_SETTINGS.findall(text):
             yield found.replace('\\"', '"')
