@@ -24,7 +24,7 @@ _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])
 _BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
 _ADDRESS = re.compile(r"(?:https?|wss?|ftp)://[^\s\"'`<>)]+")
 _NETWORK = re.compile(
-    r"(?i)\bfetch\s*\(|axios|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"
+    r"(?i)\bfetch\s*\(|axios|\bhttr2?::|\bRCurl|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"
     r"|ws|nodemailer).\)|Net::(HTTP|FTP|SMTP)|LWP|HTTP::Tiny|IO::Socket|\bTCPSocket|UDPSocket"
     r"|net\.(connect|createConnection|Socket|Dial)|curl_(init|exec|setopt)|URI\.open|open-uri|HTTParty|Faraday"
     r"|(open|copy|getstore)\s*\(?\s*.https?:|XMLHttpRequest|sendBeacon|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b"
@@ -33,7 +33,7 @@ _NETWORK = re.compile(
     r"|require\W+socket|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
 )
 _READS = re.compile(
-    r"(?i)readFile|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
+    r"(?i)readFile|readLines|readRDS|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
     r"\bopen\s*[( ]|slurp|fopen|readfile|Get-Content|\bgc\b|ReadAll(Text|Bytes)|readdir|"
     r"\bglob\b|Dir\[|createReadStream|Deno\.read|Bun\.file|while\s*\(?\s*<|getline|"
     r"\bfile\s*\(|io\.(open|lines)|copy\s*\(|ARGF|<>"

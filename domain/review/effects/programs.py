@@ -406,7 +406,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names=(
             "fetch aria2c axel lwp-request lynx links elinks GET HEAD youtube-dl yt-dlp "
-            "lwp-download snarf ftpget"
+            "lwp-download snarf ftpget irm iwr Invoke-WebRequest Invoke-RestMethod"
         ),
         source="aria2c(1) 1.36, lynx(1) 2.9",
         values="-d --dir -x -s",
@@ -640,7 +640,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names=(
             "node nodejs deno bun php lua luajit tclsh Rscript groovy scala julia elixir guile "
-            "osascript wine mono dotnet pwsh expect wish jshell erl escript"
+            "osascript wine mono dotnet pwsh expect wish jshell erl escript iex Invoke-Expression"
         ),
         source="node(1) 18",
         values="-r --require",

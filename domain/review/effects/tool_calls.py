@@ -80,7 +80,7 @@ _PATH_NAME = re.compile(
     r"(?i)(.*[_-])?(path|file|filename|uri|source|src|dest|destination|target|attachment|folder|dir|directory)s?"
     r"|.*(Path|File|Uri|Attachment)s?"
 )
-_COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|shell|bash|script")
+_COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
 _OF_TESTS = re.compile(r"(?i)(^|[/_.-])(tests?|specs?)([/_.-]|$)")
@@ -98,7 +98,21 @@ _UNCHECKED = re.compile(
 """How libraries of TLS are told to trust whoever answers."""
 _CODE_FILES = (
     *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
-    *(".c", ".cc", ".cpp", ".cs", ".lua", ".swift", ".scala"),
+    *(
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cs",
+        ".lua",
+        ".swift",
+        ".scala",
+        ".rake",
+        ".gradle",
+        ".gemspec",
+        ".ex",
+        ".exs",
+        ".jl",
+    ),
 )
 _SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
 """A text that code in any language hands to a shell as the value of its option."""
@@ -124,7 +138,7 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
     action = arguments.get("action")
     words |= {action.lower()} if isinstance(action, str) else set()
     name = tool.rpartition("__")[2]
-    if words & _GIVES and words & _ACCESS:
+    if words & _GIVES and (words & _ACCESS or "share" in words):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES:
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
