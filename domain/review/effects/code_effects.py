@@ -24,16 +24,16 @@ _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])
 _BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
 _ADDRESS = re.compile(r"(?:https?|wss?|ftp)://[^\s\"'`<>)]+")
 _NETWORK = re.compile(
-    r"(?i)\bfetch\s*\(|axios|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"
+    r"(?i)\bfetch\s*\(|axios|\bhttr2?::|\bRCurl|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"
     r"|ws|nodemailer).\)|Net::(HTTP|FTP|SMTP)|LWP|HTTP::Tiny|IO::Socket|\bTCPSocket|UDPSocket"
     r"|net\.(connect|createConnection|Socket|Dial)|curl_(init|exec|setopt)|URI\.open|open-uri|HTTParty|Faraday"
-    r"|open\s*\(?\s*.https?:|XMLHttpRequest|sendBeacon|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b"
+    r"|(open|copy|getstore)\s*\(?\s*.https?:|XMLHttpRequest|sendBeacon|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b"
     r"|Net\.Sockets|fsockopen|stream_socket|file_get_contents\s*\(\s*.(https?|ftp):|/inet/(tcp|udp)"
     r"|socket\.(http|tcp)|WebSocket|smtp|mail\s*\(|dns\.(lookup|resolve)|Deno\.connect|use\s+Socket|socket\s*\("
     r"|require\W+socket|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
 )
 _READS = re.compile(
-    r"(?i)readFile|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
+    r"(?i)readFile|readLines|readRDS|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
     r"\bopen\s*[( ]|slurp|fopen|readfile|Get-Content|\bgc\b|ReadAll(Text|Bytes)|readdir|"
     r"\bglob\b|Dir\[|createReadStream|Deno\.read|Bun\.file|while\s*\(?\s*<|getline|"
     r"\bfile\s*\(|io\.(open|lines)|copy\s*\(|ARGF|<>"
@@ -55,6 +55,8 @@ _RUNS = re.compile(
     r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
     r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
 )
+_RUN_IN_BACKTICKS = frozenset({"ruby", "perl", "php"})
+_FILLED_BACKTICKS = re.compile(r"(`|%x[{(\[])[^`\n]{0,200}[#$@]")
 _AWK_RUNS = re.compile(r"\bsystem\s*\((?!\s*\"[^\"]*\"\s*\))|\|&?\s*\"(\S*/)?(ba|z|da|k)?sh\b")
 _DECODES = re.compile(
     r"(?i)\bpack\s*\(?\s*.H|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64|fromCharCode"
@@ -68,6 +70,7 @@ _WRITTEN = re.compile(
     |\b(?:File|IO)\.(?:bin)?write\s*\(?\s*["']([^"'\n]+)["']
     |\bFile\.open\s*\(?\s*["']([^"'\n]+)["']\s*,\s*["'](?![rb]+["'])
     |\b(?:write|append)File(?:Sync)?\s*\(\s*["'`]([^"'`\n]+)["'`]|\bfile_put_contents\s*\(\s*["']([^"'\n]+)["']
+    |\b(?:copy|copy_stream|getstore)\b[^\n;]{0,200}?,\s*["']([^"'\n]+)["']\s*\)|\bcreateWriteStream\s*\(\s*["']([^"'\n]+)["']
     |\bprintf?\b[^"'\n;}]{0,40}>>?\s*"([^"\n]+)\"""",
     re.VERBOSE,
 )
@@ -118,9 +121,10 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
             around.write_file(word, NO_DATA)
     is_shown = has_secrets and (_READS.search(text) or _SHOWS.search(text))
     shown = held if is_shown else incoming
+    fetched = _reach_network(text, words, around, held | incoming, program)
     for found in _WRITTEN.finditer(text):
-        around.write_file(next(filter(None, found.groups())), held | incoming)
-    return _reach_network(text, words, around, held | incoming, program) | shown
+        around.write_file(next(filter(None, found.groups())), held | incoming | fetched)
+    return fetched | shown
 
 
 def _reach_network(text: str, words: Sequence[str], around: CommandReduction, data: Data, program: str) -> Data:
@@ -133,7 +137,7 @@ def _reach_network(text: str, words: Sequence[str], around: CommandReduction, da
     fetched = frozenset({Datum(DataKind.FETCHED, host)})
     if _SENDS.search(text):
         around.send(data, host)
-    if _RUNS.search(text):
+    if _RUNS.search(text) or (program in _RUN_IN_BACKTICKS and _FILLED_BACKTICKS.search(text)):
         around.run_data(fetched)
     return fetched
 

@@ -150,6 +150,7 @@ class InterpreterReduction(Struct, frozen=True):
         module, *words = run.arguments[run.arguments.index("-m") + 1 :] or ("",)
         names = [word for word in words if not word.startswith("-")]
         if module == "json.tool":
+            self._scope.read(names[0] if names else "-", NO_DATA)
             for path in names[1:2]:
                 self._scope.reducer.write_file(path, self._scope.read(names[0], NO_DATA))
         else:

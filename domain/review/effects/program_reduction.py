@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -31,9 +29,12 @@ from quorum.domain.review.effects.program_effects import (
     Input,
     Operand,
     UsedProgram,
+    decode,
     drop_kind,
+    find_encoding,
     find_given_secret,
     parse_words,
+    unescape,
 )
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
 from quorum.domain.review.effects.side_effect import (
@@ -254,10 +255,15 @@ def _names_module(used: UsedProgram) -> bool:
 
 _OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
+_SQLITES = frozenset({"sqlite3", "sqlite", "duckdb"})
+_TAKES_ONE_FILE = _SQLITES | {"split", "csplit"}
+"""Behind the file stand statements, or how its parts are called."""
+_ONLY_SHOWS = re.compile(r"(?i)\s*(?:select\b[^;]*;?\s*|\.(?:dump|schema|tables|headers|mode)\b[^\n]*|)\Z")
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 # Of what these print, the lines with such words hold the secrets themselves.
 _PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
 _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
+_BACKUP = re.compile(r"(?:-[nErsz]*i|--in-place=)([.~_][\w.~-]*)")
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
 _TO_OUTPUT = r"-[a-zA-Z0-9]*[cdlt][a-zA-Z0-9]*|--stdout|--decompress|--list|--test"
@@ -267,9 +273,7 @@ _COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gp
 
 def show(used: UsedProgram) -> Data:
     """Take what is read, and return what comes out."""
-    operands = used.operands
-    if used.row is UNKNOWN_PROGRAM:
-        operands = tuple(each for each in operands if "/" in each or find_secret(each))
+    operands = _find_shown_files(used)
     data = used.read(*operands)
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
@@ -277,9 +281,11 @@ def show(used: UsedProgram) -> Data:
             _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
+    _write_database(used)
     for path in operands:
         if changes or (used.name in _EDITORS and starts_by_itself(path)):
             used.scope.reducer.write_file(path, NO_DATA)
+            _keep_copy(used, path)
     if used.name in ("sed", "gsed"):
         for script in (*used.words.operands[:1], *used.words.find("-e --expression")):
             for found in _SED_WRITES.finditer(script):
@@ -290,6 +296,27 @@ def show(used: UsedProgram) -> Data:
             if used.name not in ("gpg", "zstd") and not used.has_option(r"-[a-zA-Z0-9]*k[a-zA-Z0-9]*|--keep"):
                 used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
     return NO_DATA if changes else data
+
+
+def _find_shown_files(used: UsedProgram) -> Sequence[str]:
+    if used.row is UNKNOWN_PROGRAM:
+        return [each for each in used.operands if "/" in each or find_secret(each)]
+    return used.operands[:1] if used.name in _TAKES_ONE_FILE else used.operands
+
+
+def _write_database(used: UsedProgram) -> None:
+    if used.name in _SQLITES and used.operands:
+        statements = (*used.operands[1:], used.run.text or "")
+        if not all(map(_ONLY_SHOWS.match, statements)):
+            used.scope.reducer.write_file(used.operands[0], NO_DATA)
+
+
+def _keep_copy(used: UsedProgram, path: str) -> None:
+    """Take the copy of a file that is changed in place, where the option names its ending."""
+    endings = (found[1] for word in used.run.arguments if (found := _BACKUP.fullmatch(word)))
+    if ending := next(endings, ""):
+        used.scope.reducer.write_file(f"{path}{ending}", frozenset({Datum(DataKind.FILE, path)}))
+        used.scope.add(EffectKind.DELETE, f"moves {path} away", path)
 
 
 def _judge_filtered(used: UsedProgram) -> None:
@@ -358,6 +385,7 @@ def pack(used: UsedProgram, data: Data) -> Data:
         prefix = used.words.operands[1] if len(used.words.operands) > 1 and used.name == "split" else ""
         for end in ("aa", "ab", "ac") if used.name == "split" else ("00", "01", "02"):
             reducer.write_file(f"{prefix or ('x' if used.name == 'split' else 'xx')}{end}", data)
+        used.scope.add(EffectKind.WRITE, f"writes {prefix or 'x'}*", f"{prefix or 'x'}*")
         return NO_DATA
     archives = used.words.find("-f --file")
     if used.has_option(r"-[a-zA-Z]*[cru][a-zA-Z]*|--create|--append|--update"):
@@ -385,6 +413,11 @@ def judge_endless(used: UsedProgram) -> None:
         used.scope.add(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end")
 
 
+_LOOKS_AT_TREE = frozenset(
+    {"status", "diff", "add", "rm", "mv", "commit", "stash", "grep", "checkout", "switch", "merge", "rebase"}
+)
+
+
 def follow_git(used: UsedProgram) -> None:
     """Take what git fetches, and where it pushes to."""
     words = [word for word in used.run.arguments if not word.startswith("-")]
@@ -400,15 +433,9 @@ def follow_git(used: UsedProgram) -> None:
             for path in paths:
                 used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
         case ["restore" | "checkout", *paths] if "--" in used.run.arguments or words[0] == "restore":
-            behind = (
-                used.run.arguments[used.run.arguments.index("--") + 1 :]
-                if "--" in used.run.arguments
-                else paths
-            )
-            for path in behind if "--staged" not in used.run.arguments else ():
-                secret = find_secret(path)
-                held = frozenset({Datum(DataKind.SECRET, secret)}) if secret else NO_DATA
-                used.scope.reducer.write_file(path, held)
+            _restore(used, paths)
+        case ["bundle", "create", path, *_]:
+            used.scope.reducer.write_file(path, frozenset({Datum(DataKind.FILE, "the repository")}))
         case ["remote", "add" | "set-url", name, *_]:
             used.scope.remotes.add(name)
         case ["push", *rest]:
@@ -419,9 +446,21 @@ def follow_git(used: UsedProgram) -> None:
             return
 
 
+def _restore(used: UsedProgram, paths: Sequence[str]) -> None:
+    given = used.run.arguments
+    behind = given[given.index("--") + 1 :] if "--" in given else paths
+    for path in behind if "--staged" not in given else ():
+        used.scope.add(EffectKind.DELETE, f"throws the changes of {path} away", path)
+        secret = find_secret(path)
+        held = frozenset({Datum(DataKind.SECRET, secret)}) if secret else NO_DATA
+        used.scope.reducer.write_file(path, held)
+
+
 def _find_shown_by_git(used: UsedProgram) -> Data:
     """The secrets in files, of any commit, whose contents git shows."""
     command, *words = used.operands or ("",)
+    if command in _LOOKS_AT_TREE:
+        used.scope.add(EffectKind.READ, "reads the files of the repository", ".")
     match command:
         case "log":
             shows = used.has_option(r"-p|-u|--patch.*|-[SGLUW].*|--cc|-c|--(color-words|word-diff|binary).*")
@@ -432,79 +471,6 @@ def _find_shown_by_git(used: UsedProgram) -> Data:
             shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff")
     paths = (word.rpartition(":")[2] for word in words) if shows else ()
     return frozenset(Datum(DataKind.SECRET, secret) for path in paths if (secret := find_secret(path)))
-
-
-_DECODERS = frozenset(
-    {
-        *("base64", "gbase64", "basenc", "base32", "xxd", "rev", "openssl", "tr", "uudecode", "gunzip", "zcat"),
-        *("bunzip2", "unxz", "gpg", "gzip"),
-    }
-)
-
-
-def find_encoding(run: Invocation) -> str | None:
-    """The encoding that a program undoes in what comes in; None where it undoes none."""
-    if run.program not in _DECODERS:
-        return None
-    given = set(run.arguments)
-    letters = "".join(word[1:] for word in run.arguments if re.fullmatch(r"-[a-zA-Z]+", word))
-    decodes = bool({"d", "D"} & set(letters)) or bool(given & {"--decode", "--decrypt", "-decrypt"})
-    match run.program:
-        case "base64" | "gbase64" | "basenc" if decodes:
-            return "base64"
-        case "base32" if decodes:
-            return "base32"
-        case "xxd" if "r" in letters:
-            return "hex"
-        case "rev":
-            return "rev"
-        case "openssl" if decodes:
-            return "base64" if given & {"base64", "-base64", "-a"} else "other"
-        case "tr" if _changes_letters(run):
-            return "other"
-        case "uudecode" | "gunzip" | "zcat" | "bunzip2" | "unxz":
-            return "other"
-        case "gpg" | "gzip" if decodes:
-            return "other"
-        case _:
-            return None
-
-
-def _changes_letters(run: Invocation) -> bool:
-    """Whether other letters come out than a change between small and capital ones gives."""
-    sets = [word for word in run.arguments if not word.startswith("-")]
-    is_case = {each.strip("[]'").lower() for each in sets} <= {":upper:", ":lower:", "a-z"}
-    return not is_case and any(re.fullmatch(r"\[?[A-Za-z]-[A-Za-z].*", each) or len(each) > 12 for each in sets)
-
-
-def decode(encoding: str, text: str | None) -> str | None:
-    """The text that comes out, if it can be told."""
-    if text is None:
-        return None
-    raw = "".join(text.split())
-    try:
-        match encoding:
-            case "base64":
-                return base64.b64decode(raw + "=" * (-len(raw) % 4)).decode("utf-8", "replace")
-            case "base32":
-                return base64.b32decode(raw).decode("utf-8", "replace")
-            case "hex":
-                return bytes.fromhex(raw).decode("utf-8", "replace")
-            case "rev":
-                return "\n".join(line[::-1] for line in text.split("\n"))
-            case _:
-                return None
-    except (ValueError, binascii.Error):
-        return None
-
-
-def unescape(text: str) -> str:
-    """A text without escapes in octal and hexadecimal."""
-    return re.sub(
-        r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3}))",
-        lambda found: chr(int(found[1], 16) if found[1] else int(found[2], 8) & 0xFF),
-        text,
-    )
 
 
 # What these print is a name of a system or a version, which addresses of downloads hold.
@@ -519,6 +485,13 @@ _BUILDERS = frozenset(
 )
 _ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
 _FINDERS = frozenset({"find", "gfind", "bfs"})
+_TAKES_NAMES = {
+    "cpio": r"-[a-zA-Z0-9]*o[a-zA-Z0-9]*|--create",
+    "pax": r"-[a-zA-Z]*w[a-zA-Z]*",
+    "zip": r"-[a-zA-Z]*@|--names-stdin",
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), r"-[a-zA-Z]*T.*|--files-from.*"),
+}
+"""The options by which archivers read the names of files, and put the files into what comes out."""
 _DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", *_FINDERS})
 _COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
@@ -568,8 +541,10 @@ def _use_words(used: UsedProgram) -> Data:
         case Operand.READ:
             used.read(*used.operands)
         case Operand.WRITE:
-            for path in used.operands:
+            is_patch = used.name == "patch"  # which reads its second file
+            for path in used.operands[:1] if is_patch else used.operands:
                 used.scope.reducer.write_file(path, used.piped, used.run.text)
+            used.read(*used.operands[1:2] if is_patch else ())
         case Operand.COPY:
             data |= copy(used)
         case Operand.TRANSFER:
@@ -621,6 +596,8 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
     reducer, name = used.scope.reducer, used.name
     if secret := find_given_secret(used.run):
         data |= {secret}
+    if name in _TAKES_NAMES and used.has_option(_TAKES_NAMES[name]):
+        data |= {Datum(DataKind.FILE, "the files that it is given")}
     if name in _ARCHIVERS:
         data = pack(used, data)
     elif name == "dd":

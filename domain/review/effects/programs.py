@@ -164,7 +164,14 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(names="source .", source="bash(1) 5.2", operands=_O.RUN, is_quiet=True),
     ProgramEffects(names="mapfile readarray read", source="bash(1) 5.2", is_quiet=True),
     ProgramEffects(names="dd", source="dd(1) 9.1"),
-    ProgramEffects(names="echo printf xargs parallel", source="bash(1) 5.2, xargs(1) 4.9", operands=_O.TEXT),
+    ProgramEffects(names="echo printf", source="bash(1) 5.2", operands=_O.TEXT),
+    ProgramEffects(
+        names="xargs parallel",
+        source="xargs(1) 4.9, parallel(1) 20221122",
+        values="-I -n -P -L -d -s -E -j --jobs --max-args --max-procs",
+        shows="-a --arg-file",
+        operands=_O.TEXT,
+    ),
     ProgramEffects(names="git", words="show", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="config", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="diff", source="git(1) 2.39", gives=_D.FILE),
@@ -283,13 +290,29 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
             "type command "
             "true false sleep wait seq expr date cal bc dc kill pkill exit return shift set shopt "
             "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr fallocate "
-            "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go rustc gcc g++ "
-            "cc clang ld javac pip pip3 docker podman kubectl helm terraform docker-compose "
+            "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go javac pip pip3 "
+            "docker podman kubectl helm terraform docker-compose "
             "install-info ldconfig visudo sudo gofmt black ruff isort mypy eslint prettier tsc "
             "lsof fuser mktemp export declare local typeset readonly alias unset env trap exec"
         ),
         source="coreutils(1) 9.1, findutils 4.9",
         operands=_O.USE,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="gcc g++ cc c++ clang clang++ ld rustc tcc",
+        source="gcc(1) 12.2, rustc(1) 1.63",
+        values="-I -L -D -l -x -include -isystem --edition --crate-type --target -C",
+        writes="-o",
+        operands=_O.SHOW,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="go",
+        words="build",
+        source="go 1.19",
+        values="-ldflags -gcflags -tags -p",
+        writes="-o",
         is_quiet=True,
     ),
     # ------------------------------------------------------------ files are written
@@ -383,7 +406,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names=(
             "fetch aria2c axel lwp-request lynx links elinks GET HEAD youtube-dl yt-dlp "
-            "lwp-download snarf ftpget"
+            "lwp-download snarf ftpget irm iwr Invoke-WebRequest Invoke-RestMethod"
         ),
         source="aria2c(1) 1.36, lynx(1) 2.9",
         values="-d --dir -x -s",
@@ -617,7 +640,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names=(
             "node nodejs deno bun php lua luajit tclsh Rscript groovy scala julia elixir guile "
-            "osascript wine mono dotnet pwsh expect wish jshell erl escript"
+            "osascript wine mono dotnet pwsh expect wish jshell erl escript iex Invoke-Expression"
         ),
         source="node(1) 18",
         values="-r --require",

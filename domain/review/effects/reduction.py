@@ -37,6 +37,8 @@ _DEEPEST = 6
 _MOST_TEXTS = 60
 _LONGEST_PATH = 1_024
 _MOST_COMMANDS = 1_000
+_SHELL_CELL = re.compile(r"\s*%%(?:bash|sh|script)\b.*")
+_SHELL_LINE = re.compile(r"(?m)^[ \t]*(?:!+|%(?:sx|sh|system)[ \t])[ \t]*(.+)")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 _ENDLESS = re.compile(r"/dev/(zero|u?random|full)")
 
@@ -60,8 +62,14 @@ def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tu
 
 
 def reduce_run_code(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
-    """The effects of code that a tool runs: it is Python if it can be read as such."""
+    """The effects of code that a tool runs: it is Python if it can be read as such, with lines for the shell as
+    notebooks have them."""
     reducer = Reducer(read_script)
+    if cell := _SHELL_CELL.match(text):
+        reducer.reveal(reducer.run_shell(text[cell.end() :]))
+        return tuple(reducer.effects)
+    reducer.reveal(reducer.run_shell("\n".join(_SHELL_LINE.findall(text))))
+    text = _SHELL_LINE.sub("", text)
     shown = reduce_python(text, reducer)
     reducer.reveal(reduce_code(text, reducer) if shown is None else shown)
     return tuple(reducer.effects)
@@ -138,6 +146,7 @@ class Reducer:
     def read_file(self, path: str) -> Data:
         """The data that a file holds."""
         if found := self._files.get(_shorten(path)):
+            self.add(SideEffect(EffectKind.READ, f"reads {path}", path))
             return found.data
         if secret := find_secret(path) or (self.folder and find_secret(self._place(path))):
             return frozenset({Datum(DataKind.SECRET, secret)})

@@ -100,6 +100,7 @@ class ScriptReduction(Struct):
         if path in ("", "-", "/dev/null", "/dev/stdin"):
             return NO_DATA
         if SUBSTITUTION.search(path):
+            self.add(EffectKind.READ, f"reads what {path} names", path)
             return substituted or frozenset({Datum(DataKind.FILE, "a file that it finds")})
         if path.startswith("$") and (held := self.find_data(path, substituted)):
             return held
@@ -167,7 +168,7 @@ class ScriptReduction(Struct):
                 self._code.run_file(words[0], piped)
             self._judge_program_word(command.words[0], words[0], substituted)
             output = self._run_all(whole, piped, substituted, names)
-        overwritten = redirects and [
+        overwritten = [
             resolved.target
             for given, resolved in zip(command.redirects, redirects, strict=True)
             if _OF_SEVERAL_FILES.search(given.target) and resolved.operator in _OVERWRITES
@@ -177,7 +178,7 @@ class ScriptReduction(Struct):
     def _emit(
         self, output: Output, redirects: Sequence[Redirect], writes: int | None, overwritten: Sequence[str]
     ) -> None:
-        targets = redirects and [
+        targets = [
             each.target
             for each in redirects
             if each.operator in _WRITES_TO

@@ -80,9 +80,45 @@ _PATH_NAME = re.compile(
     r"(?i)(.*[_-])?(path|file|filename|uri|source|src|dest|destination|target|attachment|folder|dir|directory)s?"
     r"|.*(Path|File|Uri|Attachment)s?"
 )
-_COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|shell|bash|script")
+_COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
+_OF_TESTS = re.compile(r"(?i)(^|[/_.-])(tests?|specs?)([/_.-]|$)")
+_UNCHECKED = re.compile(
+    r"""(?i)
+      \bInsecureSkipVerify['"]?\s*[:=]\s*true
+    | \b(rejectUnauthorized|strict-?ssl|ssl_?verify)['"]?\s*[:=\ ]\s*['"]?(false|0)\b
+    | \bverify(_ssl|_mode)?['"]?\s*(=>?|:)\s*(False\b|\S*VERIFY_NONE)
+    | \bCURLOPT_SSL_VERIFY(PEER|HOST)\W{1,3}(false|0)\b
+    | \b_create_unverified_context | \bdanger_accept_invalid_(certs|hostnames)\(true
+    | NODE_TLS_REJECT_UNAUTHORIZED\W{1,6}0
+    """,
+    re.VERBOSE,
+)
+"""How libraries of TLS are told to trust whoever answers."""
+_CODE_FILES = (
+    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
+    *(
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cs",
+        ".lua",
+        ".swift",
+        ".scala",
+        ".rake",
+        ".gradle",
+        ".gemspec",
+        ".ex",
+        ".exs",
+        ".jl",
+    ),
+)
+_SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
+"""A text that code in any language hands to a shell as the value of its option."""
+_SHELL_CALL = re.compile(
+    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
+)
 _RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
 """The commands that settings in JSON have an editor, a container or an agent run."""
 
@@ -102,7 +138,7 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
     action = arguments.get("action")
     words |= {action.lower()} if isinstance(action, str) else set()
     name = tool.rpartition("__")[2]
-    if words & _GIVES and words & _ACCESS:
+    if words & _GIVES and (words & _ACCESS or "share" in words):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES:
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
@@ -155,14 +191,14 @@ def reduce_arguments(tool: str, arguments: JsonObject, read_script: ReadScript) 
 
 def _walk(arguments: JsonObject) -> Iterator[tuple[str, str]]:
     """All texts in the arguments, each with the name that it stands behind."""
-    waiting: list[tuple[str, JsonValue]] = list(reversed(arguments.items()))
+    waiting: list[tuple[str, JsonValue]] = [*arguments.items()][::-1]
     while waiting:
         name, value = waiting.pop()
         match value:
             case str(text):
                 yield name, text
             case dict(fields):
-                waiting += reversed(fields.items())
+                waiting += [*fields.items()][::-1]
             case list(items):
                 waiting += ((name, each) for each in reversed(items))
             case _:
@@ -183,6 +219,9 @@ def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
 def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:
     found: dict[SideEffect, None] = {}
     for text in texts:
+        if (off := _UNCHECKED.search(text)) and not _OF_TESTS.search(path):
+            does = f"switches the check of other machines off: {off[0]}"
+            found[SideEffect(EffectKind.DISABLE, does)] = None
         if path.endswith((".py", ".pyi", ".pth")):
             effects = reduce_program_text(textwrap.dedent(text), "python", read_script)
             found.update(
@@ -216,6 +255,9 @@ def _list_commands(path: str, text: str) -> Iterator[str]:
         yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
     elif path.rpartition("/")[2] in ("package.json", "composer.json"):
         yield from _list_scripts(text)
+    elif path.endswith(_CODE_FILES):
+        yield from (found[1].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
+        yield from (found[2] for found in _SHELL_CALL.finditer(text))
     elif path.endswith((".json", ".jsonc", ".code-workspace")):
         for found in _RUN_BY_SETTINGS.findall(text):
             yield found.replace('\\"', '"')

@@ -33,7 +33,7 @@ _UNMISTAKABLE = frozenset(
         *("node_modules", "bower_components", "target", "coverage", "__pycache__", ".venv", "venv"),
         *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".eggs", "htmlcov"),
         *(".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", ".angular", ".gradle", ".dart_tool"),
-        *(".nyc_output", ".vite", ".output"),
+        *(".nyc_output", ".vite", ".output", ".astro", ".docusaurus"),
     }
 )
 _FOLDERS = _UNMISTAKABLE | {"out"}
@@ -71,13 +71,29 @@ def deletes_only_generated(run: Invocation, script: Script) -> bool:
             bool(names)
             and not (run.wrappers or run.in_loop)
             and all(
-                is_generated(name) or (name.rstrip("/").removeprefix("./") in _BUILT and _builds(script))
+                is_generated(name)
+                or (name.rstrip("/").removeprefix("./") in _BUILT and _builds(script))
+                or _is_beside_generated(name, names)
                 for name in names
             )
         )
     else:
         is_spared = run.program in _SEARCHERS and "-delete" in run.arguments and _finds_only_generated(run)
     return is_spared and stays_in_workspace(script)
+
+
+def _is_beside_generated(name: str, names: Sequence[str]) -> bool:
+    """Whether a folder goes together with what only tools make in the same place: it is what they build."""
+    folder, _, last = name.rstrip("/").rpartition("/")
+    others = (each.rstrip("/").rpartition("/") for each in names)
+    return (
+        last in _BUILT
+        and _is_inside(name)
+        and any(
+            place == folder and (other in _UNMISTAKABLE or _FILES.fullmatch(other))
+            for place, _, other in others
+        )
+    )
 
 
 def _builds(script: Script) -> bool:
@@ -215,7 +231,9 @@ def _drop_negated(words: Sequence[str]) -> tuple[str, ...]:
 
 def is_generated(path: str) -> bool:
     """Whether a relative path is that of something that tools make from other files."""
-    *folders, name = path.rstrip("/").split("/")
+    *folders, name = path.rstrip("/").removeprefix("./").split("/")
+    if folders[:1] in (["tmp"], [".tmp"], ["temp"]) and _is_inside("/".join((*folders, name))):
+        return True
     if "*" in name:
         is_known = is_remade(name) or _FILES.fullmatch(name) is not None
         return is_known and (not folders or _is_inside("/".join(folders)))
@@ -438,7 +456,7 @@ def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) 
     """Credentials that a command reads, or looks for."""
     names = [redirect.target for redirect in run.redirects if redirect.operator == "<"]
     if run.program in _READERS:
-        keys = set(run.find_values("-i", "--cert", "--key", "--cacert"))
+        keys = set(run.find_values("-i", "--cert", "--key", "--cacert", "-keyout", "-out"))
         names += [word.lstrip("@") for word in run.arguments if word not in keys]
     if run.program in _READERS or names:
         for name in names:

@@ -308,7 +308,11 @@ class _ScriptRun:
         )
         if words and "/" in words[0]:
             self._run_file(words[:1])
-        if words and words[0] == command.function and (command.writes is not None or command.reads):
+        if (
+            command.function
+            and words[:1] == (command.function,)
+            and (command.writes is not None or command.reads)
+        ):
             self._inspection.add("destructive", f"{words[0]}: it starts itself again and again")
         for number, run in enumerate(list_started(whole)):
             if number == _MOST_STARTED:  # each takes as long as the whole command is

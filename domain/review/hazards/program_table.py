@@ -154,6 +154,9 @@ DATA_USES = (
     HarmfulUse("gh release", "create|edit|upload", "changes what others see", request=_RELEASED),
     HarmfulUse("gh gist", "create", "shows files to others", guard="network"),
     HarmfulUse("gh repo", "--public|--visibility=public", "shows a repository to everybody", guard="network"),
+    HarmfulUse("dotnet ef database drop", "", "deletes a database", "--dry-run", request=_DELETED_DATABASE),
+    HarmfulUse("flyway", "clean", "deletes a database", request=_DELETED_DATABASE),
+    HarmfulUse("liquibase", "drop-all|dropAll", "deletes a database", request=_DELETED_DATABASE),
     HarmfulUse("dropdb", "", "deletes a database", "--help|--version", request=_DELETED_DATABASE),
     HarmfulUse("dropuser", "", "deletes who may use a database", "--help|--version"),
     HarmfulUse("mysqladmin", "drop", "deletes a database"),
@@ -199,6 +202,15 @@ _ENDED = RequestTerms(effect=Effect.END)
 SPECIAL_BITS = "lets others run it with the rights of its owner"
 WHOLE_FOLDERS = "changes the rights of whole folders"
 MACHINE_USES = (
+    HarmfulUse(
+        "scancel|qdel|bkill|condor_rm|llcancel|oardel",
+        "",
+        "ends jobs of a cluster",
+        "--help|--version|-V",
+        request=_ENDED,
+    ),
+    HarmfulUse("flux cancel", "", "ends jobs of a cluster", request=_ENDED),
+    HarmfulUse("nomad job stop", "", "ends jobs of a cluster", request=_ENDED),
     HarmfulUse("chmod|chown|chgrp", _RECURSIVE, WHOLE_FOLDERS, request=_RIGHTS),
     HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file", request=_OPEN_RIGHTS),
     HarmfulUse("chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", SPECIAL_BITS),
@@ -507,7 +519,7 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
-    arguments = skip_leading_options(run) if rows else ()
+    arguments = _drop_words_of_started(run.program, skip_leading_options(run)) if rows else ()
     for row in rows:
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
         if len(first) < len(row.words) or any(
@@ -518,6 +530,21 @@ def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
             continue
         if not row.needed.pattern or any(map(row.needed.fullmatch, rest)):
             yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)
+
+
+_STARTS = {
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset({"exec", "run", "run-script", "x"})),
+    **dict.fromkeys(("bundle", "composer"), frozenset({"exec", "run-script"})),
+    **dict.fromkeys(("uv", "conda"), frozenset({"run"})),
+}
+
+
+def _drop_words_of_started(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a package manager without those that belong to what it starts."""
+    if words[:1] and words[0] in _STARTS.get(program, ()):
+        named = next((place for place, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
+        return words[: named + 1]
+    return words
 
 
 def skip_leading_options(run: Invocation) -> tuple[str, ...]:
