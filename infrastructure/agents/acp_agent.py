@@ -23,7 +23,7 @@ from quorum.application.ports.agents import (
 from quorum.application.program_lookup import (
     explain_local_package,
     find_local_package,
-    select_runner_settings,
+    pin_runner,
 )
 from quorum.domain.conversation.response import (
     END_TURN,
@@ -111,11 +111,12 @@ class AgentChannel:
             text = explain_local_package(launch.words, local)
             raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
         async with AsyncExitStack() as resources:
+            words, settings = pin_runner(launch.words, launch.words[0], cwd)
             try:
                 process = await resources.enter_async_context(
                     open_program(
-                        launch.words,
-                        environment={**launch.environ, **select_runner_settings(launch.words, cwd)},
+                        words,
+                        environment={**launch.environ, **settings},
                         cwd=cwd,
                         stdin=asyncio.subprocess.PIPE,
                         stderr=asyncio.subprocess.PIPE,
