@@ -26,6 +26,14 @@ _RUNNING_COMMANDS = {
     "yarn": frozenset({"dlx", "exec"}),
     "bun": frozenset({"x"}),
 }
+_STARTED_BY_RUNNERS = ("node", "sh", "bun")
+# What yarn runs, or takes plug-ins from, before anything else.
+_YARN_SETTINGS = (".yarnrc.yml", ".yarnrc")
+_RUNNER_SETTINGS = {
+    "pnpm": {"npm_config_ignore_pnpmfile": "true"},
+    "pnpx": {"npm_config_ignore_pnpmfile": "true"},
+    "yarn": {"YARN_IGNORE_PATH": "1"},
+}
 _NAMING_OPTIONS = frozenset({"-p", "--package"})
 _PACKAGE = re.compile(r"(?:@[\w.~-]+/)?(\w[\w.~-]*)(?:@[^/]*)?")
 _PYTHON = re.compile(r"python[0-9.]*")
@@ -67,15 +75,21 @@ def filter_environment(environment: Mapping[str, str], more: Sequence[str] = ())
 def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = ()) -> str | None:
     """What a runner of packages, as `npx`, would start in a folder in place of an installed package.
 
-    It looks into `node_modules` there and above; None where it finds none that a command may write.
+    It looks into `node_modules` there and above, also for what runs the package, and for settings that name
+    programs; None where it finds none that a command may write.
     """
     closed, names = _list_writable(more), list(_list_packages(words))
+    if not names:
+        return None
+    programs = (*(program for _, program in names), *_STARTED_BY_RUNNERS)
+    places = [os.path.join("node_modules", package) for package, _ in names]
+    places += [os.path.join("node_modules/.bin", program) for program in programs]
+    places += _YARN_SETTINGS if os.path.basename(words[0]) == "yarn" else ()
     above = os.path.realpath(folder)
-    while names and _leads_through(above, closed):
-        for package, program in names:
-            for place in (os.path.join("node_modules", package), os.path.join("node_modules/.bin", program)):
-                if os.path.lexists(path := os.path.join(above, place)):
-                    return path
+    while _leads_through(above, closed):
+        for place in places:
+            if os.path.lexists(path := os.path.join(above, place)):
+                return path
         above = os.path.dirname(above)
     return None
 
@@ -88,13 +102,38 @@ def explain_local_package(words: Sequence[str], path: str) -> str:
     )
 
 
-def select_runner_settings(words: Sequence[str], folder: str) -> dict[str, str]:
-    """The variables that keep a runner from settings and modules of the folder that it is started in.
+def pin_runner(words: Sequence[str], program: str, folder: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The words to start a program with, found at `program`, and the variables that it needs besides.
 
-    `npx` would take options of node from its `.npmrc`, and `python -m` any module that lies there.
+    They keep a runner from programs, settings and modules of the folder that it is started in, also from those
+    that are put there later. `npx` would take packages from there and above, what `package.json` names, and
+    options of node from `.npmrc`: it gets its own folder for that. `python -m` would take any module there.
     """
+    return _pin_words(words, program), _select_runner_settings(words, program, folder)
+
+
+def _pin_words(words: Sequence[str], program: str) -> tuple[str, ...]:
+    is_pinned = _is_of_npm(words) and not _is_installed_beside(words, program)
+    return (program, *(("--prefix", os.path.dirname(program)) if is_pinned else ()), *words[1:])
+
+
+def _is_of_npm(words: Sequence[str]) -> bool:
+    return _is_package_runner(words) and os.path.basename(words[0]) in ("npx", "npm")
+
+
+def _is_installed_beside(words: Sequence[str], program: str) -> bool:
+    """Whether npm finds it installed for all folders, where with a folder of its own it would fetch it."""
+    operands = (word for word in words[1:] if not word.startswith("-") and word not in ("exec", "x"))
+    name = next(operands, "")
+    return "/" not in name and shutil.which(name, path=os.path.dirname(program)) is not None
+
+
+def _select_runner_settings(words: Sequence[str], program: str, folder: str) -> dict[str, str]:
+    if _is_of_npm(words):
+        # Where something has to be fetched, npm 11 fails with it.
+        return {"npm_config_location": "global"} if _is_installed_beside(words, program) else {}
     if _is_package_runner(words):
-        return {"npm_config_location": "global"}
+        return _RUNNER_SETTINGS.get(os.path.basename(words[0]), {})
     if module := find_python_module(words):
         place = os.path.join(folder, module.partition(".")[0])
         return {} if os.path.lexists(place) or os.path.lexists(f"{place}.py") else {"PYTHONSAFEPATH": "1"}

@@ -141,10 +141,9 @@ class CheckingCommand:
         sandbox = self._sandbox
         try:
             is_confined = sandbox is not None and isinstance(sandbox.detect_state(), SandboxOn)
-            program, environment = find_declared_program(
+            argv, environment = find_declared_program(
                 name, arguments, self._environment, cwd=self._workspace, is_confined=is_confined
             )
-            argv = (program, *arguments)
             if sandbox is None:
                 return Launch(argv=argv), environment
             if is_confined:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from quorum.domain.calls.server_tools import is_of_server
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import make_printable
@@ -16,7 +17,8 @@ _MOST_SEARCHED = 65_536
 # Contents of files, of which a diff is shown.
 _CONTENTS = frozenset({"content", "old_text", "new_text", "edits", "patch"})
 # What a program takes letter by letter, and no prose.
-_EXACT = frozenset({"command", "path", "paths", "file", "file_path", "working_dir", "cwd", "url", "uri"})
+_NAME = "the name of an argument"
+_EXACT = frozenset({_NAME, "command", "path", "paths", "file", "file_path", "working_dir", "cwd", "url", "uri"})
 _WORD = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[^ \t\n]+")
 # Of Cyrillic, Greek, Armenian and Latin beyond ASCII; those that are another form of a letter are told by that.
@@ -29,28 +31,30 @@ def find_lookalikes(call: ToolCall) -> tuple[str, ...]:
     """Sentences about words of a call that mix letters of two scripts, or consist of letters that look like
     Latin ones, and about blanks that are no spaces; the first few."""
     found: dict[str, None] = {}
-    for name, value in call.arguments.items():
-        for text in _list_texts(value) if name not in _CONTENTS else ():
-            if text.isascii() and "\r" not in text:
-                continue
-            for token in _TOKEN.finditer(text[:_MOST_SEARCHED]):
-                if (why := _explain(token[0], is_exact=name in _EXACT)) is not None:
-                    found[f"{_show(token[0])} in {make_printable(name, newlines=False)} {why}"] = None
-                if len(found) == _MOST_TOLD:
-                    return tuple(found)
+    passed_by = frozenset[str]() if is_of_server(call.tool_name) else _CONTENTS
+    for place, text in _list_texts("", call.arguments, passed_by):
+        if text.isascii() and "\r" not in text:
+            continue
+        for token in _TOKEN.finditer(text[:_MOST_SEARCHED]):
+            if (why := _explain(token[0], is_exact=place in _EXACT)) is not None:
+                found[f"{_show(token[0])} in {make_printable(place, newlines=False)} {why}"] = None
+            if len(found) == _MOST_TOLD:
+                return tuple(found)
     return tuple(found)
 
 
-def _list_texts(value: JsonValue) -> Iterator[str]:
+def _list_texts(name: str, value: JsonValue, passed_by: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Each text with the name of the argument, or of the part of one, in which it stands."""
     if isinstance(value, str):
-        yield value
+        yield name, value
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield key
-            yield from _list_texts(inner)
+            yield _NAME, key
+            if key not in passed_by:
+                yield from _list_texts(key, inner, frozenset())
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _list_texts(inner)
+            yield from _list_texts(name, inner, passed_by)
 
 
 def _explain(token: str, *, is_exact: bool) -> str | None:

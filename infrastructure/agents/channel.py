@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from quorum.application.program_lookup import (
     explain_local_package,
     find_local_package,
-    select_runner_settings,
+    pin_runner,
 )
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.text.json_text import make_encoder
@@ -85,7 +85,8 @@ class AgentChannel:
         if local := find_local_package(words, cwd):
             text = explain_local_package(words, local)
             raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
-        environment = {**self._launch.environ, **select_runner_settings(words, cwd)}
+        words, settings = pin_runner(words, words[0], cwd)
+        environment = {**self._launch.environ, **settings}
         launch = Launch(argv=words)
         if self._confine is not None:
             try:

@@ -14,7 +14,7 @@ from quorum.application.program_lookup import (
     filter_environment,
     find_local_package,
     find_program,
-    select_runner_settings,
+    pin_runner,
 )
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject
@@ -53,6 +53,7 @@ class StatusCommand:
             raise StatusCommandError(await asyncio.to_thread(explain_missing, name, path))
         if local := await asyncio.to_thread(find_local_package, self._argv, str(self._cwd)):
             raise StatusCommandError(explain_local_package(self._argv, local))
+        words, settings = pin_runner(self._argv, program, str(self._cwd))
         output, errors = bytearray(), CommandOutput(_MOST_BYTES)
 
         def feed(data: bytes) -> None:
@@ -60,11 +61,10 @@ class StatusCommand:
 
         try:
             with start_with_payload(
-                (program, *self._argv[1:]),
+                words,
                 json.dumps(session, ensure_ascii=False).encode("utf-8", "replace"),
                 cwd=self._cwd,
-                environment=filter_environment(self._environment)
-                | select_runner_settings(self._argv, str(self._cwd)),
+                environment=filter_environment(self._environment) | settings,
                 timeout_secs=TIMEOUT_SECS,
                 on_output=feed,
                 on_errors=errors.feed,

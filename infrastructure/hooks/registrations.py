@@ -307,12 +307,12 @@ class CommandHook(UniformHook):
         name, *words = self._argv
         try:
             confinement = self._sandbox.confine() if self._sandbox is not None else Confinement()
-            program, environment = find_declared_program(
+            argv, environment = find_declared_program(
                 name, words, self._environment, cwd=self._cwd, is_confined=confinement.is_confined
             )
         except ToolError as error:
             raise HookFailure(str(error)) from error
-        return confinement.launch((program, *words), cwd=self._cwd, environment=environment), environment
+        return confinement.launch(argv, cwd=self._cwd, environment=environment), environment
 
 
 def _describe_ending(ending: Ending, point: HookPoint) -> str:

@@ -14,7 +14,7 @@ from quorum.application.program_lookup import (
     filter_environment,
     find_local_package,
     find_program,
-    select_runner_settings,
+    pin_runner,
 )
 from quorum.domain.errors import ToolError
 from quorum.domain.text.printable import make_printable
@@ -82,8 +82,8 @@ def open_transport(
     environment = _build_environment(table, environ, secret_names, credentials)
     path = find_program(_locate_program(table), environment.get("PATH"))
     assert path is not None  # `find_obstacle` has found it
-    ours = filter_environment(environment) | select_runner_settings(table.command, str(cwd))
-    return StdioTransport(server, (path, *table.command[1:]), cwd=cwd, environment=ours)
+    words, settings = pin_runner(table.command, path, str(cwd))
+    return StdioTransport(server, words, cwd=cwd, environment=filter_environment(environment) | settings)
 
 
 def _locate_program(table: McpServerTable) -> str:

@@ -289,14 +289,14 @@ class CustomTool:
         name, *words = self._template.fill_words(arguments)
         given = build_command_environment(self._inherited, self._secret_names)
         try:
-            program, environment = find_declared_program(
+            argv, environment = find_declared_program(
                 name, words, given, cwd=self._root, is_confined=confinement.is_confined
             )
         except ToolError as error:
             raise ToolError(
                 f"{error}; the person can correct tools.custom.{self._declaration.name}.command"
             ) from error
-        return (program, *words), environment
+        return argv, environment
 
     def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], confinement: Confinement) -> Seal:
         argv, environment = self._build_argv(arguments, confinement)

@@ -53,5 +53,21 @@ def test_arguments_of_any_tool_are_looked_through_but_not_what_a_diff_shows() ->
     assert len(said_of(path="R\u0415ADME.md")) == 1
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"p\u0430th": "/root"},
+        {"pa\u00a0th": "/root"},
+        {"options": {"path": "src\u2215a"}},
+        {"content": "p\u0430ypal"},
+        {"edits": [{"path": "README\u2024md"}]},
+    ],
+)
+def test_names_and_nested_values_of_a_server_s_tool_are_looked_through(arguments: dict[str, object]) -> None:
+    call = ToolCall(tool_name="mcp__db__query", arguments=arguments, native_id="c")  # type: ignore[arg-type]
+
+    assert len(find_lookalikes(call)) == 1
+
+
 def test_many_are_told_in_few_lines() -> None:
     assert len(said_of(command=" ".join(f"\u0430b{'c' * each}" for each in range(50)))) == 3

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from quorum.application import program_lookup
-from quorum.application.program_lookup import find_local_package, note_writable, select_runner_settings
+from quorum.application.program_lookup import find_local_package, note_writable, pin_runner
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
 from quorum.domain.text.json_value import JsonObject
@@ -147,12 +147,34 @@ def test_settings_and_modules_of_the_workspace_do_not_reach_a_runner(machine: Ma
     folder = str(machine.root)
     (machine.root / "own.py").write_text("")
 
-    for line in ("npx -y server", "npx -y ./server", "npx -c server", "npm exec github:nobody/server"):
-        assert select_runner_settings(line.split(), folder) == {"npm_config_location": "global"}, line
-    assert select_runner_settings(("npm", "run", "server"), folder) == {}
-    assert select_runner_settings(("/usr/bin/python3", "-I", "-m", "server"), folder) == {"PYTHONSAFEPATH": "1"}
-    assert select_runner_settings(("python3.12", "-m", "own.server"), folder) == {}
-    assert select_runner_settings(("python3", "main.py", "-m", "server"), folder) == {}
+    def pin(line: str) -> tuple[str, dict[str, str]]:
+        words, settings = pin_runner(line.split(), f"{machine.bin}/{line.split()[0]}", folder)
+        return " ".join(words).removeprefix(f"{machine.bin}/"), settings
+
+    for line in ("npx -y server", "npx -y ./server", "npx -c server", "npm exec github:nobody/server@1"):
+        runner, _, rest = line.partition(" ")
+        assert pin(line) == (f"{runner} --prefix {machine.bin} {rest}", {}), line
+    machine.write(machine.bin / "server", "true")
+    assert pin("npx -y server") == ("npx -y server", {"npm_config_location": "global"})
+    assert pin("npx -y server@2") == (f"npx --prefix {machine.bin} -y server@2", {})
+    assert pin("pnpm dlx server") == ("pnpm dlx server", {"npm_config_ignore_pnpmfile": "true"})
+    assert pin("yarn dlx server") == ("yarn dlx server", {"YARN_IGNORE_PATH": "1"})
+    assert pin("npm run server") == ("npm run server", {})
+    assert pin("python3 -I -m server")[1] == {"PYTHONSAFEPATH": "1"}
+    assert pin("python3.12 -m own.server")[1] == {}
+    assert pin("python3 main.py -m server")[1] == {}
+
+
+def test_what_runs_a_package_and_what_yarn_obeys_are_looked_for_as_well(machine: Machine) -> None:
+    binaries = machine.root / "node_modules/.bin"
+    binaries.mkdir(parents=True)
+    assert find_local_package(("npx", "-y", "server"), str(machine.root)) is None
+    (machine.root / ".yarnrc.yml").write_text("yarnPath: ./yarn.js")
+    assert find_local_package(("yarn", "dlx", "server"), str(machine.root)) == f"{machine.root}/.yarnrc.yml"
+    (binaries / "node").write_text("")
+
+    for line in ("npx -y server", "bunx server", "npm exec server"):
+        assert find_local_package(line.split(), str(machine.root)) == f"{binaries}/node"
 
 
 def test_what_an_agent_starts_in_turn(machine: Machine) -> None:

@@ -1,6 +1,9 @@
+import asyncio
+
 import pytest
 from textual.widgets import Input
 
+from quorum.application.ports.people import ReviewQuestion
 from quorum.domain.review.questions import ApproveAlways, ReviewRequest, RulePreview, RuleScope
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
@@ -207,3 +210,20 @@ async def test_what_is_pasted_into_a_rule_cannot_act_on_the_terminal(tmp_path):
         field.insert_text_at_cursor("git\x1b[2J\u202e\tlog")
 
         assert field.value.split() == ["git␛[2J⟨U+202E⟩", "log"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("typed", "kept"), [(" or so", f"{PROPOSALS[0]} or so"), ("", "")])
+async def test_a_rule_that_is_being_typed_is_kept_where_its_question_is_taken_away(tmp_path, typed, kept):
+    offered = ReviewRequest(packet=LOG, reasons=a_request(LOG).reasons, batch_size=1, proposals=PROPOSALS)
+    async with on_stage(tmp_path) as stage:
+        question = ReviewQuestion(offered, a_review_context(preview=preview))
+        asked = asyncio.create_task(stage.agent._person.ask(question))
+        dialog = await stage.asked()
+        await stage.pilot.press("a")
+        await stage.until(lambda: dialog.takes_text)
+        for character in typed:
+            await stage.pilot.press("space" if character == " " else character)
+        asked.cancel()
+        await stage.until(lambda: stage.app.screen is stage.app.chat)
+        await stage.until(lambda: stage.prompt.text == kept)

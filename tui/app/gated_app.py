@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
+from textual.widgets import Input, TextArea
 
 from quorum.tui.keys.keyboard_guard import (
     PART_OF_A_WORD,
@@ -20,9 +21,11 @@ from quorum.tui.keys.keyboard_guard import (
     OpenQuestion,
     SortedKeys,
     is_line_break,
+    list_bindings,
 )
 from quorum.tui.keys.line_fields import fit_to_field
 from quorum.tui.tabs.tabbed_app import TabbedApp
+from quorum.tui.widgets.dialog_parts import QueryInput
 
 _WINDOW_SECS = 5.0
 """How long after a question has closed the key that answered it may still be meant for it."""
@@ -94,6 +97,8 @@ class GatedApp(TabbedApp):
         """Whether an Enter that the person pressed at a question stands in the prompt as a new line."""
         self._letter: events.Key | None = None
         """One that acts if nothing is typed right after it; see HoldsLetters."""
+        self._letters: list[events.Key] = []
+        """Those pressed at a list in one go: they are text if text follows, whether they acted or not."""
         self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
 
     def pop_screen(self) -> AwaitComplete:
@@ -219,7 +224,11 @@ class GatedApp(TabbedApp):
         screen = self.screen
         if not isinstance(screen, Guarded):
             await self._place_unplaced(event)
+            if await self._place_text(event, screen):
+                return False
             acts = not isinstance(event, events.Key) or self._acts_now(event, screen)
+            if not self._is_typed_into(screen):
+                return acts
             if isinstance(event, events.Paste) or event.is_printable or event.key == "backspace":
                 self._sorter.note_typed(event.time)
             elif event.key == "enter":
@@ -245,12 +254,46 @@ class GatedApp(TabbedApp):
         is_held = isinstance(screen, HoldsLetters) and screen.is_held(key)
         if not is_held or self._sorter.hold_secs == 0 or self.is_deliberate(key):
             return True
-        if self._sorter.follows_text(key):
-            self.chat.say(PART_OF_A_WORD.format(key.key))
-        else:
-            self._letter = key
-            self.set_timer(self._sorter.hold_secs, partial(self._act_alone, key, screen))
+        self._letter = key
+        self.set_timer(self._sorter.hold_secs, partial(self._act_alone, key, screen))
         return False
+
+    def _is_typed_into(self, screen: Screen[object]) -> bool:
+        return screen is self.chat or isinstance(screen.focused, Input | TextArea)
+
+    async def _place_text(self, event: events.Key | events.Paste, screen: Screen[object]) -> bool:
+        """Have text that is typed at a list search it, where it can be searched, and else go to the prompt.
+
+        Whether the prompt has taken the event.
+        """
+        letters, self._letters = self._letters, []
+        if not letters or event.time - letters[-1].time >= self._sorter.hold_secs:
+            letters = []
+        if (
+            screen is self.chat
+            and self.chat.prompt.has_focus
+            and isinstance(event, events.Key)
+            and event.is_printable
+        ):
+            await self._type(*letters)  # of a word whose first letter has closed the list
+        if self._is_typed_into(screen) or (isinstance(event, events.Key) and self.is_deliberate(event)):
+            return False
+        if isinstance(event, events.Key):
+            has_use = bool(list_bindings(screen, event))
+            if not self._sorter.is_text_at_list(event, has_use=has_use):
+                self._letters = [*letters, event] if event.is_printable else []
+                return False
+        if (field := next(iter(screen.query(QueryInput)), None)) is not None:
+            field.focus()
+            return False
+        await self._type(*letters)
+        if isinstance(event, events.Paste):
+            await self.chat.prompt.paste_behind(event)
+        else:
+            await self._type(event)
+        self._sorter.note_typed(event.time)
+        self.chat.say(WENT_TO_PROMPT)
+        return True
 
     async def _end_letter(self, following: events.Key | events.Paste) -> None:
         """Another key or a paste has arrived: the letter that waits acts only if it came long after."""

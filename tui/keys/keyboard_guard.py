@@ -13,6 +13,7 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from textual import events
+from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -146,9 +147,7 @@ class Guarded:
     def knows(self, key: events.Key) -> bool:
         """Whether a key has a use here at some time; none has where the question cannot be read."""
         assert isinstance(self, Screen)
-        return self.is_readable and any(
-            key.key in bindings.key_to_bindings for _, bindings in self._modal_binding_chain
-        )
+        return self.is_readable and bool(list_bindings(self, key))
 
     def offers(self, key: events.Key) -> bool:
         """Whether a key does something here now."""
@@ -200,12 +199,14 @@ class HoldsLetters:
         return (
             key.is_printable
             and not isinstance(self.focused, Input)
-            and any(
-                binding.action.partition("(")[0] in self.ALONE
-                for _, bindings in self._modal_binding_chain
-                for binding in bindings.key_to_bindings.get(key.key, ())
-            )
+            and any(binding.action.partition("(")[0] in self.ALONE for binding in list_bindings(self, key))
         )
+
+
+def list_bindings(screen: Screen[object], key: events.Key) -> list[Binding]:
+    """What a key is bound to in a screen and in what has the focus there."""
+    chain = screen._modal_binding_chain
+    return [each for _, bindings in chain for each in bindings.key_to_bindings.get(key.key, ())]
 
 
 WENT_TO_PROMPT = "what you typed is in your prompt, not sent"
@@ -328,9 +329,13 @@ class KeySorter:
         """The field that was typed into is left: what was typed there is not being typed any more."""
         self._text_at = self._enter_at = float("-inf")
 
-    def follows_text(self, key: events.Key) -> bool:
-        """Whether a key belongs to what was typed right before, or came at once with other text."""
-        return is_pasted(key) or 0 <= key.time - self._text_at < self._pace.burst_secs
+    def is_text_at_list(self, key: events.Key, *, has_use: bool) -> bool:
+        """Whether a key pressed at a list belongs to what is being typed, or is a character of no use there."""
+        after_text = key.time - self._text_at
+        if key.key == "enter":
+            return is_pasted(key) or 0 <= after_text < self._pace.enter_secs
+        follows_text = is_pasted(key) or 0 <= after_text < self._pace.burst_secs
+        return (follows_text or not has_use) if key.is_printable else (follows_text and key.key in _EDITING)
 
     def take_held(self) -> events.Key | None:
         """The key that is held back, which is held no more."""

@@ -23,6 +23,7 @@ from quorum.domain.code_review.review_result import CodeFinding, FindingStanding
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
@@ -34,12 +35,13 @@ _MOST_LINES = 8
 _KEYS = "{findings_open=enter} opens its place · {findings_edit=e} in your editor · esc back"
 
 
-class FindingsScreen(ClosesItself, ModalScreen[None]):
+class FindingsScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     """Lists the findings of `result`, the surest first, with all that was said of the marked one below.
 
     `files` reads what they name, as it is now; `workspace` is a folder whose programs are never started.
     """
 
+    ALONE = frozenset({"edit_place"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move('up')", "The finding above", id="findings_up"),
         Binding("down,j", "move('down')", "The finding below", id="findings_down"),

@@ -12,7 +12,7 @@ from quorum.application.program_lookup import (
     find_as_shell_does,
     find_local_package,
     find_program,
-    select_runner_settings,
+    pin_runner,
 )
 from quorum.domain.errors import ConfigError, ToolError
 
@@ -39,8 +39,8 @@ def expand_declared_command(
 
 def find_declared_program(
     name: str, words: Sequence[str], environment: Mapping[str, str], *, cwd: Path, is_confined: bool
-) -> tuple[str, dict[str, str]]:
-    """The absolute path of a program, and the environment to start it with and its words. Looks at files.
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """What to start: the absolute path of a program with its words, and its environment. Looks at files.
 
     `is_confined`: it runs in the sandbox, where one that a command may write does no harm. A path begins at
     `cwd`. Raises ToolError that says why there is none.
@@ -51,7 +51,8 @@ def find_declared_program(
     if found is None:
         raise ToolError(explain_missing(named, path))
     if is_confined:
-        return found, dict(environment)
+        return (found, *words), dict(environment)
     if local := find_local_package((name, *words), str(cwd)):
         raise ToolError(explain_local_package((name, *words), local))
-    return found, filter_environment(environment) | select_runner_settings((name, *words), str(cwd))
+    argv, settings = pin_runner((name, *words), found, str(cwd))
+    return argv, filter_environment(environment) | settings

@@ -38,19 +38,20 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
 _KEYCTL_JOIN_SESSION_KEYRING = 1
-_EPERM, _ENOSYS = 1, 38
+_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _NEW_USER_NAMESPACE = 0x10000000
+_AF_VSOCK, _SYS_SOCKET = 40, 1
 # Of each architecture its name in the audit of system calls, the first of add_key, request_key and keyctl, then
-# unshare and clone, and where the flags of clone lie in what a filter sees.
+# unshare and clone, where the flags of clone lie in what a filter sees, and socket and socketcall.
 _CALLS = {
-    "x86_64": (0xC000003E, 248, 272, 56, 16),
-    "i686": (0x40000003, 286, 310, 120, 16),
-    "aarch64": (0xC00000B7, 217, 97, 220, 16),
-    "armv7l": (0x40000028, 309, 337, 120, 16),
-    "riscv64": (0xC00000F3, 217, 97, 220, 16),
-    "loongarch64": (0xC0000102, 217, 97, 220, 16),
-    "ppc64le": (0xC0000015, 269, 282, 120, 16),
-    "s390x": (0x80000016, 278, 303, 120, 28),
+    "x86_64": (0xC000003E, 248, 272, 56, 16, 41, 0xFFFFFFFF),
+    "i686": (0x40000003, 286, 310, 120, 16, 359, 102),
+    "aarch64": (0xC00000B7, 217, 97, 220, 16, 198, 0xFFFFFFFF),
+    "armv7l": (0x40000028, 309, 337, 120, 16, 281, 0xFFFFFFFF),
+    "riscv64": (0xC00000F3, 217, 97, 220, 16, 198, 0xFFFFFFFF),
+    "loongarch64": (0xC0000102, 217, 97, 220, 16, 198, 0xFFFFFFFF),
+    "ppc64le": (0xC0000015, 269, 282, 120, 16, 326, 102),
+    "s390x": (0x80000016, 278, 303, 120, 28, 359, 102),
 }
 _CLONE3 = 435  # on every architecture
 _BIG_ENDIAN = 4 if sys.byteorder == "big" else 0  # where the lower half of an argument begins
@@ -251,22 +252,27 @@ def close_keyrings(*, is_whole: bool) -> None:
         raise OSError(ctypes.get_errno(), "the keys of the kernel could not be closed to the command")
 
 
-def hand_over_namespace_filter() -> None:
+def hand_over_filter() -> None:
     """Have the program that this process becomes find a filter of system calls at its descriptor.
 
     It refuses new user namespaces, for bubblewrap to use once it has made its own. In another one a command has
     every right over its own view of the files: it can leave what is mounted over guarded files behind, and then
-    replace these. Where the numbers of the calls are not known it refuses nothing. Raises OSError.
+    replace these. It refuses sockets to the host of a virtual machine, too, which no network namespace closes.
+    Where the numbers of the calls are not known it refuses nothing. Raises OSError.
     """
     words = [(0x20, 0, 0, 4)]  # the architecture that the call is made for
-    for architecture, _, unshare, clone, flags in _CALLS.values() if os.uname().machine in _CALLS else ():
+    for architecture, _, unshare, clone, flags, *sockets in (
+        _CALLS.values() if os.uname().machine in _CALLS else ()
+    ):
         words += [
-            (0x15, 0, 13, architecture),
+            (0x15, 0, 22, architecture),
             (0x20, 0, 0, 0),  # the number of the call
             (0x54, 0, 0, 0xBFFFFFFF),  # without the mark of x32
-            (0x15, 3, 0, _CLONE3),
-            (0x15, 3, 0, unshare),
-            (0x15, 4, 0, clone),
+            (0x15, 5, 0, _CLONE3),
+            (0x15, 5, 0, unshare),
+            (0x15, 6, 0, clone),
+            (0x15, 9, 0, sockets[0]),
+            (0x15, 10, 0, sockets[1]),
             (0x06, 0, 0, 0x7FFF0000),
             # Its flags lie in memory, where a filter cannot look; libraries then call clone.
             (0x06, 0, 0, 0x00050000 | _ENOSYS),
@@ -276,6 +282,14 @@ def hand_over_namespace_filter() -> None:
             (0x45, 0, 1, _NEW_USER_NAMESPACE),
             (0x06, 0, 0, 0x00050000 | _EPERM),
             (0x06, 0, 0, 0x7FFF0000),
+            (0x20, 0, 0, 16 + _BIG_ENDIAN),
+            (0x15, 3, 2, _AF_VSOCK),
+            # Its family lies in memory as well; libraries then call socket.
+            (0x20, 0, 0, 16 + _BIG_ENDIAN),
+            (0x15, 2, 0, _SYS_SOCKET),
+            (0x06, 0, 0, 0x7FFF0000),
+            (0x06, 0, 0, 0x00050000 | _EAFNOSUPPORT),
+            (0x06, 0, 0, 0x00050000 | _ENOSYS),
         ]
     words.append((0x06, 0, 0, 0x7FFF0000))
     reader, writer = os.pipe()
@@ -382,7 +396,7 @@ class Supervisor:
         _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if self._keys != "all":
             close_keyrings(is_whole=self._keys == "none")
-            hand_over_namespace_filter()
+            hand_over_filter()
         if os.getppid() == supervisor:  # otherwise it died before the binding above
             os.execve(argv[0], argv, environment)
 
@@ -451,7 +465,7 @@ def main() -> None:
     """
     if sys.argv[1] == "try":
         close_keyrings(is_whole=sys.argv[2] == "none")
-        hand_over_namespace_filter()
+        hand_over_filter()
         os.execv(sys.argv[3], sys.argv[3:])
     lifeline, control, words, guards = (int(sys.argv[place]) for place in (1, 2, 4, 6))
     with open(0, "rb", closefd=False) as order:

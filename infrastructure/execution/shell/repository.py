@@ -294,6 +294,8 @@ class Repository(Struct, frozen=True):
             raise UnsafeRepository(f"{path} cannot be read: {error}") from error
 
 
+# By these git finds the person's settings, as it does where it runs as a command.
+_VARIABLES = ("HOME", "PATH", "XDG_CONFIG_HOME")
 _LISTING_SECS = 5
 _LONGEST_REASON = 200
 
@@ -305,13 +307,12 @@ def run_git_listing(program: str, words: Sequence[str], folder: str, given: Sequ
     """
     import subprocess
 
-    from quorum.infrastructure.execution.commands.environment import build_command_environment
-
+    kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     try:
         done = subprocess.run(
             (program, *words),
             cwd=folder,
-            env={**build_command_environment(os.environ, ()), **GIT_ENVIRONMENT},
+            env={**kept, **GIT_ENVIRONMENT},
             input=os.fsencode("".join(f"{line}\n" for line in given)),
             capture_output=True,
             timeout=_LISTING_SECS,

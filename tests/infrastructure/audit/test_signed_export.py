@@ -287,6 +287,61 @@ def test_a_file_without_an_anchor_of_the_session_is_no_proof(check: Checker, key
     assert check(export(store(EVENTS), key), key, other)[0] == 1
 
 
+def test_a_cut_anchor_is_named_and_says_nothing_of_the_export(check: Checker, key: SigningKey) -> None:
+    whole = json.dumps(anchor_session(store(EVENTS), at_ms=1).to_json())
+
+    code, text = check(export(store(EVENTS), key), key, "", whole[:-20])
+
+    assert (code, "line 2 of the anchors" in text, "DOES NOT HOLD" in text) == (2, True, False)
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize("name", ["records", "redactions"])
+@pytest.mark.parametrize("count", [-1, 1.5, True, None, "1"])
+def test_a_count_that_is_none_makes_no_anchor(
+    check: Checker, key: SigningKey, name: str, count: object
+) -> None:
+    stored = store(EVENTS)
+    anchor = json.dumps({**anchor_session(stored, at_ms=1).to_json(), name: count})
+
+    assert check(export(stored, key), key, anchor)[0] == 2
+
+
+def test_a_key_of_another_length_is_no_key(check: Checker, key: SigningKey) -> None:
+    (check.folder / "key").write_text(key.public_hex[2:])
+
+    class Short:
+        public_hex = "key"
+
+    code, text = check(export(store(EVENTS), key), Short())  # type: ignore[arg-type]
+
+    assert (code, "has 32 bytes, and this one 31" in text) == (2, True)
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [("records", -1), ("records", 10**30), ("redactions", -1), ("redactions", -100), ("redactions", 2.5)],
+)
+def test_places_that_no_record_has_are_seen(check: Checker, key: SigningKey, part: str, place: object) -> None:
+    payload = json.loads(cbor2.loads(export(redacted(store(EVENTS), 2), key)).value[2])
+    payload[part][0]["record_seq" if part == "redactions" else "seq"] = place
+
+    code, text = check(sign(encode_canonical(payload), key), key)
+
+    assert (code, "DOES NOT HOLD" in text, "Traceback" in text) == (1, True, False)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("depth", [900, 975, 990, 100_000])
+def test_what_is_nested_too_deeply_ends_with_one_line(check: Checker, key: SigningKey, depth: int) -> None:
+    payload = b'{"format":' + b"[" * depth + b"]" * depth + b"}"
+
+    code, text = check(sign(payload, key), key)
+
+    assert (code, text.count("\n"), "Traceback" in text) == (1, 1, False)
+
+
 @pytest.mark.long
 def test_rubbish_that_is_signed_is_no_export(check: Checker, key: SigningKey) -> None:
     for payload in (b"", b"[]", b'{"format":"quorum audit export 1"}', b'{"a": 1}', b"\xff"):

@@ -49,6 +49,33 @@ async def test_a_command_in_the_sandbox_reaches_no_key_of_the_kernel(
     assert output.splitlines()[:2] == ["1", "1"]
 
 
+@needs_bubblewrap
+@_knows_key_calls
+async def test_a_command_in_the_sandbox_reads_no_names_of_keys(household: Household, script: Path) -> None:
+    assert "quorum-test" not in await household.run("cat /proc/keys")
+
+
+@needs_bubblewrap
+@_knows_key_calls
+@pytest.mark.parametrize("network", [True, False])
+async def test_the_host_of_a_virtual_machine_is_not_reached_and_other_sockets_open(
+    household: Household, network: bool
+) -> None:
+    household.network = network
+    (household.root / "ask.py").write_text(
+        "import socket\n"
+        "for family in (40, socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):\n"
+        "    try:\n"
+        "        print('open', socket.socket(family, 3 if family == 16 else 1).close())\n"
+        "    except OSError as error:\n"
+        "        print(error.errno)\n"
+    )
+
+    output = await household.run(f"{sys.executable} -S ask.py")
+
+    assert output.splitlines()[:5] == ["97", *["open None"] * 4]
+
+
 @_knows_key_calls
 @pytest.mark.parametrize(("keys", "answers"), [("all", ["key", "key"]), ("own", ["126", "key"])])
 async def test_a_process_reaches_the_keys_that_it_is_given(

@@ -30,7 +30,7 @@ for call in ((UNSHARE, ctypes.c_ulong(0x10000000)), (*clone, 0, 0, 0), (435, 0, 
 
 
 async def test_every_call_that_makes_one_is_refused(household: Household) -> None:
-    _, _, unshare, clone, flags_at = _CALLS[_MACHINE]
+    _, _, unshare, clone, flags_at, *_ = _CALLS[_MACHINE]
     script = _ASK.replace("UNSHARE", str(unshare)).replace("CLONE", str(clone))
     (household.root / "ask.py").write_text(script.replace("FLAGS_AT", str(flags_at)))
 

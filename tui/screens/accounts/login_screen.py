@@ -9,16 +9,18 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.accounts.sheet import AccountSheet
 from quorum.tui.terminal.browser import open_address
 
 _NO_BROWSER = "no browser with a window is here: open the address elsewhere, or copy it"
 
 
-class LoginScreen(AccountSheet):
+class LoginScreen(HoldsLetters, AccountSheet):
     """Stays until the login is over; closed before, the login is cancelled by who has opened it."""
 
     HEADING = "Log in"
+    ALONE = frozenset({"copy", "open"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,o", "open", "Open the address in the browser", id="login_open"),
         Binding("c", "copy", "Copy the address", id="login_copy"),

@@ -65,7 +65,7 @@ class PermissionsScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     """Lists the rules in the order in which they count. What is changed here counts from the next call on."""
 
     AUTO_FOCUS = ""
-    ALONE = frozenset({"remove"})
+    ALONE = frozenset({"add", "judge", "remove", "try"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add a rule", id="permissions_add"),
         Binding("d", "remove", "Delete the selected rule; press twice", id="permissions_remove"),

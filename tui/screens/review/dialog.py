@@ -232,9 +232,18 @@ class ReviewDialog(EditsCall, Guarded):
 
     @property
     def unsent_text(self) -> str:
-        """A reason that is being typed."""
-        is_typing = self.card.stage == "reasoning" and not self._is_answered
-        return self.query_one("#reason", Input).value if is_typing else ""
+        """A reason, an edit or a rule that is being typed, unless it is as it was offered."""
+        if self._is_answered:
+            return ""
+        match self.card.stage:
+            case "reasoning":
+                return self.query_one("#reason", Input).value
+            case "editing":
+                return self.edited_text
+            case "ruling":
+                return self.card.forms.rule.own_text
+            case _:
+                return ""
 
     def show_notice(self) -> None:
         """Have the card say what became of the last keys."""

@@ -226,6 +226,12 @@ class EditsCall(_ScrollsCall):
         text, self._edited_part = render_editable(self.request.packet)
         await self._edit_text(text)
 
+    @property
+    def edited_text(self) -> str:
+        """What stands in the editor; empty where nothing of it is changed."""
+        text = self.query_one("#editor", TextArea).text
+        return "" if text == render_editable(self.request.packet)[0] else text
+
     async def _edit_text(self, text: str) -> None:
         await self.card.enter("editing")
         self.query_one("#editor", TextArea).load_text(text)

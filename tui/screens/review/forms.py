@@ -141,7 +141,8 @@ class RuleForm(VerticalGroup):
     ) -> None:
         """Hold these proposals when it is opened next, and nothing of what was typed or chosen before."""
         self._replay.hold(replay)
-        self._texts = list(select_offered(proposals))
+        self._proposals = select_offered(proposals)
+        self._texts = list(self._proposals)
         self._preview_of = preview
         self._place = 0
         self.scope = RuleScope.SESSION
@@ -162,6 +163,11 @@ class RuleForm(VerticalGroup):
     def text(self) -> str:
         """The rule as it stands."""
         return self._input.value.strip()
+
+    @property
+    def own_text(self) -> str:
+        """The rule, if it is none of those that were proposed."""
+        return "" if self.text in self._proposals else self.text
 
     def find_problem(self) -> str:
         """Why the rule cannot be saved for this call; empty where it can."""
