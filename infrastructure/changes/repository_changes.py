@@ -33,12 +33,6 @@ from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.changes.approved_changes import ApprovedChanges
 from quorum.infrastructure.changes.git_reader import GitReader
 from quorum.infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent
-from quorum.infrastructure.changes.swept_folder import (
-    COPY_PREFIX,
-    DIFF_PREFIX,
-    open_swept_folder,
-    remove_abandoned_folders,
-)
 from quorum.infrastructure.changes.worktree_changes import (
     LINK,
     MOST_FILE_BYTES,
@@ -46,6 +40,12 @@ from quorum.infrastructure.changes.worktree_changes import (
     ChangedPath,
     FileSide,
     find_worktree_changes,
+)
+from quorum.infrastructure.files.swept_folder import (
+    COPY_PREFIX,
+    DIFF_PREFIX,
+    open_swept_folder,
+    remove_abandoned_folders,
 )
 from quorum.infrastructure.references.github import decode_object, find_own_repository, run_gh
 

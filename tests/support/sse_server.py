@@ -398,8 +398,15 @@ def _response_end(reply: Say, items: list[dict[str, Any]]) -> dict[str, Any]:
         "input_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 3},
         "output_tokens": 11,
         "output_tokens_details": {"reasoning_tokens": 2},
+        "total_tokens": 26,
     }
-    response: dict[str, Any] = {"status": status, "model": "scripted", "output": items, "usage": usage}
+    response: dict[str, Any] = {
+        "id": "resp_1",
+        "status": status,
+        "model": "scripted",
+        "output": items,
+        "usage": usage,
+    }
     if not is_complete:
         response["incomplete_details"] = {"reason": _RESPONSES_STOPS.get(reply.stop, reply.stop)}
     return {"type": f"response.{status}", "response": response}

@@ -11,12 +11,12 @@ from pathlib import Path
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.changes.swept_folder import (
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from quorum.infrastructure.files.swept_folder import (
     MEMBER_PREFIX,
     open_swept_folder,
     remove_abandoned_folders,
 )
-from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.models.members.failures import MemberFailures
 from quorum.infrastructure.models.members.launch import MemberLaunch
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line

@@ -12,13 +12,13 @@ import pytest
 
 from quorum.domain.code_review.change import CodeReviewRequest
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
-from quorum.infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
+from quorum.infrastructure.files.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
 from tests.support.review_rig import make_repository, write
 
 _HOLD = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from quorum.infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder
+from quorum.infrastructure.files.swept_folder import COPY_PREFIX, open_swept_folder
 with open_swept_folder(COPY_PREFIX) as folder:
     (folder / "file").write_text("x")
     print(folder, flush=True)
