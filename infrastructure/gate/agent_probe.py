@@ -71,6 +71,11 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     untried: dict[GateBehavior, tuple[str, ...]]
 
     @property
+    def title(self) -> str:
+        """The agent and its version, which may hold its name."""
+        return self.version if self.agent in self.version.casefold() else f"{self.agent} {self.version}"
+
+    @property
     def is_gated(self) -> bool:
         """Whether nothing ran that was denied, nor where the gate was missing or broken."""
         obeyed = all(state is ProbeState.OBEYED for state in self.paths.values())
