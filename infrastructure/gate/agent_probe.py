@@ -84,8 +84,8 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
 
 
 class _Run(Struct, frozen=True):
-    """What one run of the agent left: the paths that the gate was asked about, that ran, and whose first call
-    the agent gave an answer to: where that is blocked, so is what follows. All, where it asks no model."""
+    """What one run of the agent left: the paths that the gate was asked about, that ran, and of which a call
+    was answered: where that is blocked, so is what follows. All, where it asks no model."""
 
     asked: frozenset[str]
     ran: frozenset[str]
@@ -205,7 +205,9 @@ def _run_agent(
             frozenset(canary.path for canary in agent.canaries if any(canary.file in each for each in asked)),
             frozenset(canary.path for canary in agent.canaries if _has_run(canary, project)),
             frozenset(
-                canary.path for canary in agent.canaries if is_stopped or canary.calls[0].id in model.answered
+                canary.path
+                for canary in agent.canaries
+                if is_stopped or any(call.id in model.answered for call in canary.calls)
             ),
         )
 
