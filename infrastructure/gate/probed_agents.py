@@ -90,6 +90,17 @@ def _list_canaries(words: _Words) -> Iterator[Canary]:
     yield Canary("subagent", (_call("delegation", words.delegate, words.task), inner))
 
 
+def _list_claude() -> Iterator[Canary]:
+    """The usual calls, and those of subagents that a script starts."""
+    yield from _list_canaries(_CLAUDE)
+    asked = "quorum gate probe: the part of the workflow"
+    meta = "export const meta = {name: 'probe', description: 'Make a file'}\n"
+    started = _call("workflow", "Workflow", {"script": f"{meta}return await agent({asked!r})\n"})
+    words = {**_CLAUDE.more, "command": "touch canary-workflow.txt"}
+    inner = replace(_call("workflow", _CLAUDE.shell, words, 1), marker=asked)
+    yield Canary("workflow", (started, inner))
+
+
 def _list_codex() -> Iterator[Canary]:
     """The calls of a program that Codex runs for its model, and those for a subagent, which it makes itself.
 
@@ -268,7 +279,7 @@ PROBED_AGENTS: Mapping[str, ProbedAgent] = {
     "claude": ProbedAgent(
         (
             *("-p", _PROMPT, "--model", "sonnet", "--permission-mode", "acceptEdits"),
-            *("--allowedTools", "Bash,Read,Write,Edit,Agent,Task,mcp__probe__make_file"),
+            *("--allowedTools", "Bash,Read,Write,Edit,Agent,Workflow,mcp__probe__make_file"),
             *("--mcp-config", json.dumps(_SERVERS)),
         ),
         {
@@ -277,7 +288,7 @@ PROBED_AGENTS: Mapping[str, ProbedAgent] = {
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         },
-        tuple(_list_canaries(_CLAUDE)),
+        tuple(_list_claude()),
     ),
     "codex": ProbedAgent(
         (
