@@ -341,18 +341,24 @@ def _check_locale(environ: Mapping[str, str]) -> Finding:
 
 def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
     """The agents that were probed: whether they ask the gate, and are still those that were probed."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from quorum.infrastructure.gate.agent_version import read_version_alone
     from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
     from quorum.infrastructure.gate.probe_record import read_results
 
     found: list[Finding] = []
-    for name, result in read_results(environ):
+    results = list(read_results(environ))
+    with ThreadPoolExecutor(2) as pool:
+        versions = list(
+            pool.map(lambda each: read_version_alone(HOOKED_AGENTS[each[0]], environ.get("PATH")), results)
+        )
+    for (name, result), version in zip(results, versions, strict=True):
         again = f"`quorum gate probe {name}`"
         if isinstance(result, ConfigError):
             found.append(warn("gate", str(result), again))
             continue
-        version = read_version_alone(HOOKED_AGENTS[name], environ.get("PATH"))
-        about = f"{name} {result.version}"
+        about = result.title
         if version != result.version:
             found.append(warn("gate", f"{about} was probed, now it is {version}: a probe is due", again))
         elif result.is_gated:

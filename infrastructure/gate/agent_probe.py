@@ -71,6 +71,11 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     untried: dict[GateBehavior, tuple[str, ...]]
 
     @property
+    def title(self) -> str:
+        """The agent and its version, which may hold its name."""
+        return self.version if self.agent in self.version.casefold() else f"{self.agent} {self.version}"
+
+    @property
     def is_gated(self) -> bool:
         """Whether nothing ran that was denied, nor where the gate was missing or broken."""
         obeyed = all(state is ProbeState.OBEYED for state in self.paths.values())
@@ -79,8 +84,8 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
 
 
 class _Run(Struct, frozen=True):
-    """What one run of the agent left: the paths that the gate was asked about, that ran, and whose first call
-    the agent gave an answer to: where that is blocked, so is what follows. All, where it asks no model."""
+    """What one run of the agent left: the paths that the gate was asked about, that ran, and of which a call
+    was answered: where that is blocked, so is what follows. All, where it asks no model."""
 
     asked: frozenset[str]
     ran: frozenset[str]
@@ -200,7 +205,9 @@ def _run_agent(
             frozenset(canary.path for canary in agent.canaries if any(canary.file in each for each in asked)),
             frozenset(canary.path for canary in agent.canaries if _has_run(canary, project)),
             frozenset(
-                canary.path for canary in agent.canaries if is_stopped or canary.calls[0].id in model.answered
+                canary.path
+                for canary in agent.canaries
+                if is_stopped or any(call.id in model.answered for call in canary.calls)
             ),
         )
 

@@ -33,7 +33,7 @@ def read_version(agent: HookedAgent, environment: Mapping[str, str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return "does not answer"
     first = next(iter(answer.stdout.strip().splitlines()), "")
-    return make_printable(first)[:40] or "does not say"
+    return make_printable(first)[:40].rstrip(".") or "does not say"
 
 
 def read_version_alone(agent: HookedAgent, path: str | None) -> str:

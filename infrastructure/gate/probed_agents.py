@@ -90,35 +90,50 @@ def _list_canaries(words: _Words) -> Iterator[Canary]:
     yield Canary("subagent", (_call("delegation", words.delegate, words.task), inner))
 
 
+def _list_claude() -> Iterator[Canary]:
+    """The usual calls, and those of subagents that a script starts."""
+    yield from _list_canaries(_CLAUDE)
+    asked = "quorum gate probe: the part of the workflow"
+    meta = "export const meta = {name: 'probe', description: 'Make a file'}\n"
+    started = _call("workflow", "Workflow", {"script": f"{meta}return await agent({asked!r})\n"})
+    words = {**_CLAUDE.more, "command": "touch canary-workflow.txt"}
+    inner = replace(_call("workflow", _CLAUDE.shell, words, 1), marker=asked)
+    yield Canary("workflow", (started, inner))
+
+
 def _list_codex() -> Iterator[Canary]:
-    """The calls of a program that Codex runs for its model, and those for a subagent, which it makes itself."""
+    """The calls of a program that Codex runs for its model, and those for a subagent, which it makes itself.
+
+    Older ones offer the tools themselves: what is not offered is left out.
+    """
 
     def program(path: str, text: str) -> ScriptedCall:
         return replace(_call(path, "functions.exec", {"input": text}), is_text=True)
 
-    def command(path: str, words: str, **more: bool | int) -> str:
-        return f"await tools.exec_command({json.dumps({'cmd': words, **more})})"
+    def command(path: str, words: str, **more: bool | int) -> tuple[ScriptedCall, ScriptedCall]:
+        given: JsonObject = {"cmd": words, **more}
+        inside = program(path, f"await tools.exec_command({json.dumps(given)})")
+        return inside, _call(path, "exec_command", given, 1)
 
-    def patch(change: str) -> str:
+    def patch(path: str, change: str) -> tuple[ScriptedCall, ScriptedCall]:
         text = f"*** Begin Patch\n*** {change}\n*** End Patch\n"
-        return f"await tools.apply_patch({json.dumps(text)})"
+        inside = program(path, f"await tools.apply_patch({json.dumps(text)})")
+        return inside, replace(_call(path, "apply_patch", {"input": text}, 1), is_text=True)
 
-    waiting = command("background", "sleep 1; touch canary-background.txt", yield_time_ms=250)
-    yield Canary("background", (program("background", waiting),))
-    shell = command("shell", "touch canary-shell.txt")
-    yield Canary("shell", (program("shell", shell),))
-    yield Canary("write", (program("write", patch("Add File: canary-write.txt\n+made")),))
-    change = patch("Update File: canary-edit.txt\n@@\n-before\n+after")
-    yield Canary("edit", (program("edit", change),), before="before\n")
-    opened = command("input", "sh", tty=True, yield_time_ms=250)
+    yield Canary("background", command("background", "sleep 1; touch canary-background.txt", yield_time_ms=250))
+    yield Canary("shell", command("shell", "touch canary-shell.txt"))
+    yield Canary("write", patch("write", "Add File: canary-write.txt\n+made"))
+    yield Canary("edit", patch("edit", "Update File: canary-edit.txt\n@@\n-before\n+after"), before="before\n")
+    opened = 'await tools.exec_command({cmd: "sh", tty: true, yield_time_ms: 250})'
     typed = 'await tools.write_stdin({session_id: it.session_id, chars: "touch canary-input.txt; exit\\n"})'
     yield Canary("input", (program("input", f"const it = {opened}; {typed}"),))
+    made: JsonObject = {"path": "{project}/canary-server.txt"}
     served = 'await tools.mcp__probe__make_file({path: "{project}/canary-server.txt"})'
-    yield Canary("server", (program("server", served),))
+    yield Canary("server", (program("server", served), _call("server", "mcp__probe.make_file", made, 1)))
     task: JsonObject = {"task_name": "probe", "message": _MARKER, "fork_turns": "none"}
-    inner = replace(program("subagent", command("subagent", "touch canary-subagent.txt")), marker=_MARKER)
+    inner = (replace(each, marker=_MARKER) for each in command("subagent", "touch canary-subagent.txt"))
     waited = _call("delegation", "collaboration.wait_agent", {"timeout_ms": 10_000}, 1)
-    yield Canary("subagent", (_call("delegation", "collaboration.spawn_agent", task), waited, inner))
+    yield Canary("subagent", (_call("delegation", "collaboration.spawn_agent", task), waited, *inner))
 
 
 def _list_vibe() -> Iterator[Canary]:
@@ -264,7 +279,7 @@ PROBED_AGENTS: Mapping[str, ProbedAgent] = {
     "claude": ProbedAgent(
         (
             *("-p", _PROMPT, "--model", "sonnet", "--permission-mode", "acceptEdits"),
-            *("--allowedTools", "Bash,Read,Write,Edit,Agent,Task,mcp__probe__make_file"),
+            *("--allowedTools", "Bash,Read,Write,Edit,Agent,Workflow,mcp__probe__make_file"),
             *("--mcp-config", json.dumps(_SERVERS)),
         ),
         {
@@ -273,7 +288,7 @@ PROBED_AGENTS: Mapping[str, ProbedAgent] = {
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         },
-        tuple(_list_canaries(_CLAUDE)),
+        tuple(_list_claude()),
     ),
     "codex": ProbedAgent(
         (

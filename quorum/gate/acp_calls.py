@@ -6,6 +6,7 @@ not known, and asks in every mode.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
@@ -97,8 +98,8 @@ def _find_command(given: JsonObject) -> str | None:
 
 def _find_folder(given: JsonObject, cwd: str) -> str:
     for name in _FOLDER_FIELDS:
-        if isinstance(folder := given.get(name), str) and folder.startswith("/"):
-            return folder
+        if isinstance(folder := given.get(name), str) and folder:
+            return os.path.join(cwd, folder)
     return cwd
 
 

@@ -18,7 +18,7 @@ from quorum.gate.payload import BadPayload, read_optional, require, require_obje
 
 _DROPPED = ""
 """In place of a name: the field changes nothing that is looked at here."""
-_FOLDER = "."
+_FOLDER = "folder of the command"
 """In place of a name: the folder that a command runs in, relative to that of the call."""
 
 
@@ -47,6 +47,7 @@ _EDIT = AgentTool("Edit", {**_FILE, **_OLD_AND_NEW, "instruction": _DROPPED})
 _GREP = AgentTool("Grep", {"include": "glob", "dir_path": "path"})
 _LIST = AgentTool("LS", {"dir_path": "path", **_drop("file_filtering_options")})
 _NOTE = AgentTool("TodoWrite")
+_STATUS = AgentTool("TaskGet")  # what the agent's own tasks have come to
 _TASK = AgentTool("Task")
 _GEMINI: Mapping[str, AgentTool] = {
     "run_shell_command": AgentTool(
@@ -82,8 +83,8 @@ _GEMINI: Mapping[str, AgentTool] = {
     "todo_write": _NOTE,
     "write_todos": _NOTE,
     "update_topic": _NOTE,
-    "list_background_processes": _NOTE,
-    "read_background_output": _NOTE,
+    "list_background_processes": _STATUS,
+    "read_background_output": _STATUS,
     "tool_search": AgentTool("ToolSearch"),
     "report_findings": AgentTool("ReportFindings"),
     "notebook_edit": AgentTool("NotebookEdit"),
@@ -100,8 +101,8 @@ _KIMI: Mapping[str, AgentTool] = {
     "Grep": AgentTool("Grep", _drop("include_ignored")),
     "FetchURL": AgentTool("WebFetch"),
     "TodoList": _NOTE,
-    "TaskOutput": _NOTE,
-    "WaitFor": _NOTE,
+    "TaskOutput": _STATUS,
+    "WaitFor": _STATUS,
 }
 _COPILOT_BASH = AgentTool("Bash", {"detach": "run_in_background", **_drop("mode", "shellId", "initial_wait")})
 _COPILOT_READ = AgentTool("Read", {**_FILE, **_drop("view_range", "forceReadLargeFiles")})
@@ -114,10 +115,10 @@ _COPILOT: Mapping[str, AgentTool] = {
     "Edit": _EDIT,
     "create": _WRITE,
     "Write": _WRITE,
-    "read_bash": _NOTE,
-    "list_bash": _NOTE,
-    "read_agent": _NOTE,
-    "list_agents": _NOTE,
+    "read_bash": _STATUS,
+    "list_bash": _STATUS,
+    "read_agent": _STATUS,
+    "list_agents": _STATUS,
     "task": _TASK,
 }
 _OPENCODE: Mapping[str, AgentTool] = {
@@ -136,16 +137,16 @@ _OPENCODE: Mapping[str, AgentTool] = {
 _VIBE: Mapping[str, AgentTool] = {
     "file_system.bash": AgentTool("Bash"),
     "process.start": AgentTool("Bash", {"cwd": _FOLDER}),
-    "process.list": _NOTE,
-    "process.output": _NOTE,
+    "process.list": _STATUS,
+    "process.output": _STATUS,
     "file_system.read_file": _READ,
     "file_system.write_file": _WRITE,
     "file_system.search_replace": _EDIT,
     "agents.spawn": _TASK,
-    "agents.list": _NOTE,
-    "agents.list_configs": _NOTE,
-    "self.wait": _NOTE,
-    "self.sleep": _NOTE,
+    "agents.list": _STATUS,
+    "agents.list_configs": _STATUS,
+    "self.wait": _STATUS,
+    "self.sleep": _STATUS,
 }
 _CURSOR: Mapping[str, AgentTool] = {
     "Shell": AgentTool("Bash", {"cwd": _FOLDER, "working_directory": _FOLDER}),
@@ -154,10 +155,11 @@ _CURSOR: Mapping[str, AgentTool] = {
     "StrReplace": _EDIT,
     "ApplyPatch": AgentTool("apply_patch"),
     "Grep": AgentTool("Grep", {"file_path": "path"}),
-    "Task": _TASK,
 }
 _ALL: dict[str, AgentTool] = {}
 for _name, _tool in (pair for tools in (_COPILOT, _GEMINI, _OPENCODE, _KIMI) for pair in tools.items()):
+    if _tool is _STATUS:
+        continue  # to another agent it may be the tool of a server
     _ALL[_name] = AgentTool(_tool.name, {**(_ALL[_name].fields if _name in _ALL else {}), **_tool.fields})
 _GEMINI_EVENTS = {"BeforeTool": "PreToolUse", "BeforeAgent": "UserPromptSubmit"}
 
@@ -257,17 +259,21 @@ def _translate(hook: JsonObject, tools: Mapping[str, AgentTool]) -> JsonObject:
     fields: dict[str, JsonValue] = {}
     for name, value in given.items():
         called = tool.fields.get(name, name)
-        if called == _FOLDER and "cwd" in hook:
-            hook = {**hook, "cwd": _join_folder(hook, read_optional(given, name, str) or "")}
-            continue
-        called = name if called == _FOLDER else called
+        if called == _FOLDER and "cwd" not in hook:
+            called = name
         if called != _DROPPED and fields.setdefault(called, value) != value:
             raise BadPayload(f"{name} is another {called} than a field beside it names")
+    if _FOLDER in fields:
+        hook = {
+            **hook,
+            "cwd": _join_folder(require(hook, "cwd", str), read_optional(fields, _FOLDER, str) or ""),
+        }
+        del fields[_FOLDER]
     return {**hook, "tool_name": tool.name, "tool_input": fields}
 
 
-def _join_folder(hook: JsonObject, folder: str) -> str:
+def _join_folder(cwd: str, folder: str) -> str:
     """The folder that a command runs in. Raises BadPayload where the agent may read another one out of it."""
-    if folder and not is_plain_path(folder):
+    if folder and (not is_plain_path(folder) or ".." in folder.split("/")):
         raise BadPayload("the folder of the command is no plain path")
-    return os.path.normpath(os.path.join(require(hook, "cwd", str), folder))
+    return os.path.join(cwd, folder)

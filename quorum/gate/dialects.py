@@ -394,7 +394,7 @@ class AgentDialect:
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """Exit code 2, which all obey, where the caller cannot ask or what it sent could not be read."""
         if event == PROMPT:
-            return Reply()
+            return Reply(out=json.dumps({"continue": True}) if self._caller is HookCaller.CURSOR else "")
         if decision.answer is Answer.ASK and not (event and self._caller.can_ask):
             why = f"{self._caller} would run it if the answer were to ask" if event else "it could not be read"
             decision = _forbid(decision, why)

@@ -61,7 +61,7 @@ def _write_replies(dialect: str) -> JsonObject:
 
 
 def _describe(result: ProbeResult) -> Iterator[str]:
-    yield f"{result.agent} {result.version}"
+    yield result.title
     width = max(len(name) for name in (*result.paths, *_FAILURE.values()))
     for path, state in result.paths.items():
         yield f"  {path.ljust(width)}  {state}"

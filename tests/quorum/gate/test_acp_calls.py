@@ -34,8 +34,17 @@ def test_a_command_is_read_from_the_arguments(agent: str, arguments: dict[str, A
     assert call.effect is CallEffect.COMMAND
 
 
-def test_a_command_runs_where_its_arguments_say() -> None:
-    assert read(kind="execute", arguments={"command": "touch a", "cwd": "/elsewhere"}).cwd == "/elsewhere"
+@pytest.mark.parametrize(
+    ("folder", "place"), [("/elsewhere", "/elsewhere"), ("inner", "/work/inner"), ("", "/work")]
+)
+def test_a_command_runs_where_its_arguments_say(folder: str, place: str) -> None:
+    assert read(kind="execute", arguments={"command": "touch a", "cwd": folder}).cwd == place
+
+
+def test_a_tool_that_only_one_agent_has_is_not_known_by_its_name_alone() -> None:
+    call = read(tool="list_agents", kind="other", arguments={"scope": "all"})
+
+    assert (call.effect, call.is_known) == (CallEffect.OTHER, False)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_a_command_is_read_in_the_folder_that_it_names(rig: GateRig, agent: str,
     for folder in ("inner", str(rig.root / "inner")):
         given: dict[str, object] = {"command": "touch a", field: folder}
         assert "allow" in run_and_read(rig, agent, tool, given)
-    for folder in ("..", "/", "~"):
+    for folder in ("..", "/", "~", "inner/..", 7):
         assert "allow" not in run_and_read(rig, agent, tool, {"command": "touch a", field: folder})
 
 
@@ -229,6 +229,22 @@ def test_a_workspace_of_several_folders_is_refused_by_its_name(rig: GateRig) -> 
 
     assert (answer.code, answer.out) == (2, "")
     assert "workspace_roots" in answer.err
+
+
+def test_two_fields_that_name_two_folders_are_no_call(rig: GateRig) -> None:
+    given: dict[str, object] = {"command": "ls", "cwd": "a", "working_directory": "b"}
+
+    answer = rig.send(json.dumps(payload(rig, "cursor", "Shell", given)).encode(), "cursor")
+
+    assert (answer.code, "another folder of the command" in answer.err) == (2, True)
+
+
+def test_a_prompt_of_cursor_goes_on(rig: GateRig) -> None:
+    sent = {"hook_event_name": "beforeSubmitPrompt", "prompt": "go", "conversation_id": "c"}
+
+    answer = rig.send(json.dumps(sent | {"workspace_roots": [str(rig.root)]}).encode(), "cursor")
+
+    assert (answer.code, answer.json) == (0, {"continue": True})
 
 
 def test_a_command_outside_the_workspace_asks_also_where_a_rule_allows_it(rig: GateRig) -> None:

@@ -31,7 +31,7 @@ MANNERS = json.loads((FOLDER / "manners.json").read_text())
 TENTH = 0.1  # the unit of its time limits
 
 def ask_model(messages):
-    names = ("Bash", "Read", "Write", "Edit", "Agent", "ToolSearch", "mcp__probe__make_file")
+    names = ("Bash", "Read", "Write", "Edit", "Agent", "ToolSearch", "Workflow", "mcp__probe__make_file")
     tools = [{"name": name} for name in names]
     request = urllib.request.Request(
         os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
@@ -73,6 +73,8 @@ def make_call(tool, given):
         file.write_text(file.read_text().replace(given["old_string"], given["new_string"]))
     elif tool == "Agent":
         talk(given["prompt"])
+    elif tool == "Workflow":
+        talk(given["script"])
     elif tool == "mcp__probe__make_file":
         servers = json.loads(sys.argv[sys.argv.index("--mcp-config") + 1])["mcpServers"]
         lines = [
