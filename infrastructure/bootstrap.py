@@ -13,7 +13,6 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.program_lookup import note_writable
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
-from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.past_session import SessionChoice
 from quorum.infrastructure.changes.repository_changes import ReadChange
@@ -80,11 +79,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     them already. `external` is the agent of another vendor that works in it; a session of one is refused
     without it. `warm_up` imports in the background what the front end needs later.
     """
-    if external is None and (agent := record.external_agent) and not record.in_use:
-        raise ConfigError(
-            f"the agent {agent} works in the session {record.session_id}: continue it in the app, or with "
-            f"quorum agent {agent} --resume {record.session_id}"
-        )
+    record.check_front_end(brings_agent=external is not None)
     close_process_to_inspection()
     mask = mask or SecretMask()
     for hide in (mask_logs, mask_crashes, *mask_outputs):

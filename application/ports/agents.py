@@ -117,6 +117,14 @@ class AgentTerms(Struct, frozen=True, kw_only=True):
     mode: str = ""
     model: str = ""
 
+    @classmethod
+    def as_before(cls, former: AgentConnected | None, *, is_copy: bool) -> AgentTerms:
+        """Those of the last time. In a copy of that session the agent begins one of its own."""
+        if former is None:
+            return cls()
+        session = "" if is_copy else former.agent_session
+        return cls(session=session, mode=former.mode, model=former.model)
+
 
 class AgentOffers(Struct, frozen=True, kw_only=True):
     """The modes and the models that the agent offers, by its own names."""

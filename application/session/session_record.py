@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from quorum.application.ports.storage import ContentStore, Ledger, SessionArchive, Storage
 from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ConfigError
 from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import Event, SessionStarted
 from quorum.domain.sessions.past_session import LedgerRecord
@@ -60,6 +61,14 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     def external_agent(self) -> str:
         """The agent of another vendor that works in it, by its name in the settings; empty: none."""
         return self.connected.agent if self.connected is not None else self.begun_with
+
+    def check_front_end(self, *, brings_agent: bool) -> None:
+        """Raises ConfigError where an agent of another vendor works in it, and the front end brings none."""
+        if (agent := self.external_agent) and not brings_agent and not self.in_use:
+            raise ConfigError(
+                f"the agent {agent} works in the session {self.session_id}: continue it in the app, or with "
+                f"quorum agent {agent} --resume {self.session_id}"
+            )
 
     @property
     def connected(self) -> AgentConnected | None:

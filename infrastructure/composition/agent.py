@@ -319,15 +319,10 @@ def _build_external_turns(
     from quorum.application.agents.external_turns import ExternalTurns
 
     record = reviews.given.record
-    former = record.connected
     is_copy = reviews.core.state.session_id not in ("", record.session_id)
-    terms = AgentTerms()
-    if former is not None:
-        session = "" if is_copy else former.agent_session  # which goes on with the other
-        terms = AgentTerms(session=session, mode=former.mode, model=former.model)
     return ExternalTurns(
         work,
-        terms,
+        AgentTerms.as_before(record.connected, is_copy=is_copy),
         dialogue=conversation.dialogue,
         runtime=calls.runtime,
         review=reviews.review,

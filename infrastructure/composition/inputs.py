@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     """What a session is about and with whom, as `build_session` describes it.
 
-    `build_external` makes an agent of another vendor
-    work in it, in place of a model.
-
+    `build_external` makes an agent of another vendor work in it, in place of a model.
     `gateway` opens the sessions with models in place of the providers of the settings. `hook_environ` is what
     hooks get of the environment, None: all that commands get.
     """
