@@ -338,6 +338,5 @@ class TurnLoop:
 
 def _find_lack(response: LlmResponse, tally: RunTally) -> str | None:
     """What an answer lacks to be one. Where it continues another, the words of that are its own."""
-    if tally.has_words and response.stop_reason.kind is not StopKind.TOOL_USE:
-        return None
-    return response.lack
+    continues = tally.has_words and not response.has_words
+    return None if continues and response.stop_reason.kind is not StopKind.TOOL_USE else response.lack

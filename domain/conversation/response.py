@@ -125,6 +125,10 @@ MAX_TOKENS = StopReason(StopKind.MAX_TOKENS)
 REFUSAL = StopReason(StopKind.REFUSAL)
 PAUSE = StopReason(StopKind.PAUSE)
 
+# an answer in which a model makes up what a tool would have said
+_INVENTED_RESULT = re.compile(
+    r"\s*<tool_(?:response|result|output)s?>.*</tool_(?:response|result|output)s?>\s*", re.DOTALL
+)
 _OWN_ENDINGS = frozenset({StopKind.MAX_TOKENS, StopKind.REFUSAL, StopKind.PAUSE})
 
 
@@ -220,6 +224,8 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
             return None
         if self.stop_reason.kind is StopKind.TOOL_USE:
             return "it stopped to call a tool, and called none"
+        if _INVENTED_RESULT.fullmatch(self.text_content()):
+            return "it held nothing but the result of a tool, which no tool gave"
         if self.has_words:
             return None
         if self.holds_calls:

@@ -39,7 +39,9 @@ BROKEN_CALL = LlmResponse(
     content=(ToolUseBlock(id="c", name="read", input={}, parse_error="cut"),),
     stop_reason=StopReason(StopKind.OTHER, "eof"),
 )
+INVENTED = LlmResponse.from_text("\n<tool_response>\n1 x = 2\n</tool_response>\n")
 EMPTY = {
+    "invented result": INVENTED,
     "nothing": NOTHING,
     "blank": BLANK,
     "thoughts": THOUGHTS,
@@ -48,6 +50,11 @@ EMPTY = {
     "broken call": BROKEN_CALL,
 }
 DONE = LlmResponse.from_text("done")
+
+
+def test_a_result_that_is_quoted_in_an_answer_is_one() -> None:
+    assert LlmResponse.from_text("It said:\n<tool_response>1</tool_response>").lack is None
+    assert LlmResponse.from_text("<tool_response>1</tool_response> is the form.").lack is None
 
 
 @pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)

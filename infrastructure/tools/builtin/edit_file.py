@@ -133,7 +133,11 @@ def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: st
         raise ToolError("old_text and new_text are the same: there is nothing to change")
     old, new = _adopt_line_ends(content, old, new)
     if old not in content:
-        raise ToolError(f"old_text was not found in {name}.{describe_near_miss(content, old)}")
+        before = ""
+        if new.strip() and len(places := _find_places(content, new)) == 1:
+            line = content.count("\n", 0, places[0]) + 1
+            before = f" new_text stands at line {line} already: the edit may have been made before."
+        raise ToolError(f"old_text was not found in {name}.{before}{describe_near_miss(content, old)}")
     if everywhere:
         return content.replace(old, new), content.count(old)
     places = _find_places(content, old)

@@ -263,6 +263,13 @@ def test_a_passage_that_is_not_there_is_answered_with_what_resembles_it(tmp_path
         call(edit_file, path="a.py", old_text=old, new_text="")
 
 
+def test_an_edit_that_was_made_before_is_told_as_such(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.py": "x = 1\ny = 2\n"})
+
+    with pytest.raises(ToolError, match="new_text stands at line 2 already: the edit may"):
+        call(edit_file, path="a.py", old_text="y = 1", new_text="y = 2")
+
+
 @pytest.mark.parametrize(("old", "new", "reason"), [("", "x", "old_text is empty"), ("x", "x", "the same")])
 def test_an_edit_without_meaning_is_refused(tmp_path, edit_file, old, new, reason):
     a_tree(tmp_path, {"a.py": "x"})
