@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from quorum.application.calls.outputs import Outputs
 from quorum.application.cancellation import run_to_end
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.jobs import BackgroundCommand
 from quorum.application.turn.steering import PendingMessage, PendingMessages
 from quorum.domain.calls.execution import ToolExecutionContext

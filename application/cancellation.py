@@ -1,10 +1,15 @@
-"""Being cancelled without leaving things half done."""
+"""Being cancelled without leaving things half done.
+
+Work on what models ask for: it may be of any size, and the event loop has others to serve.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TypeVar
+
+from quorum.domain.text.large import is_large
 
 T = TypeVar("T")
 
@@ -63,3 +68,14 @@ def raise_if_cancelled() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
+
+
+_Result = TypeVar("_Result")
+
+
+async def run_off_loop(work: Callable[[], _Result], *concerned: object) -> _Result:
+    """Return the result of the work: run in a thread if one of the values concerned is large, else at once.
+
+    Cancelled, it leaves the work to itself: it must have no effect.
+    """
+    return await asyncio.to_thread(work) if is_large(*concerned) else work()

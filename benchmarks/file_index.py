@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from quorum.infrastructure.blocking import Stop
-from quorum.infrastructure.file_index.finder import WorkspaceFiles, build_index, list_files, walk_files
+from quorum.infrastructure.file_finder import WorkspaceFiles, build_index, list_files, walk_files
 
 WORDS = [
     "src", "test", "lib", "core", "util", "config", "main", "index", "handler", "service", "model", "view",

@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import ToolResults, UserMessage

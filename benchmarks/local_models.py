@@ -20,12 +20,15 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from quorum.application.review.ballot_paper import make_call_paper, render_question, request_ballot
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.ballot_paper import (
+    QuorumPolicy,
+    make_call_paper,
+    render_question,
+    request_ballot,
+)
 from quorum.application.structured_answer import Unreadable
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.calls.tool_parser import TOOL_PARSERS
 from quorum.domain.review.requested_scope import RequestedScope

@@ -20,9 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolCall
 from quorum.domain.events.event import (
     BatchPlanned,

@@ -24,11 +24,11 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.ports.people import Observer, PersonAnswer, Question
 from quorum.application.ports.tools import Tool
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
 from quorum.application.review.voting import Voting

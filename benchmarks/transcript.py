@@ -113,7 +113,7 @@ async def beside(app: Bench, entries: int) -> dict[str, float]:
 
 async def found(app: Bench, entries: int) -> dict[str, float]:
     """Finding in so many entries: a step of the search, all of it, and going to the next place."""
-    from quorum.tui.finding.bar import Finder
+    from quorum.tui.finding_bar import Finder
 
     await _filled(app, entries)
     finder = Finder(app.view, Style(underline=True), Style(reverse=True))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quorum.infrastructure.composition.inputs import SessionInputs
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 

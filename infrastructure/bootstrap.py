@@ -22,8 +22,8 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import choose_roles
 from quorum.infrastructure.config.session_choices import choose_asked_models
 from quorum.infrastructure.container import Container, build_container
-from quorum.infrastructure.debug_log.log_file import log_events
-from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.debug_log import log_events
+from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.own_code import leave_out_workspace
@@ -33,7 +33,7 @@ from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.storage import open_blob_store, open_record
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
-from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
+from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun

@@ -15,12 +15,12 @@ from quorum.domain.calls.diagnostics import read_lines
 from quorum.domain.errors import DiagnosticsFailed, ToolError
 from quorum.domain.shell.sandbox import SandboxOn
 from quorum.infrastructure.config.program_tables import FILES, DiagnosticsTable
-from quorum.infrastructure.execution.commands.declared_program import (
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
+from quorum.infrastructure.execution.commands.sealing import (
     expand_declared_command,
     find_declared_program,
 )
-from quorum.infrastructure.execution.commands.environment import build_command_environment
-from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 

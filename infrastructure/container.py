@@ -1,4 +1,8 @@
-"""The container that front ends hold: what they use of a session. All else is built by its typed parts."""
+"""The container that front ends hold: what they use of a session.
+
+All else is built by its typed parts. `dependency_injector`, without the libraries that it would load for what
+quorum does not use of it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,13 @@ from typing import TypeVar
 
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
-from quorum.infrastructure.injection import containers, providers
+from quorum.infrastructure.lean_imports import without
 from quorum.infrastructure.owned_sessions import OwnedSessions
+
+with without("yaml", "pydantic", "pydantic_settings", "fastapi", "fast_depends", "starlette", "werkzeug"):
+    from dependency_injector import containers as containers
+    from dependency_injector import providers as providers
+
 
 T = TypeVar("T")
 

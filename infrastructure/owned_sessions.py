@@ -11,8 +11,8 @@ from quorum.application.ports.storage import OpenedSession
 from quorum.application.ports.subagents import SubagentSession
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.subagents.subagent_runner import LinkedLedger, render_role
-from quorum.application.turn.agent_limits import AgentLimits
 from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.response import Usage

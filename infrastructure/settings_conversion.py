@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import SpendCap, SpendCaps
 from quorum.domain.panel.debate_record import DebatePolicy
@@ -14,7 +14,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.secrets.patterns import CLOUD_KEYS
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits
-from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.custom_tool_table import build_declaration
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy

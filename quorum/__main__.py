@@ -213,7 +213,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         return _refuse(error)
     except Exception as error:
         from quorum.starting import is_explained
-        from quorum.tui.agent.start_failure import StartFailure
+        from quorum.tui.agent.opening import StartFailure
 
         if isinstance(error, StartFailure):
             return _refuse(error, error.exit_code)

@@ -10,7 +10,7 @@ from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, Result
 from quorum.application.ports.tools import SealingTool, Tool
 from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import CallControls, Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import CallControls, Outcome, Seal, SealedFile, ToolExecutionContext
 from quorum.domain.calls.hook import (
     Abort,
     Continue,
@@ -22,7 +22,6 @@ from quorum.domain.calls.hook import (
     TurnEndAnswer,
 )
 from quorum.domain.calls.run_state import Modifier, RunState
-from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.calls.tool import ParameterType, RiskLevel, ToolCall, ToolDefinition, ToolParameter
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.errors import StaleSeal, ToolError

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from quorum.domain.events.masking import SecretMask
 from quorum.errors import complain
-from quorum.infrastructure.debug_log.log_file import open_debug_log
+from quorum.infrastructure.debug_log import open_debug_log
 from quorum.version import __version__
 
 _log = logging.getLogger("quorum")

@@ -18,7 +18,7 @@ from quorum.infrastructure.config.model_choice import parse_model_overrides
 from quorum.infrastructure.config.toml_file import TomlFile
 from quorum.infrastructure.instructions.project_contents import list_wanted_contents
 from quorum.infrastructure.session_paths import list_writable_paths
-from quorum.infrastructure.trust.decisions import TrustDecisions, TrustedFiles, open_trust_file
+from quorum.infrastructure.trust_decisions import TrustDecisions, TrustedFiles, open_trust_file
 
 if TYPE_CHECKING:
     from quorum.application.ports.people import Approver

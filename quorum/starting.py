@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quorum.errors import UsageError
-from quorum.tui.agent.start_failure import StartFailure
+from quorum.tui.agent.opening import StartFailure
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from quorum.application.call_gate import begin_caller_session
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
 from quorum.application.cancellation import absorb_cancellation, run_shielded, run_to_end
-from quorum.application.events.event_bus import EventBus
-from quorum.application.events.stream_events import StreamEvents
-from quorum.application.gate.caller_session import begin_caller_session
+from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.identifiers import generate_id
 from quorum.application.ports.agents import (
     Agent,

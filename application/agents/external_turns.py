@@ -10,13 +10,13 @@ from quorum.application.agents.agent_run import AgentRun
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import postpone_cancellation
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.agents import AgentTerms
 from quorum.application.review.review import Review
-from quorum.application.turn.agent_limits import AgentLimits
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import Outcome, ToolExecution
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ConversationError, LedgerError, ProviderError

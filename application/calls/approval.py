@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from quorum.application.calls.batch_state import BatchCall, BatchState
 from quorum.application.panel.plan_ensemble import CHANGED, compare_plans
-from quorum.application.review.plan_ballot_paper import make_plan_ballot_paper
+from quorum.application.review.ballot_paper import make_plan_ballot_paper
 from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel

@@ -1,5 +1,7 @@
 """What the calls of one batch share: the plan, and the packets approved ahead of their turn.
 
+Risky calls of several sessions in one workspace: those of one session at a time.
+
 The access that was decided about: the running call reaches these paths, and no others.
 """
 
@@ -11,18 +13,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from quorum.application.calls.one_session import OneSession
 from quorum.application.cancellation import run_to_end
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.tools import ToolSchemaPort
 from quorum.application.ports.workspace import FileKeeper, SecretFinder
 from quorum.application.review.review import Review
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecution, ToolExecutionContext, ToolStatus
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.planners import PlannedCall, Planner, Predecessors, add_same_path_order
 from quorum.domain.calls.run_state import RunState, apply_modifiers
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
 from quorum.domain.review.ballot import Tally
@@ -32,6 +32,37 @@ from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.large import is_large
+
+
+class OneSession:
+    """A place in front of a workspace, one for each session that works in it.
+
+    All places of a workspace share a `door`. Calls of one session may be inside at the same time, as its plan
+    lets them; those of another wait until the last of them has left.
+    """
+
+    def __init__(self, door: asyncio.Lock | None = None) -> None:
+        self._door = door or asyncio.Lock()
+        self._inside = 0
+        self._entering = asyncio.Lock()
+
+    def open_another(self) -> OneSession:
+        """A place for another session in front of the same workspace."""
+        return OneSession(self._door)
+
+    async def enter(self) -> None:
+        """Wait until no other session is inside."""
+        async with self._entering:
+            if not self._inside:
+                await self._door.acquire()
+            self._inside += 1
+
+    def leave(self) -> None:
+        """End what `enter` began."""
+        self._inside -= 1
+        if not self._inside:
+            self._door.release()
+
 
 _NOTHING = Access()
 _DECIDED: ContextVar[Access] = ContextVar("decided_access", default=_NOTHING)

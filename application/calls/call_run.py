@@ -14,17 +14,16 @@ from copy import deepcopy
 from quorum.application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
 from quorum.application.calls.batch_state import BatchState, hold_to_access
 from quorum.application.calls.effect_receipt import EffectReceipt
-from quorum.application.calls.guarded_tool import GuardedTool
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.hooks import CallDraft
-from quorum.application.off_loop import run_off_loop
+from quorum.application.calls.tool_set import GuardedTool
+from quorum.application.cancellation import run_off_loop
 from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecution, ToolExecutionContext, ToolStatus
 from quorum.domain.calls.hook import Skip
-from quorum.domain.calls.offered_tools import OfferedTools
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.summary import extract_styles, extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
 from quorum.domain.errors import LedgerError, StaleSeal, ToolError
@@ -40,8 +39,7 @@ from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.sessions.state import CallEnd
 from quorum.domain.shell.command_line import ShellVerdict
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.output import Printed, ToolOutput
-from quorum.domain.text.styles import shift_styles
+from quorum.domain.text.output import Printed, ToolOutput, shift_styles
 
 # How often a call that nobody is asked about is looked at anew when its files keep changing under it.
 MAX_STALE_SEALS = 3

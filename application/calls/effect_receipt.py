@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from types import TracebackType
 
-from quorum.application.calls.one_session import OneSession
+from quorum.application.calls.batch_state import OneSession
 from quorum.application.cancellation import run_to_end
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.workspace import FileKeeper
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.effects import KeptFiles

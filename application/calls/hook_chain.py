@@ -32,7 +32,7 @@ from quorum.application.calls.hooks import (
     find_point,
     restore,
 )
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.calls.hook import (
     Abort,
     AnyAnswer,

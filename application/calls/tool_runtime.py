@@ -9,15 +9,14 @@ from contextlib import AbstractContextManager, nullcontext
 from msgspec import Struct, field
 
 from quorum.application.calls.approval import AskedBefore, Interrupted
-from quorum.application.calls.batch_state import BatchState
+from quorum.application.calls.batch_state import BatchState, OneSession
 from quorum.application.calls.call_run import INTERRUPTED, CallRun
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.hooks import ResultDraft
-from quorum.application.calls.one_session import OneSession
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.cancellation import absorb_cancellation, run_shielded, run_to_end
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.ports.diagnostics import EditWatcher, NoEditWatcher
 from quorum.application.ports.tools import ToolSchemaPort
@@ -25,9 +24,9 @@ from quorum.application.ports.workspace import FileKeeper, SecretFinder
 from quorum.application.review.review import Review
 from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
 from quorum.domain.calls.hook import HookAnswer, Skip
-from quorum.domain.calls.offered_tools import OfferedTools
 from quorum.domain.calls.planners import Planner
 from quorum.domain.calls.run_state import RunState
+from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.errors import HookAborted

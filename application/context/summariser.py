@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from quorum.application.empty_answer import ask_for_words
-from quorum.application.events.event_bus import EventBus
-from quorum.application.events.stream_events import translate_stream_event
+from quorum.application.event_bus import EventBus, translate_stream_event
 from quorum.application.ports.models import LlmGateway, MessageShaper
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import Conversation, Message

@@ -1,21 +1,30 @@
 """The forms in which a session can be exported.
 
+An export as a file: its name chooses the form. An account as plain text for a terminal, long texts cut.
+
 An account as one HTML page: no scripts, nothing loaded from elsewhere, every text escaped.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from typing import Literal, TypeAlias, assert_never
+from itertools import count
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias, assert_never
 
 from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
 from quorum.application.export.narration import build_account
 from quorum.application.export.session_json import mask_lines, render_json
+from quorum.application.ports.storage import SessionArchive
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.canonical import render_canonical
 from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
-from quorum.domain.text.amounts import format_duration
+from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.unified_diff import parse_diff
 
 _STYLE = """
@@ -209,3 +218,129 @@ def render_export(
             return mask_lines(render_canonical(records), mask)
         case _:
             assert_never(form)
+
+
+_FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}
+
+
+class RecordWithArchive(Protocol):
+    """What an export needs of a session's record."""
+
+    @property
+    def archive(self) -> SessionArchive:
+        """Where all records are found."""
+
+
+class ExportableSession(Protocol):
+    """What an export needs of a session: its records, and how its secrets are hidden."""
+
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def record(self) -> RecordWithArchive: ...
+
+    @property
+    def mask(self) -> SecretMask: ...
+
+
+async def export_to(file: str, session: ExportableSession, *, folder: Path, exports: Path) -> Path:
+    """Write all of the session into this file, named from the folder; without a name into a new one in
+    `exports`, which only the person can read.
+
+    Raises ConfigError for a name that chooses no form, LedgerError, and OSError where the file cannot be made:
+    one that is there is not overwritten.
+    """
+    if file:
+        target = _choose_target(file, folder)
+    else:
+        target = await asyncio.to_thread(_find_free_name, exports, f"quorum-{session.session_id}")
+    if (form := _FORMS.get(target.suffix)) is None:
+        raise ConfigError(f"{target.name} should end in {', '.join(_FORMS)}: that chooses the form")
+    archive = session.record.archive
+    summary, records = await archive.find(session.session_id), await archive.read(session.session_id)
+
+    def write() -> None:
+        content = render_export(form, summary, records, session.mask.mask_text)
+        with os.fdopen(
+            os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        ) as out:
+            out.write(content)
+
+    await asyncio.to_thread(write)
+    return target
+
+
+def _find_free_name(folder: Path, stem: str) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    names = (f"{stem}.md" if number == 1 else f"{stem}-{number}.md" for number in count(1))
+    return next(folder / name for name in names if not os.path.lexists(folder / name))
+
+
+def _choose_target(name: str, folder: Path) -> Path:
+    if "\0" in name:
+        raise ConfigError(f"{name!r} can be no file's name")
+    try:
+        return folder / Path(name).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{name} names no file: {error}") from error
+
+
+_KEPT_LINES = 12  # of arguments, diffs and outputs
+_KEPT_CHARS = 400  # of each of these lines
+_INDENT = "    "
+
+
+def render_plain(account: Account) -> str:
+    return "\n".join(_plain_render_lines(account)) + "\n"
+
+
+def _plain_render_lines(account: Account) -> Iterator[str]:
+    yield account.title
+    yield ""
+    width = max(len(label) for label, _ in account.facts)
+    yield from (f"{label + ':':{width + 1}} {value}" for label, value in account.facts)
+    for entry in account.entries:
+        yield ""
+        yield from _plain_render_entry(entry)
+
+
+def _plain_render_entry(entry: Entry) -> Iterator[str]:
+    match entry:
+        case TurnHead():
+            yield f"── Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
+            yield from (f"> {line}" for line in (entry.prompt or "(continues)").split("\n"))
+        case Said(text=text):
+            yield text.rstrip()
+        case Thought(text):
+            yield from _fold("reasoning", text)
+        case CallCard():
+            yield from _plain_render_card(entry)
+        case ExportRemark(line, body):
+            yield f"· {line}"
+            if body:
+                yield from _fold("", body)
+
+
+def _plain_render_card(card: CallCard) -> Iterator[str]:
+    ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
+    yield f"● {card.tool} · {card.outcome}{ran} · {card.decision}"
+    yield from (f"  · {line}" for line in card.history)
+    yield from _fold("arguments", card.arguments)
+    if card.ran_with is not None:
+        yield from _fold("ran with", card.ran_with)
+    if card.diff is not None:
+        yield from _fold("diff", card.diff)
+    if card.output is not None:
+        yield from _fold("output", card.output)
+
+
+def _fold(label: str, text: str) -> Iterator[str]:
+    """The first lines of a text, and how many more there are."""
+    if label:
+        yield f"  {label}:"
+    lines = text.rstrip().split("\n")
+    for line in lines[:_KEPT_LINES]:
+        yield _INDENT + (line if len(line) <= _KEPT_CHARS else line[:_KEPT_CHARS] + "…")
+    if (more := len(lines) - _KEPT_LINES) > 0:
+        yield f"{_INDENT}… {format_amount(more, 'more line')}"

@@ -1,14 +1,34 @@
-"""A code review as JSON: the record `quorum_result` of the topic `code_review`. Its schema is in docs."""
+"""A code review as JSON: the record `quorum_result` of the topic `code_review`.
+
+Its schema is in docs. What a format of code reviews renders.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
-from quorum.application.export.review_outcome import ReviewOutcome
 from quorum.domain.code_review.review_result import CodeFinding, ReviewResult
 from quorum.domain.events.report import RunReport, usage_to_json
 from quorum.domain.review.ballot import Ballot, Verdict, Vote
 from quorum.domain.text.json_value import JsonObject, JsonValue
+
+
+class ReviewOutcome(NamedTuple):
+    """How a review ended; a `result` of None: none came to an end. `models` are the reviewers by their labels,
+    `timestamp` is RFC 3339, UTC, and `version` that of quorum.
+    """
+
+    result: ReviewResult | None
+    report: RunReport
+    models: Mapping[str, str]
+    timestamp: str
+    version: str
+
+
+RenderReview: TypeAlias = Callable[[ReviewOutcome], Iterable[str | JsonObject]]
+"""The lines to print, each a text or an object."""
+
 
 API_VERSION = 1
 

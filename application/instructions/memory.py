@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorum.application.cancellation import run_to_end
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.instructions import MemoryFilesPort
 from quorum.application.review.review import Review
 from quorum.domain.calls.access import Access

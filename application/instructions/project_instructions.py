@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.instructions import (
     AgentDefinitions,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.code_review_forms import (
     CODE_MODERATOR_SYSTEM,
     digest_question,
@@ -31,6 +31,7 @@ from quorum.application.ports.changes import ChangeSource, OpenTools
 from quorum.domain.code_review.change import (
     MOST_PARTS,
     Change,
+    CodeReviewPolicy,
     CodeReviewRequest,
     DiffPart,
     list_hidden_characters,
@@ -38,7 +39,6 @@ from quorum.domain.code_review.change import (
     parse_request,
     split_change,
 )
-from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
 from quorum.domain.code_review.review_result import (
     CodeFinding,
     FindingStanding,

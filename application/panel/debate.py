@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.debate_forms import (
     DEFENDER_SYSTEM,
     REVISER_SYSTEM,

@@ -11,12 +11,17 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from quorum.application.answer_limit import AnswerTooLong, limit_answer
 from quorum.application.empty_answer import ask_for_words
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.models import LlmGateway, MessageShaper
 from quorum.application.ports.tools import AnswerTools
-from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
+from quorum.application.structured_answer import (
+    AnswerForm,
+    AnswerTooLong,
+    Unreadable,
+    ask_in_form,
+    limit_answer,
+)
 from quorum.domain.conversation.context_size import ContextMeter
 from quorum.domain.conversation.cost import PriceTable, Spending
 from quorum.domain.conversation.effort import Effort, find_effort

@@ -7,9 +7,8 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, AnswerLabel, Fields
 from quorum.application.fence import render_fenced
-from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.application.structured_answer import NOT_EMPTY, AnswerForm, AnswerLabel, Fields, Unreadable
 from quorum.domain.panel.cost_estimate import LONGEST_SHOWN_ANSWER
 from quorum.domain.panel.panel_answer import (
     BEST_SCORE,

@@ -1,25 +1,42 @@
-"""A panel in the place of a model: what the person says goes to several models, and one text comes back."""
+"""A panel in the place of a model: what the person says goes to several models, and one text comes back.
+
+A session whose prompts are answered by one model, or by several: as it was chosen.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from quorum.application.events.event_bus import EventBus
+from msgspec import Struct
+
+from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.panel.panel import Panel, PanelQuestion
-from quorum.application.ports.models import LlmRequest, OnStreamEvent
-from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
+from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import Delta, LlmResponse
 from quorum.domain.conversation.transcript import render_transcript
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from quorum.domain.events.event import PanelResumed, PanelStarted
+from quorum.domain.events.event import (
+    ConsensusChanged,
+    ErrorOccurred,
+    PanelConcluded,
+    PanelResumed,
+    PanelStarted,
+)
+from quorum.domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE
 from quorum.domain.panel.cost_estimate import PlannedRequests, QuestionSize
 from quorum.domain.panel.panel_answer import (
+    Consensus,
+    ConsensusLevel,
+    ConsensusRefused,
     OpenPanel,
     PanelAnswer,
     PanelConclusion,
     PanelForm,
+    Strategy,
+    check_consensus,
     label_participants,
 )
 from quorum.domain.replacing import replace
@@ -143,3 +160,156 @@ def report_no_answer(answers: Sequence[PanelAnswer]) -> NoPanelAnswer:
     """The error that says why no participant answered."""
     reasons = "; ".join(f"{answer.model}: {answer.reason}" for answer in answers)
     return NoPanelAnswer(f"no participant answered: {reasons}")
+
+
+class ConsensusChoice:
+    """Tells and changes it. A panel answers the prompt of a turn, not what is said later in that turn.
+
+    `refusal` says why a session of this kind has no such choice, empty where it has; `notices` are what there
+    is to say of the choice that the session begins with.
+    """
+
+    def __init__(
+        self,
+        initial: Consensus,
+        *,
+        events: EventBus,
+        refusal: str = "",
+        notices: tuple[str, ...] = (),
+    ) -> None:
+        self._current = initial
+        self._events = events
+        self._refusal = refusal
+        self.notices = notices
+        self._is_due = False
+
+    @property
+    def current(self) -> Consensus:
+        """What holds for the next prompt."""
+        return self._current
+
+    @property
+    def recorded(self) -> Consensus | None:
+        """What is recorded when the session opens; None where the session has no such choice."""
+        return None if self._refusal else self._current
+
+    async def choose(
+        self, *, level: ConsensusLevel | None = None, strategy: Strategy | None = None
+    ) -> tuple[str, ...]:
+        """Choose a level or a strategy, which holds from the next prompt on. Returns what to warn of. Raises
+        ConsensusRefused, and leaves all as it was, for what does not go together, LedgerError."""
+        if self._refusal:
+            raise ConsensusRefused(self._refusal)
+        wanted = self._current.change(level=level, strategy=strategy)
+        warnings = check_consensus(wanted, self._events.phase.scope)
+        if wanted != self._current:
+            await self._events.announce(ConsensusChanged(consensus=wanted))
+            self._current = wanted
+        return warnings
+
+    def begin_turn(self) -> None:
+        """The next message is the prompt of a turn."""
+        self._is_due = True
+
+    def take_due(self) -> Consensus:
+        """What holds for this request: solo but for the first one of a turn."""
+        due, self._is_due = self._is_due, False
+        return self._current if due else Consensus()
+
+
+class PromptPanels(Struct, frozen=True, kw_only=True):
+    """Makes the panel that answers a prompt: `answer` by the strategy, `plan` while a plan is made, `draft`
+    for /init, which has a file written."""
+
+    answer: Mapping[Strategy, Callable[[], PanelSession]]
+    plan: Callable[[], PanelSession]
+    draft: Callable[[], PanelSession]
+
+
+class ConsensusSession:
+    """Implements `LlmExchange` over that of one model, `alone`, and panels of several.
+
+    A panel answers only what the person says at the beginning of a turn; where it cannot, that is said and the
+    model answers alone, with its tools.
+    """
+
+    def __init__(
+        self,
+        alone: LlmExchange,
+        panels: PromptPanels,
+        *,
+        choice: ConsensusChoice,
+        events: EventBus,
+    ) -> None:
+        self._alone = alone
+        self._panels = panels
+        self._choice = choice
+        self._events = events
+
+    @property
+    def model(self) -> str:
+        """The model that answers alone."""
+        return self._alone.model
+
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Have several models answer where the request is a prompt and it was chosen so, else the one. Raises
+        ProviderError and LedgerError."""
+        due = self._choice.take_due()
+        panel = await self._choose_panel(due) if self._is_prompt(request.messages) else None
+        if panel is not None and (response := await self._ask_panel(panel, request)) is not None:
+            on_event(Delta(response.text_content()))
+            return response
+        return await self._alone.exchange(request, on_event)
+
+    def _is_prompt(self, messages: Sequence[Message]) -> bool:
+        """Whether what the person said at the beginning of the turn has no answer yet."""
+        said = messages[-1] if messages else None
+        # A notice, or what was said into the turn, follows results of calls that a panel or the model made.
+        prompted = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
+        last = next(prompted, None)
+        if not isinstance(said, UserMessage) or said.of_call or last is None:
+            return False
+        return self._events.hide(said.text) == self._events.hide(last.said_text)
+
+    async def _choose_panel(self, due: Consensus) -> PanelSession | None:
+        """The panel that is to answer a prompt; None where one model does. While a plan is made, what does not
+        go as it was chosen is said."""
+        if due.level is not ConsensusLevel.ENSEMBLE:
+            return None
+        phase = self._events.phase
+        if not phase.is_planning:
+            return await self._choose_draft(due) if self._is_init() else self._panels.answer[due.strategy]()
+        if phase.is_fast:
+            reason = f"in the scope fast no other model looks at a plan, so {self.model} plans alone"
+            await self._events.record(ErrorOccurred(message=reason))
+            return None
+        if due.strategy is Strategy.DEBATE:
+            reason = "a debate makes no plan, so each model plans by itself, and scores the plans of the others"
+            await self._events.record(ErrorOccurred(message=reason))
+        return self._panels.plan()
+
+    def _is_init(self) -> bool:
+        """Whether the prompt is /init, and no custom command of that name."""
+        command = self._events.state.last_command
+        return command is not None and (command.name, command.file) == (INIT_COMMAND, INIT_SOURCE)
+
+    async def _choose_draft(self, due: Consensus) -> PanelSession:
+        """The panel that drafts a file, by whatever strategy."""
+        if due.strategy is Strategy.DEBATE:
+            reason = "a debate writes no file, so each model drafts it, and the moderator makes one of them"
+            await self._events.record(ErrorOccurred(message=reason))
+        return self._panels.draft()
+
+    async def _ask_panel(self, panel: PanelSession, request: LlmRequest) -> LlmResponse | None:
+        """What comes of it; None where the model is to answer alone."""
+        try:
+            return replace(await panel.respond(request), model=self.model)
+        except NoPanelAnswer as problem:
+            reason = f"{problem}; {self.model} answers alone"
+            left = self._events.state.open_panel
+            if left is not None and left.form is panel.form and left.conclusion is None:
+                over = PanelConcluded(panel_id=left.panel_id, synthesis=None, reason=reason)
+                await self._events.record(over)
+            else:
+                await self._events.record(ErrorOccurred(message=reason))
+            return None

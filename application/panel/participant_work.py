@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
 from quorum.application.panel.panel_forms import ANSWER_REVIEWS, ReviewQuestions
 from quorum.application.panel.panel_session import PanelSession, report_no_answer

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from quorum.domain.calls.execution import Orphan, ToolExecutionContext
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Orphan, Seal, ToolExecutionContext
 from quorum.domain.calls.tool import ToolCall, ToolDefinition, ToolResultMessage, ToolSpec
 from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.shell.command_line import ShellVerdict

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 
-from quorum.application.events.event_bus import EventBus
-from quorum.application.off_loop import run_off_loop
+from quorum.application.cancellation import run_off_loop
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Approver, ReviewContext, ReviewQuestion
 from quorum.application.ports.rules import SampleStore
 from quorum.application.ports.workspace import WorkspaceGrowth
@@ -26,13 +26,12 @@ from quorum.domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged,
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
-from quorum.domain.review.allowed_tools import AllowedTools
 from quorum.domain.review.ballot import Ballot, Tally, are_independent
 from quorum.domain.review.decision import Decision, can_run_sandboxed, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.permissions import AllowedTools, Answer, Rule, Subject
 from quorum.domain.review.plain_request import NO_REQUEST, PlainRequest
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import (

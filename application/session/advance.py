@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from quorum.application.ports.people import Observer
-from quorum.application.review.deferring_approver import DeferringApprover
+from quorum.application.review.approvers import DeferringApprover
 from quorum.application.session.agent_session import AgentSession
 from quorum.domain.errors import ConversationError
 from quorum.domain.events.event import Event

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.outputs import Outputs
-from quorum.application.events.event_bus import EventBus
-from quorum.application.inbox.inbox import Inbox
+from quorum.application.event_bus import EventBus
+from quorum.application.inbox import Inbox
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
-from quorum.application.panel.consensus_session import ConsensusChoice
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.panel.panel_session import ConsensusChoice
+from quorum.application.plan_service import PlanService
 from quorum.application.ports.changes import ReviewedFiles
 from quorum.application.ports.instructions import AgentDefinitions, SkillPort
 from quorum.application.ports.jobs import BackgroundWork
@@ -22,12 +22,11 @@ from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
 from quorum.application.ports.workspace import FileFinder
 from quorum.application.review.review import Review
 from quorum.application.session.rewind import Rewind
-from quorum.application.session.session_context import SessionContext
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_folders import SessionFolders
-from quorum.application.session.session_models import SessionModels
+from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
-from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.spend_limiter import SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import find_subagent_ends
 from quorum.application.turn.recovery import describe_orphans

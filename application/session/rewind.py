@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.cancellation import run_to_end
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.storage import ContentStore
 from quorum.application.ports.workspace import FileKeeper, FileRestorer
 from quorum.application.turn.run_agent import RunAgent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Approver
 from quorum.domain.events.event import ErrorOccurred, ServerQuestionAnswered
 from quorum.domain.mcp.server_question import (

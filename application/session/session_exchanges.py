@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.turn.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.exchanges import (

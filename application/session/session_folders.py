@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.workspace import FolderCheck
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import FolderAdded, FolderOrigin

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.instructions import AgentDefinitions
 from quorum.application.ports.models import LlmGateway
-from quorum.application.turn.fallback_models import SESSIONS_OWN, complete_model_name
+from quorum.application.turn.switchable_session import SESSIONS_OWN, complete_model_name
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.calls.tool_traits import ToolTraits, find_traits
 from quorum.domain.errors import ProviderError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.cancellation import run_to_end
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.plan_service import PlanService
 from quorum.application.ports.subagents import SubagentPort, SubagentStopped
 from quorum.application.subagents.defined_tasks import select_for_subagent
 from quorum.domain.calls.access import Access

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 
 from quorum.application.cancellation import run_to_end
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.storage import Ledger
 from quorum.application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
 from quorum.domain.calls.execution import ToolExecutionContext

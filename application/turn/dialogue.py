@@ -10,11 +10,10 @@ from typing import Protocol, TypeVar
 from quorum.application.cancellation import run_shielded
 from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
 from quorum.application.empty_answer import render_empty_answer_reply
-from quorum.application.events.event_bus import EventBus
-from quorum.application.events.stream_events import StreamEvents
+from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
-from quorum.application.turn.mentions import Mentions
+from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
@@ -228,7 +227,7 @@ class Dialogue:
         if not may_hold_call(text):
             return None
         from quorum.domain.textual_calls.forms import list_argument_schemas
-        from quorum.domain.textual_calls.leaked_call import find_leaked_call
+        from quorum.domain.textual_calls.reader import find_leaked_call
 
         leaked = find_leaked_call(text, list_argument_schemas(self.tools.schemas))
         if leaked is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.fence import render_fenced
 from quorum.application.identifiers import generate_id
 from quorum.application.panel.code_review import render_review_result

@@ -1,4 +1,4 @@
-"""The totals of a run, and which of its endings is reported."""
+"""The totals of a run, and which of its endings is reported. The bounds of one turn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
+
+from msgspec import Struct
 
 from quorum.application.ports.subagents import SubagentPort
 from quorum.domain.calls.execution import Outcome
@@ -18,6 +20,22 @@ from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import DecisionLabel
+
+
+class AgentLimits(Struct, frozen=True, kw_only=True):
+    """Bounds of one run.
+
+    `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
+    often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
+    same call end the turn; hooks at its end may make it continue `max_turn_end_retries` times, and so may
+    diagnostics.
+    """
+
+    max_tool_turns: int = 100
+    max_continuations: int = 3
+    max_identical_rejections: int = 3
+    max_turn_end_retries: int = 3
+
 
 _APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 

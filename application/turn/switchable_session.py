@@ -1,13 +1,18 @@
-"""Sends requests to a model that can be switched at any time, without one being lost or answered twice."""
+"""Sends requests to a model that can be switched at any time, without one being lost or answered twice.
+
+The models that stand in, one after the other, where the chosen one is overloaded or cannot be reached. How much
+the models of a session reason.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
-from quorum.application.turn.fallback_models import FAILURES_IN_A_ROW, OUTAGES, FallbackModels
+from quorum.application.event_bus import EventBus
+from quorum.application.ports.models import LlmExchange, LlmGateway, LlmRequest, OnStreamEvent
+from quorum.domain.conversation.effort import Effort, find_effort
 from quorum.domain.conversation.response import (
     Delta,
     LlmResponse,
@@ -16,7 +21,154 @@ from quorum.domain.conversation.response import (
     StreamEvent,
     StreamRetry,
 )
-from quorum.domain.errors import ProviderError
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import ErrorOccurred, ModelFellBack
+
+SESSIONS_OWN = frozenset({"", "inherit", "default"})
+"""What stands for the model that the session has."""
+
+
+async def complete_model_name(model: str, current: str, gateway: LlmGateway) -> str:
+    """Complete a model to "provider/model". Without a provider it is one of that of the `current` model, by its
+    name or a part of it, as `haiku` is. Raises ProviderError."""
+    if "/" in model:
+        return model
+    provider = current.partition("/")[0]
+    listed = await gateway.list_models(provider)
+    full = f"{provider}/{model}"
+    if full in listed:
+        return full
+    if (near := next((name for name in listed if model in name), None)) is not None:
+        return near
+    raise ProviderError(f"{provider} lists no model of that name", kind=ProviderErrorKind.CONFIGURATION)
+
+
+OUTAGES = frozenset(
+    (
+        ProviderErrorKind.OVERLOADED,
+        ProviderErrorKind.RATE_LIMIT,
+        ProviderErrorKind.SERVER,
+        ProviderErrorKind.CONNECTION,
+        ProviderErrorKind.TIMEOUT,
+    )
+)
+"""Failures for which another model may be asked; any other would meet it too, or is for the person to mend."""
+
+FAILURES_IN_A_ROW = 3
+"""After so many failures of one request it is waited for no more."""
+
+
+class FallbackModels:
+    """The models of `models.decision_fallback`, each asked at most once in a turn, in their order."""
+
+    def __init__(self, models: Sequence[str], events: EventBus) -> None:
+        self._models = tuple(dict.fromkeys(models))
+        self._events = events
+        self._left = list(self._models)
+        self._used: list[str] = []
+
+    @property
+    def are_left(self) -> bool:
+        """Whether another model may be asked in this turn."""
+        return bool(self._left)
+
+    def begin_turn(self) -> None:
+        """Start a turn: all models may be asked again."""
+        self._left, self._used = list(self._models), []
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Those that stood in during this turn."""
+        return tuple(self._used)
+
+    async def open_next(
+        self, failed: str, chosen: str, reason: str, open_exchange: Callable[[str], Awaitable[LlmExchange]]
+    ) -> LlmExchange | None:
+        """What sends requests to the next of them that can be had, after it was said that it stands in; None
+        where none is left. `reason` is why `failed` does not answer."""
+        while self._left:
+            model = self._left.pop(0)
+            if model in (failed, chosen):
+                continue
+            try:
+                exchange = await open_exchange(model)
+            except ProviderError as error:
+                await self._events.record(ErrorOccurred(message=f"{model} cannot stand in: {error}"))
+                continue
+            self._used.append(model)
+            await self._events.record(ModelFellBack(model=model, instead_of=failed, reason=reason))
+            return exchange
+        return None
+
+
+class ReasoningEfforts:
+    """What the person chose for a model in this session holds before what the settings say of it, `configured`
+    by model or role, of which the first of `roles` counts. `list_efforts` gives those that a model's API takes:
+    it is asked for no other.
+    """
+
+    def __init__(
+        self,
+        configured: Mapping[str, Effort],
+        *,
+        roles: tuple[str, ...],
+        list_efforts: Callable[[str], tuple[Effort, ...]],
+        chosen: Mapping[str, Effort],
+    ) -> None:
+        self._configured = configured
+        self._roles = roles
+        self._list_efforts = list_efforts
+        self._chosen = dict(chosen)
+
+    def get_effort(self, model: str) -> Effort:
+        """The effort that a model is asked for."""
+        wanted = self.find_wanted(model)
+        return wanted if wanted in self._list_efforts(model) else Effort.DEFAULT
+
+    def find_wanted(self, model: str) -> Effort:
+        """The effort that is set for a model, whether its API takes it or not."""
+        return self._chosen.get(model) or find_effort(self._configured, model, *self._roles)
+
+    def list_taken(self, model: str) -> tuple[Effort, ...]:
+        """The efforts that a model's API takes; none where it does not reason."""
+        return self._list_efforts(model)
+
+    def choose(self, model: str, effort: Effort | None) -> Effort | None:
+        """Ask the model for this effort from now on, None: for what the settings say. Returns what was chosen
+        before."""
+        before = self._chosen.pop(model, None)
+        if effort is not None:
+            self._chosen[model] = effort
+        return before
+
+    def describe_ignored(self, model: str) -> tuple[str, ...]:
+        """A sentence for the person where the effort that is set is none that the model's API takes."""
+        wanted, taken = self.find_wanted(model), self._list_efforts(model)
+        if wanted is Effort.DEFAULT or wanted in taken:
+            return ()
+        return (f"{describe_refusal(model, wanted, taken)}; it is asked without (models.effort)",)
+
+
+def list_effort_roles(kind: SessionKind) -> tuple[str, ...]:
+    """The roles of `models.effort` for the model of a session; the first that is set counts."""
+    match kind:
+        case SessionKind.AGENT:
+            return ("decision",)
+        case SessionKind.EXTERNAL:
+            return ()
+        case SessionKind.ASK:
+            return ("ask", "decision")
+        case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
+            return ("moderator", "decision")
+
+
+def describe_refusal(model: str, effort: Effort, taken: tuple[Effort, ...]) -> str:
+    """Why a model is not asked for this effort."""
+    if not taken:
+        return f"{model} takes no reasoning effort"
+    return f"{model} takes no effort {effort.value}, only {', '.join(each.value for each in taken)}"
+
 
 OpenExchange: TypeAlias = Callable[[str], LlmExchange]
 BuildRequest: TypeAlias = Callable[[LlmExchange], Awaitable[LlmRequest]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.turn.steering import PendingMessage, PendingMessages
 from quorum.domain.calls.server_tools import (
     RecordedTool,
@@ -165,6 +165,6 @@ class ToolPrefix:
 
 
 def _shorten(schemas: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-    from quorum.domain.calls.offered_tools import shorten_tools  # most models have no use for it
+    from quorum.domain.calls.server_tools import shorten_tools  # most models have no use for it
 
     return shorten_tools(schemas)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.diagnostics import DiagnosticsCommand
 from quorum.domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
 from quorum.domain.errors import DiagnosticsFailed

@@ -10,10 +10,9 @@ from typing import TypeAlias
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
 from quorum.application.ports.instructions import InstructionKeeper
-from quorum.application.turn.agent_limits import AgentLimits
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.recovery import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
-from quorum.application.turn.run_tally import RunTally
+from quorum.application.turn.run_tally import AgentLimits, RunTally
 from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.calls.execution import Outcome

@@ -23,7 +23,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.styles import Styles, insert_sequences
+from quorum.domain.text.output import Styles, insert_sequences
 
 
 class FollowedSubagent(Struct, kw_only=True):

@@ -15,7 +15,7 @@ from quorum.application.view.jobs import JobViews
 from quorum.application.view.wording import describe_hook_answer
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
-from quorum.domain.plan.step_list import describe_step_changes, encode_step_list, read_step_list
+from quorum.domain.plan.progress import describe_step_changes, encode_step_list, read_step_list
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100

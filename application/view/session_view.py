@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from quorum.application.view.batches import Batches
+from quorum.application.view.batches import Batches, extend_run
 from quorum.application.view.entries import (
     AnswerEntry,
     Batch,
@@ -24,7 +24,6 @@ from quorum.application.view.entries import (
     Restoration,
     StoredOutput,
 )
-from quorum.application.view.look_runs import extend_run
 from quorum.application.view.panels import Panels
 from quorum.application.view.present import Present
 from quorum.application.view.status import SessionStatus

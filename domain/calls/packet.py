@@ -9,8 +9,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
 

@@ -26,10 +26,10 @@ from quorum.domain.text.output import (
     Spilled,
     Stored,
     Structured,
+    Styles,
     Text,
     ToolOutput,
 )
-from quorum.domain.text.styles import Styles
 
 _HEAD_ENTRIES = 2
 # What stands around both ends of a text, in bytes at most, and what its hint offers at a time.

@@ -1,4 +1,4 @@
-"""A change to review: its files with their hunks, and what of it cannot be shown.
+"""A change to review: its files with their hunks, what of it cannot be shown, and how a session reviews it.
 
 A change as text for reviewers, in parts that fit into one question each. What a person asks to have reviewed,
 as text of a prompt and as a value.
@@ -13,8 +13,20 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from quorum.domain.review.ballot import MAJORITY, Lens, QuorumRule
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
+
+
+class CodeReviewPolicy(Struct, frozen=True, kw_only=True):
+    """How changes are reviewed. `rule` and `min_votes` are those by which votes are counted everywhere;
+    `max_part_bytes` is how much of a change goes into one question; `lenses` are those that are set, by model
+    or role."""
+
+    rule: QuorumRule = MAJORITY
+    min_votes: int = 2
+    max_part_bytes: int = 60_000
+    lenses: Mapping[str, Lens] = field(default_factory=dict)
 
 
 class FileStatus(StrEnum):

@@ -1,9 +1,12 @@
-"""Making a conversation shorter: which outputs give way, where it may be cut, what stands for what is gone."""
+"""Making a conversation shorter: which outputs give way, where it may be cut, what stands for what is gone.
+
+What is attached to prompts, where room is needed: which of it gives way, to lines that name it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -13,12 +16,44 @@ from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.context_size import estimate_bytes
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import StopKind
-from quorum.domain.conversation.shown_attachments import remove_attachments
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import WRITERS
 from quorum.domain.text.json_text import count_utf8_bytes, quote_key
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.patch import BadPatch, list_paths, parse_patch
+
+_NOT_SHOWN = "no longer shown, to make room"
+
+
+def select_attachments_to_hide(messages: Sequence[Message], *, spared: int) -> tuple[int, ...]:
+    """The places of the messages whose attachments give way to lines that name them: all but the last `spared`
+    that have any, and what the model has yet to answer."""
+    shown = [place for place, each in enumerate(messages) if isinstance(each, UserMessage) and _shows(each)]
+    old = shown[: len(shown) - spared] if spared else shown
+    answers = (
+        place for place in range(len(messages) - 1, -1, -1) if isinstance(messages[place], AssistantMessage)
+    )
+    answered = next(answers, -1)
+    return tuple(place for place in old if place < answered)
+
+
+def replace_attachments(messages: Sequence[Message], places: Collection[int]) -> tuple[Message, ...]:
+    """The messages, those at these places without their attachments."""
+    return tuple(
+        remove_attachments(message) if place in places and isinstance(message, UserMessage) else message
+        for place, message in enumerate(messages)
+    )
+
+
+def remove_attachments(message: UserMessage) -> UserMessage:
+    """The message with all its images, documents and files given way to their names."""
+    named = message.without(dict.fromkeys((each.sha256 for each in message.attachments), _NOT_SHOWN))
+    return named.without_files() if any(file.is_attached for file in message.files) else named
+
+
+def _shows(message: UserMessage) -> bool:
+    return bool(message.attachments) or any(file.is_attached for file in message.files)
+
 
 _OPENING = "[Summary of the conversation so far]"
 _EXPLANATION = (

@@ -17,7 +17,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.fact import CallStage, CanonicalPlace, Fact
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.styles import Styles
+from quorum.domain.text.output import Styles
 
 
 class PlannedLane(Struct, frozen=True, kw_only=True):

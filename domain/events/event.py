@@ -117,7 +117,7 @@ from quorum.domain.review.quorum_result import QuorumConcluded, VoteRecord
 from quorum.domain.struct_json import check_version
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.styles import Styles
+from quorum.domain.text.output import Styles
 
 
 class ReviewRequested(Fact, frozen=True, kw_only=True, tag="review_requested"):

@@ -14,7 +14,7 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.report import ReportedEnd
 from quorum.domain.fact import CanonicalPlace, Fact
 from quorum.domain.instructions.prompt_part import PromptPart
-from quorum.domain.panel.consensus import Consensus
+from quorum.domain.panel.panel_answer import Consensus
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_size
 

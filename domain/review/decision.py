@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.replacing import replace
-from quorum.domain.review.allowed_tools import AllowedTools
 from quorum.domain.review.ballot import Tally, Verdict
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permissions import (
+    AllowedTools,
     Answer,
     Rule,
     Subject,

@@ -82,8 +82,8 @@ def find_objections(
         seen = _judge_command(command, paths, settings, read_script)
         found += [objection for objection in seen if settings.is_on(objection.guard)]
     if command is None and (access.exclusive or access.writes):
-        from quorum.domain.review.effects.judgement import list_objections
         from quorum.domain.review.effects.tool_calls import (
+            list_objections,
             list_shell_texts,
             list_statements,
             reduce_arguments,
@@ -112,8 +112,8 @@ def find_objections(
 def _judge_command(
     command: str, paths: PathPolicy, settings: GuardSettings, read_script: ReadScript
 ) -> tuple[Objection, ...]:
-    from quorum.domain.review.effects.judgement import join_objections
     from quorum.domain.review.effects.reduction import reduce_command
+    from quorum.domain.review.effects.tool_calls import join_objections
     from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
 
     read_script = cache(read_script)  # both look at the same texts

@@ -1,5 +1,7 @@
 """What the person plainly asks for, read from a message that they typed, and from nothing else.
 
+Names of what a command touches, as a person may write them.
+
 A guard that can be talked out of its objections is none, so little is read: a short message in English that
 says in the imperative what to do and to what. What refuses, reports, asks, quotes or looks pasted is no plain
 request, and the objection stands.
@@ -15,7 +17,52 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from quorum.domain.review.target_names import is_open, list_spellings, normalize_name, split_name
+_COMMON = frozenset(
+    {
+        *("file", "files", "folder", "folders", "directory", "all", "the", "src", "tests", "test", "json"),
+        *("txt", "home", "user", "users", "lib", "usr", "var", "com", "org"),
+    }
+)
+"""Parts of many names, which tell nothing about one."""
+_SHORTEST = 3
+_SPELLINGS = {
+    ".": ("current", "this", "here"),
+    ".venv": ("virtual", "virtualenv", "venv"),
+    "venv": ("virtual", "virtualenv"),
+    "/tmp": ("temp", "tmp", "temporary"),
+    "*~": ("~",),
+    "*.txt": ("text",),
+}
+
+
+def normalize_name(name: str) -> str:
+    """A name as names are compared: in small letters, without `./` in front and a slash behind."""
+    return name.removeprefix("./").rstrip("/").casefold() or name
+
+
+def list_spellings(name: str) -> frozenset[str]:
+    """The words by which a person may name it as a whole."""
+    normal = normalize_name(name)
+    found = {normal, *_SPELLINGS.get(normal, ())}
+    if ending := re.fullmatch(r"\*\.(\w+)", normal):
+        found |= {ending[1], f".{ending[1]}"}
+    if variable := re.fullmatch(r"\$\{?(\w+)\}?", normal):
+        found.add(f"${variable[1]}")
+    if "/systemd/" in f"{normal}/":
+        found.add("service")
+    return frozenset(found)
+
+
+def split_name(name: str) -> frozenset[str]:
+    """The parts of a name that tell something about it."""
+    parts = re.split(r"[/._:@=-]+", name.casefold())
+    return frozenset(part for part in parts if len(part) >= _SHORTEST) - _COMMON
+
+
+def is_open(name: str) -> bool:
+    """Whether it stands for whatever is there: a pattern, or the folder that the command runs in."""
+    return name in (".", "./") or re.search(r"[*?\[]", name) is not None
+
 
 _LONGEST = 400  # characters; pasted pages are longer
 _MOST_BREAKS = 2

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw, find_format, relink_record, verify
-from quorum.domain.sessions.redaction_log import RedactionEntry, keep_linked_entries, relink
+from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry, keep_linked_entries, relink
 
 
 def fork_records(

@@ -19,9 +19,14 @@ from enum import IntEnum
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.chain_hash import NO_LINK, hash_fields
 from quorum.domain.sessions.past_session import Verification
-from quorum.domain.sessions.redaction_log import RedactionEntry, is_recorded, keep_linked_entries
+from quorum.domain.sessions.redaction_log import (
+    NO_LINK,
+    RedactionEntry,
+    hash_fields,
+    is_recorded,
+    keep_linked_entries,
+)
 from quorum.domain.text.json_value import JsonObject
 
 _SALT_BYTES = 16

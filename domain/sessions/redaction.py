@@ -9,7 +9,6 @@ from typing import Any
 
 from quorum.domain.errors import LedgerError, UnreadableEvent
 from quorum.domain.events.reading import event_from_json
-from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.ledger_chain import (
     FIXED,
     FREE,
@@ -18,7 +17,7 @@ from quorum.domain.sessions.ledger_chain import (
     encode_payload,
     redact_record,
 )
-from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 from quorum.domain.sessions.session_facts import escape_surrogates
 
 MARK = "[redacted]"

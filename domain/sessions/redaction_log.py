@@ -1,5 +1,7 @@
 """The redactions of a session: a chain of entries of its own, beside that of the records.
 
+The hash that links the entries of a chain.
+
 Each entry says which record lost something and when, with the digest of the payload before and after. A record
 that is marked as redacted has to end with the digest that its last entry gives: so a payload that somebody
 replaced is not taken for a redaction. The entries are no records of the session themselves: the process that
@@ -8,12 +10,25 @@ writes it would fail on a record that another process adds.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.chain_hash import NO_LINK, hash_fields
+
+NO_LINK = bytes(32)
+"""What stands for the link before the first entry of a chain."""
+
+
+def hash_fields(*fields: str | bytes) -> bytes:
+    """The SHA-256 of fields, each with its length before it: no two lists of fields have the same bytes."""
+    pieces: list[bytes] = []
+    for field in fields:
+        data = field.encode("utf-8", "surrogatepass") if isinstance(field, str) else field
+        pieces += (len(data).to_bytes(8, "big"), data)
+    return hashlib.sha256(b"".join(pieces)).digest()
+
 
 _PURPOSE = b"quorum redactions 1"
 

@@ -67,8 +67,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import holds_mask
 from quorum.domain.instructions.prompt_part import PromptPart
-from quorum.domain.panel.consensus import Consensus
-from quorum.domain.panel.panel_answer import OpenPanel
+from quorum.domain.panel.panel_answer import Consensus, OpenPanel
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.progress import drop_progress
 from quorum.domain.replacing import replace
@@ -77,8 +76,13 @@ from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.rule_offers import ApprovedCall, GitApproval
 from quorum.domain.sessions.past_session import LedgerRecord
-from quorum.domain.sessions.replayed_calls import CallEvent, ReplayedCalls, ReplayedJobs, ReplayedUserCommands
-from quorum.domain.sessions.replayed_exchanges import ReplayedExchanges
+from quorum.domain.sessions.replayed_calls import (
+    CallEvent,
+    ReplayedCalls,
+    ReplayedExchanges,
+    ReplayedJobs,
+    ReplayedUserCommands,
+)
 from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
 from quorum.domain.sessions.replayed_plans import ReplayedPhase, ReplayedPlanRounds
 from quorum.domain.sessions.replayed_turns import ReplayedTurns, ReplayedUndos

@@ -1,12 +1,14 @@
 """The calls of the last answer, and how far the recorded events lead with each of them.
 
+What a session was told of others, replayed from its events.
+
 The commands that a person ran themselves, replayed from the events of a session. The jobs of a session: which
 have no end, and whose end the model has not read yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
@@ -32,7 +34,7 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from quorum.domain.events.subagents import SubagentOutcome
+from quorum.domain.events.subagents import ContextReceived, ResultReceived, SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import CallEnd, OpenCall
 
@@ -261,3 +263,34 @@ class ReplayedJobs:
         """Note that the model has read of the end of a job."""
         if (job := self._jobs.get(job_id)) is not None and job.ended:
             del self._jobs[job_id]
+
+
+class ReplayedExchanges:
+    """Grows with a record. `origin` is what the session was told of the one that it was opened from."""
+
+    def __init__(self) -> None:
+        self.origin: ContextReceived | None = None
+        self._unread: dict[str, str] = {}
+        self._results: dict[str, int] = {}
+
+    @property
+    def unread(self) -> Mapping[str, str]:
+        """By its id each text that the model has yet to read, oldest first."""
+        return dict(self._unread)
+
+    @property
+    def results(self) -> Mapping[str, int]:
+        """For each session whose answer was taken over, how many answers it had."""
+        return dict(self._results)
+
+    def apply(self, event: ContextReceived | ResultReceived) -> None:
+        if event.note is not None:
+            self._unread[event.note_id] = event.note
+        match event:
+            case ContextReceived():
+                self.origin = event
+            case ResultReceived():
+                self._results[event.session_id] = event.responses
+
+    def mark_as_read(self, note_id: str) -> None:
+        self._unread.pop(note_id, None)

@@ -21,8 +21,7 @@ from quorum.domain.events.session import ToolsListed
 from quorum.domain.events.subagents import ContextReceived, SubagentOutcome
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.instructions.prompt_part import PromptPart
-from quorum.domain.panel.consensus import Consensus
-from quorum.domain.panel.panel_answer import OpenPanel, PlanChoice
+from quorum.domain.panel.panel_answer import Consensus, OpenPanel, PlanChoice
 from quorum.domain.plan.phase import PlanRound, SessionPhase
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.rule_offers import ApprovedCall, GitApproval

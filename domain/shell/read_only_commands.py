@@ -1,5 +1,7 @@
 """The commands that only read, each with the options and operands for which that is so.
 
+The options of a known command that its harmless uses do not include.
+
 Left out on purpose: what runs other programs (`env`, `rg --pre`, `sort --compress-program`, `diff --paginate`;
 `find -exec` and `xargs` have modules of their own), what writes (`sort -o`, `tree -o`, `uniq IN OUT`), what
 follows links out of the workspace (`ls -L`, `diff -r`), what takes its list of files from a file
@@ -12,9 +14,10 @@ which passwords may stand (`ps`), what speaks to the network or the kernel (`dig
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from quorum.domain.shell.command_spec import CommandSpec, Operands, Reading, Style
+from quorum.domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, Reading, Style, parse_use
+from quorum.domain.shell.git_commands import parse_git_use
 
 _TEXTS = CommandSpec(operands=Operands.TEXTS)
 _CHECKSUM = CommandSpec(options="-b -t -z --tag --binary --text --zero")
@@ -314,3 +317,27 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
 
 # Those that are no programs but part of the shell.
 SHELL_BUILTINS = frozenset({"cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type"})
+
+
+def list_refused_options(words: Sequence[str]) -> frozenset[str]:
+    """The words of a command that are options not known only to read, as given; none for an unknown command.
+
+    A pattern that allows `sort *` is not meant to allow `sort -o FILE`: it should not cover these.
+    """
+    refused: set[str] = set()
+    name, rest = words[0], list(words[1:])
+    while (word := _find_refused_option(name, rest)) is not None:
+        refused.add(word)
+        rest.remove(word)
+    return frozenset(refused)
+
+
+def _find_refused_option(name: str, words: Sequence[str]) -> str | None:
+    try:
+        if name == "git":
+            parse_git_use(words)
+        elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
+            parse_use(spec, name, words)
+    except NotReadOnly as objection:
+        return objection.word
+    return None

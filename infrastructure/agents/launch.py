@@ -10,7 +10,7 @@ from quorum.application.ports.agents import ReportedCall
 from quorum.application.program_lookup import explain_missing, filter_environment, find_program
 from quorum.domain.calls.proposed_call import ProposedCall
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.agents_table import AgentProgramTable
+from quorum.infrastructure.config.program_tables import AgentProgramTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.settings_conversion import list_key_names

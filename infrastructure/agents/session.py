@@ -13,9 +13,8 @@ from quorum.application.ports.agents import AgentHost, ReportedCall, StartedComm
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
-from quorum.domain.calls.execution import CallControls, ToolExecutionContext
+from quorum.domain.calls.execution import CallControls, Seal, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.conversation.session_kind import name_external_model
 from quorum.domain.errors import ToolError
@@ -31,9 +30,9 @@ from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.debug_log.log_file import log_events
+from quorum.infrastructure.debug_log import log_events
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
-from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.execution.sandbox.opening import open_identity_store
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.files.workspace import escape_path

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.sessions.anchor import Anchor, read_anchor
+from quorum.domain.sessions.stored_session import Anchor, read_anchor
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.toml_file import escape_path
 

@@ -1,25 +1,128 @@
 """A session as one signed file: its chain in canonical JSON, in a COSE_Sign1 message with Ed25519 (RFC 9052).
 
+The key that exports are signed with: in the keyring, or in a file that nobody else can read.
+
 What is in the file, a program of one file checks without quorum: `docs/verify_audit_export.py`.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cbor2
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import Struct
 
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.sessions.ledger_chain import ChainedRecord
 from quorum.domain.sessions.redaction_log import RedactionEntry
 from quorum.domain.sessions.stored_session import StoredSession
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.secrets.key_ring import KeyRing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quorum.infrastructure.audit.signing_key import SigningKey
+
+ENTRY = "audit:signing-key"
+"""The key's name in the keyring; no provider can have it."""
+FILE_NAME = "audit-signing-key"
+_SEED_BYTES = 32
+_KEY_ID_BYTES = 16
+_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class SigningKey(Struct, frozen=True):
+    """A private Ed25519 key. `place` says where it is kept."""
+
+    private: Ed25519PrivateKey
+    place: str
+
+    @property
+    def public_hex(self) -> str:
+        """The public key, which others check signatures with: 64 hexadecimal digits."""
+        return self.private.public_key().public_bytes_raw().hex()
+
+    @property
+    def key_id(self) -> bytes:
+        """What names the key in what it signs: the beginning of the SHA-256 of the public key."""
+        return sha256(self.private.public_key().public_bytes_raw()).digest()[:_KEY_ID_BYTES]
+
+    def sign(self, data: bytes) -> bytes:
+        return self.private.sign(data)
+
+
+def load_signing_key(environ: Mapping[str, str], keyring: KeyRing) -> SigningKey:
+    """The key of this person, made where there is none. Blocks.
+
+    A file in the state folder is preferred to the keyring; a new key goes into the keyring, or into that file
+    where there is no keyring. Raises ConfigError for a key that others can read, or that is none.
+    """
+    state = locate_state_folder(environ)
+    file = state / FILE_NAME if state is not None else None
+    if file is not None and os.path.lexists(file):
+        return _read(_read_private_file(file), escape_path(file))
+    kept = keyring.get_key(ENTRY)
+    if kept is not None:
+        return _read(kept, "the keyring")
+    seed = secrets.token_bytes(_SEED_BYTES).hex()
+    try:
+        keyring.keep(ENTRY, seed)
+    except ConfigError as no_keyring:
+        if file is None:
+            raise
+        _write_private_file(file, seed, no_keyring)
+        return _read(seed, escape_path(file))
+    return _read(seed, "the keyring")
+
+
+def _read(text: str, place: str) -> SigningKey:
+    try:
+        seed = bytes.fromhex(text.strip())
+        return SigningKey(Ed25519PrivateKey.from_private_bytes(seed), place)
+    except ValueError:
+        raise ConfigError(
+            f"what is kept in {place} as the key for signed exports is none; 64 hexadecimal digits are expected"
+        ) from None
+
+
+def _read_private_file(file: Path) -> str:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, encoding="ascii", errors="replace") as opened:
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_mode & _OF_OTHERS or status.st_uid != os.getuid():
+                raise ConfigError(
+                    f"{escape_path(file)} holds the key for signed exports, and others can read or write it: "
+                    f"if they cannot have done so, chmod 600 {escape_path(file)}; else remove it, and a new "
+                    "key is made"
+                )
+            return opened.read(4 * _SEED_BYTES)
+    except OSError as error:
+        raise ConfigError(f"{escape_path(file)} cannot be read: {error.strerror}") from error
+
+
+def _write_private_file(file: Path, seed: str, no_keyring: ConfigError) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="ascii") as opened:
+            opened.write(f"{seed}\n")
+    except OSError as error:
+        raise ConfigError(
+            f"the key for signed exports cannot be kept: {no_keyring}; and {escape_path(file)} cannot be "
+            f"written: {error.strerror}"
+        ) from error
+
 
 FORMAT = "quorum audit export 1"
 CONTENT_TYPE = "application/vnd.quorum.audit+json"

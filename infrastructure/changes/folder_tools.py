@@ -16,11 +16,11 @@ from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime, build_batch
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.participant_work import DraftPolicy
 from quorum.application.ports.changes import OnLook, OpenTools
 from quorum.application.ports.tools import Tool, ToolSchemaPort
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
 from quorum.application.review.voting import Voting

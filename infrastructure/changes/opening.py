@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.panel import Panel
 from quorum.application.ports.changes import OpenTools
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
-from quorum.domain.code_review.change import Change
-from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.change import Change, CodeReviewPolicy
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask

@@ -47,7 +47,7 @@ from quorum.infrastructure.files.swept_folder import (
     open_swept_folder,
     remove_abandoned_folders,
 )
-from quorum.infrastructure.references.github import decode_object, find_own_repository, run_gh
+from quorum.infrastructure.github_references import decode_object, find_own_repository, run_gh
 
 MOST_FILES = 5_000
 _LINES_AROUND = 5

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from quorum.application.context.context_gauge import ContextGauge
-from quorum.application.context.context_manager import ContextManager
+from quorum.application.context.context_manager import ContextGauge, ContextManager
 from quorum.application.context.summariser import Summariser
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
@@ -16,18 +15,17 @@ from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.server_questions import ServerQuestions
-from quorum.application.session.session_context import SessionContext
 from quorum.application.session.session_exchanges import SessionExchanges
+from quorum.application.session.session_models import SessionContext
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
-from quorum.application.turn.agent_limits import AgentLimits
-from quorum.application.turn.command_terms import CommandTerms
+from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.dialogue import Dialogue
-from quorum.application.turn.mentions import Mentions
 from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.run_tally import AgentLimits
 from quorum.application.turn.tool_prefix import ToolPrefix
-from quorum.application.turn.user_commands import UserCommandRunner
+from quorum.application.turn.user_commands import CommandTerms, UserCommandRunner
 from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.changes.opening import build_final_review
@@ -37,21 +35,21 @@ from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from quorum.infrastructure.execution.commands.user_shell import UserShell
-from quorum.infrastructure.file_index.finder import WorkspaceFiles
+from quorum.infrastructure.file_finder import WorkspaceFiles
+from quorum.infrastructure.github_references import open_references
 from quorum.infrastructure.instructions.instruction_files import (
     TrustedInstructions,
     find_instruction_files,
     list_former_folders,
 )
 from quorum.infrastructure.instructions.memory_files import MemoryFiles
-from quorum.infrastructure.instructions.trusted_commands import CommandFiles, TrustedCommands
+from quorum.infrastructure.instructions.trusted_offers import CommandFiles, TrustedCommands
 from quorum.infrastructure.mcp.offer import open_pinned_tools
 from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.models.registry import ProviderRegistry
-from quorum.infrastructure.permissions.session_rules import SessionRuleService
+from quorum.infrastructure.permissions.in_force import SessionRuleService
 from quorum.infrastructure.prices.model_figures import build_window_lookup
-from quorum.infrastructure.references.github import open_references
-from quorum.infrastructure.secrets.restoring import open_inbox
+from quorum.infrastructure.secrets.known import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
 

@@ -11,9 +11,12 @@ from quorum.application.panel.panel import Panel
 from quorum.application.session.late_secrets import mask_record
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
-from quorum.application.turn.fallback_models import FallbackModels
-from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
-from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.application.turn.switchable_session import (
+    FallbackModels,
+    ReasoningEfforts,
+    SwitchableSession,
+    list_effort_roles,
+)
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.review.ballot import list_unused_lenses
 from quorum.infrastructure import settings_conversion as conversion

@@ -11,7 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.plan.plan_service import PhaseTools, PlanService
+from quorum.application.plan_service import PhaseTools, PlanService
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
@@ -21,7 +21,7 @@ from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.calls.tool import ToolSpec
 from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
-from quorum.infrastructure.attachments.files import AttachmentFiles
+from quorum.infrastructure.attachment_files import AttachmentFiles
 from quorum.infrastructure.changes.folder_tools import choose_folder_tools
 from quorum.infrastructure.changes.opening import build_code_review_policy, choose_plan_changes, open_changes
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
@@ -32,10 +32,9 @@ from quorum.infrastructure.instructions.agent_catalog import AgentCatalog, Agent
 from quorum.infrastructure.instructions.skill_catalog import SkillCatalog, SkillFolders
 from quorum.infrastructure.tools.builtin.parts import ToolParts
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
-from quorum.infrastructure.tools.choice import choose_tools
 from quorum.infrastructure.tools.custom_tool import build_custom_tools
 from quorum.infrastructure.tools.json_schema import JsonSchema
-from quorum.infrastructure.tools.registration import ToolSource
+from quorum.infrastructure.tools.registration import ToolSource, choose_tools
 from quorum.infrastructure.tools.table import build_tools
 
 

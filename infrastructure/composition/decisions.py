@@ -8,18 +8,17 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from quorum.application.calls.one_session import OneSession
-from quorum.application.events.event_bus import EventBus
-from quorum.application.inbox.inbox_approver import InboxApprover
+from quorum.application.calls.batch_state import OneSession
+from quorum.application.event_bus import EventBus
+from quorum.application.inbox import InboxApprover
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.tools import Tool
-from quorum.application.review.masking_approver import MaskingApprover
+from quorum.application.review.approvers import MaskingApprover
 from quorum.application.review.review import Review
 from quorum.application.review.voting import Voting
 from quorum.application.session.session_folders import SessionFolders
-from quorum.application.spending.metered_gateway import MeteredGateway
-from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.review.mode import Mode
@@ -28,9 +27,8 @@ from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.execution.commands.environment import build_command_environment
-from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
-from quorum.infrastructure.execution.sandbox.places import list_homes
+from quorum.infrastructure.execution.sandbox.places import KnownPlaces, list_homes
 from quorum.infrastructure.execution.shell.gate import ShellGate
 from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from quorum.infrastructure.files.addable_folders import AddableFolders

@@ -18,7 +18,7 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.session_choices import AskedModels
-from quorum.infrastructure.trust.decisions import TrustDecisions
+from quorum.infrastructure.trust_decisions import TrustDecisions
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun

@@ -9,9 +9,9 @@ from msgspec import Meta, Struct, field
 from quorum.domain.calls.tool import ParameterType, RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.about import About, ProjectRule
-from quorum.infrastructure.config.command_template import CommandTemplate
-from quorum.infrastructure.config.custom_tool import (
+from quorum.infrastructure.config.command_template import (
     DEFAULT_TIMEOUT_SECS,
+    CommandTemplate,
     CustomOutputKind,
     CustomParameter,
     CustomToolDeclaration,

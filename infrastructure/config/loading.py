@@ -24,8 +24,7 @@ from quorum.infrastructure.config.paths import (
     locate,
     resolve_trusted_place,
 )
-from quorum.infrastructure.config.policy_file import PolicyPlace, read_policy
-from quorum.infrastructure.config.policy_limits import PolicyLimits
+from quorum.infrastructure.config.policy_file import PolicyLimits, PolicyPlace, read_policy
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from quorum.infrastructure.config.program_tables import describe_former_names
 from quorum.infrastructure.config.project_trust import (

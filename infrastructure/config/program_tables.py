@@ -1,5 +1,7 @@
 """The settings of one hook: a table of `[[hooks]]`.
 
+The settings `[agents.NAME]`: agents of other vendors that `quorum agent` starts.
+
 The settings of the guards: the tables `[[guards]]`, one for each guard that is to be other than usual. The
 settings of one diagnostics command: a table of `[[diagnostics]]`. The settings of MCP servers: the table
 `[mcp]`.
@@ -15,6 +17,50 @@ from quorum.domain.calls.hook import HookPoint, OnHookError, describe_point
 from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.web_address import is_web_address
+
+_VARIABLE = r"\A[A-Za-z_][A-Za-z0-9_]*\Z"
+
+
+class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How an agent is started."""
+
+    command: Annotated[
+        tuple[str, ...],
+        About(
+            description="The program and its arguments with which it speaks the Agent Client Protocol, run "
+            "without a shell in the workspace, with your rights. Empty: the usual "
+            "one of claude, codex, copilot, gemini, kimi, opencode and vibe.",
+            project=ProjectRule.NEVER,
+            expected='a list of a program and its arguments, for example ["gemini", "--acp"]',
+        ),
+    ] = ()
+    pass_env: Annotated[
+        tuple[Annotated[str, Meta(pattern=_VARIABLE)], ...],
+        About(
+            description="Names of environment variables that the program gets although they look like secrets, "
+            'for example ["ANTHROPIC_API_KEY"].',
+            project=ProjectRule.OWN,
+            expected="a list of names of environment variables",
+        ),
+    ] = ()
+    sandbox: Annotated[
+        bool,
+        About(
+            description="Run it in the sandbox of commands, with the network, its own folders and those of "
+            "tools.run_command.sandbox_readable and sandbox_writable; where there is no sandbox, not at all.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = False
+    timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=86_400),
+        About(
+            description="Seconds without a word of the agent after which it is ended, the time of open reviews "
+            "not counted.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 600.0
+
 
 _NEVER = ProjectRule.NEVER
 _NAME = r"\A[!-~]{0,60}\Z"
@@ -270,7 +316,6 @@ class DiagnosticsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 SERVER_NAME = r"\A[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z"
-_VARIABLE = r"\A[A-Za-z_][A-Za-z0-9_]*\Z"
 _NO_VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
 
 

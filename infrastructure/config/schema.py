@@ -13,14 +13,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from quorum.domain.panel.consensus import ConsensusLevel, Strategy
 from quorum.domain.panel.debate_record import Intensity
+from quorum.domain.panel.panel_answer import ConsensusLevel, Strategy
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.worktree import explain_unfit_link
 from quorum.infrastructure.config.about import About, ProjectRule
-from quorum.infrastructure.config.agents_table import AgentProgramTable
 from quorum.infrastructure.config.model_tables import (
     MODEL_NAME,
     PRICES,
@@ -32,6 +31,7 @@ from quorum.infrastructure.config.model_tables import (
     load_built_in_providers,
 )
 from quorum.infrastructure.config.program_tables import (
+    AgentProgramTable,
     DiagnosticsTable,
     GuardTable,
     HookTable,

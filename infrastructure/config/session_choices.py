@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from quorum.application.events.event_bus import EventBus
-from quorum.application.panel.consensus_session import ConsensusChoice
+from quorum.application.event_bus import EventBus
+from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.session_kind import SessionKind, name_external_model
 from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
-from quorum.domain.panel.consensus import Consensus, check_consensus
+from quorum.domain.panel.panel_answer import Consensus, check_consensus
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.infrastructure.config.loading import LoadedSettings, is_flag
 from quorum.infrastructure.config.model_choice import ModelRoles

@@ -36,7 +36,7 @@ from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.tools_table import RunCommandTable
-from quorum.infrastructure.debug_log.log_file import locate_debug_log_folder
+from quorum.infrastructure.debug_log import locate_debug_log_folder
 from quorum.infrastructure.doctor.finding import Finding, fail, report_ok, warn
 from quorum.infrastructure.doctor.probe import plan_questions
 from quorum.infrastructure.doctor.probe import probe as ask_providers
@@ -343,9 +343,8 @@ def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
     """The agents that were probed: whether they ask the gate, and are still those that were probed."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from quorum.infrastructure.gate.agent_version import read_version_alone
     from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
-    from quorum.infrastructure.gate.probe_record import read_results
+    from quorum.infrastructure.gate.probe_record import read_results, read_version_alone
 
     found: list[Finding] = []
     results = list(read_results(environ))

@@ -18,8 +18,8 @@ from quorum.application.program_lookup import (
 )
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.execution.commands.fed_process import start_with_payload
 from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.process import start_with_payload
 
 TIMEOUT_SECS = 5.0
 _MOST_BYTES = 16_000

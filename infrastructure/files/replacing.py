@@ -20,7 +20,7 @@ from quorum.application.calls.batch_state import is_decided_path
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata, find_other_names
-from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.opened_path import refuse_held
 from quorum.infrastructure.files.workspace import (
     Location,
     Workspace,

@@ -19,8 +19,7 @@ from quorum.application.calls.batch_state import is_decided_path, list_granted_p
 from quorum.domain.errors import ConfigError, StaleSeal, ToolError
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.text.paths import is_below_any
-from quorum.infrastructure.files.held_files import refuse_held
-from quorum.infrastructure.files.opened_path import require_opened_at
+from quorum.infrastructure.files.opened_path import refuse_held, require_opened_at
 
 
 def list_standing_roots(roots: Sequence[str]) -> tuple[str, ...]:

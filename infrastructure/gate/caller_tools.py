@@ -11,9 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import StaleSeal, ToolError
@@ -31,7 +30,7 @@ from quorum.infrastructure.tools.builtin.drafting import (
     read_content,
 )
 from quorum.infrastructure.tools.builtin.edit_file import replace_text
-from quorum.infrastructure.tools.builtin.reading import declare_reading
+from quorum.infrastructure.tools.builtin.parts import declare_reading
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
 _UNKNOWN = "the new content is not known: the caller changes one part of the file by its own rules"

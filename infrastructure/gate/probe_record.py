@@ -1,18 +1,54 @@
-"""What the last probe of each agent found, kept in the state folder."""
+"""What the last probe of each agent found, kept in the state folder. Which version of an agent is installed."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
+from quorum.application.program_lookup import find_program
 from quorum.domain.errors import ConfigError
+from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.gate.agent_probe import ProbeResult
-from quorum.infrastructure.gate.hook_files import HookChange, write_change
+from quorum.infrastructure.gate.hook_files import HookChange, HookedAgent, write_change
 from quorum.infrastructure.gate.probed_agents import PROBED_AGENTS
+
+_VERSION_SECS = 20
+
+
+def read_version(agent: HookedAgent, environment: Mapping[str, str]) -> str:
+    """What the program says its version is in this environment, or why that is not known."""
+    program = find_program(agent.program, environment.get("PATH"))
+    if program is None:
+        return "not found"
+    try:
+        answer = subprocess.run(
+            [program, "--version"],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_SECS,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "does not answer"
+    first = next(iter(answer.stdout.strip().splitlines()), "")
+    return make_printable(first)[:40].rstrip(".") or "does not say"
+
+
+def read_version_alone(agent: HookedAgent, path: str | None) -> str:
+    """The same, where the program sees nothing of the person but this PATH."""
+    with tempfile.TemporaryDirectory(prefix="quorum-probe-", ignore_cleanup_errors=True) as home:
+        return read_version(agent, {"PATH": path or os.defpath, "HOME": home})
+
 
 PROBES_FOLDER = "gate-probes"
 

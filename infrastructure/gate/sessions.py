@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Never
 
+from quorum.application.call_gate import CallGate, DecisionWatch
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.gate.call_gate import CallGate
-from quorum.application.gate.decision_watch import DecisionWatch
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.ports.workspace import FileKeeper
@@ -38,7 +37,7 @@ from quorum.infrastructure.remote.session_release import ask_residents_to_releas
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.settings_conversion import build_output_limits
 from quorum.infrastructure.storage import open_record
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05

@@ -1,4 +1,7 @@
-"""The hooks that the settings declare, loaded and in their places."""
+"""The hooks that the settings declare, loaded and in their places.
+
+Plain functions of hooks: run in a thread that nobody has to wait for.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ import inspect
 import json
 import sys
 import sysconfig
+import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextvars import copy_context
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import NoReturn, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -46,18 +51,51 @@ from quorum.domain.errors import ConfigError, HookFailure, QuorumError, ToolErro
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.program_tables import HookTable, find_current_name
-from quorum.infrastructure.execution.commands.declared_program import (
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess, start_with_payload
+from quorum.infrastructure.execution.commands.sealing import (
     expand_declared_command,
     find_declared_program,
 )
-from quorum.infrastructure.execution.commands.environment import build_command_environment
-from quorum.infrastructure.execution.commands.fed_process import start_with_payload
-from quorum.infrastructure.execution.commands.output import CommandOutput
-from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
-from quorum.infrastructure.hooks.blocking_call import run_in_daemon_thread
 from quorum.infrastructure.own_code import find_name_conflict, list_own_folders
+
+_Result = TypeVar("_Result")
+
+
+async def run_in_daemon_thread(work: Callable[[], _Result]) -> _Result:
+    """Run `work` in a thread of its own and wait for its end.
+
+    Cancelled, it leaves the thread to itself: a function that hangs can hold up neither the turn nor, since
+    the thread is a daemon, the end of the program. What it still answers is dropped.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[_Result] = loop.create_future()
+
+    def settle(result: _Result | None, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result: _Result | None = None
+        error: BaseException | None = None
+        try:
+            result = work()
+        except StopIteration as stop:  # a future cannot carry it
+            error = RuntimeError(f"raised StopIteration: {stop}")
+        except BaseException as raised:  # noqa: BLE001 - it travels to whoever awaits the answer
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=copy_context().run, args=(run,), name="hook", daemon=True).start()
+    return await answer
 
 
 class PythonHook(UniformHook):

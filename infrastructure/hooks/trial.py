@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.hooks import HookSample, build_subject, copy_subject, encode_editable_field
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook import ContinueWithMessages, HookPoint, Skip, describe_point
 from quorum.domain.calls.tool import RiskLevel

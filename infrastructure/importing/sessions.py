@@ -19,7 +19,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.importing.foreign_session import SessionRecorder
 from quorum.domain.sessions.ledger_chain import encode_payload
-from quorum.domain.sessions.whole_session import WholeSession, chain_session
+from quorum.domain.sessions.session_facts import WholeSession, chain_session
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.schema import Settings

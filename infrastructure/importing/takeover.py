@@ -1,26 +1,68 @@
-"""Writes what an import takes over: rules first, then settings, then files. What is here already stays as it
-is."""
+"""Writes what an import takes over: rules first, then settings, then files.
+
+What is here already stays as it is. The agents whose things can be taken over, in the order of the help.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from quorum.domain.importing.takeover_item import TakeoverItem
+from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem
+from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.review.permissions import Answer, Rule, SavedRule
 from quorum.infrastructure.config.about import DEFAULTS_ENTRY
 from quorum.infrastructure.config.config_file import ConfigFile
+from quorum.infrastructure.config.foreign.foreign_file import add_linked_paths
 from quorum.infrastructure.config.paths import is_present
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
 from quorum.infrastructure.config.toml_text import KeyPath
+from quorum.infrastructure.importing.claude import read_claude
+from quorum.infrastructure.importing.codex import read_codex
+from quorum.infrastructure.importing.other_agents import read_copilot, read_gemini, read_kimi, read_opencode
+from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.permissions.rule_file import RuleFile
+
+READERS: Mapping[str, Callable[[ImportPlaces], AgentSetup]] = {
+    "claude": read_claude,
+    "codex": read_codex,
+    "gemini": read_gemini,
+    "copilot": read_copilot,
+    "opencode": read_opencode,
+    "kimi": read_kimi,
+}
+"""What reads the things of an agent, by its name on the command line."""
+
+
+def read_setups(names: Iterable[str], places: ImportPlaces) -> list[AgentSetup]:
+    """What is found of these agents. Of two things that would become one here the first is taken. Blocks."""
+    taken: dict[str, str] = {}
+    setups: list[AgentSetup] = []
+    for setup in (READERS[name](places) for name in names):
+        findings = tuple(_settle(finding, setup.agent, taken) for finding in setup.findings)
+        if findings or setup.problems:
+            setups.append(replace(setup, findings=findings))
+    return setups
+
+
+def _settle(finding: TakeoverItem, agent: str, taken: dict[str, str]) -> TakeoverItem:
+    if finding.rule is not None:
+        rule = add_linked_paths(finding.rule, finding.project or "")
+        here = ", ".join(f"{rule.answer} {text}" for text in rule.rules)
+        finding = replace(finding, rule=rule, here=here)
+    for name in (finding.target, *finding.server):
+        if name and (first := taken.setdefault(name, agent)) != agent:
+            why = f"not taken over: that of {first} is taken"
+            return replace(finding, here="", why=why, server={}, source="", target="")
+    return finding
+
 
 _LISTS = {"sensitive": SENSITIVE, "protected": PROTECTED}
 

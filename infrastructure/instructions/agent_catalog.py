@@ -27,10 +27,14 @@ from quorum.infrastructure.instructions.frontmatter import (
     parse_frontmatter,
     parse_text,
 )
-from quorum.infrastructure.instructions.markdown_files import ContentPlaces, list_markdown_files
-from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.infrastructure.instructions.markdown_files import (
+    ContentPlaces,
+    decode_text,
+    list_markdown_files,
+    read_bytes,
+)
 from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
-from quorum.infrastructure.trust.decisions import TrustDecisions
+from quorum.infrastructure.trust_decisions import TrustDecisions
 
 FOLDERS = (".claude/agents", ".agents/agents")
 """Where a project and a person keep agents; of two of one name, that of the later folder counts."""

@@ -27,9 +27,9 @@ from quorum.infrastructure.config.paths import (
     resolve_trusted_place,
 )
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.infrastructure.instructions.markdown_files import decode_text, read_bytes
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
-from quorum.infrastructure.trust.decisions import TrustDecisions
+from quorum.infrastructure.trust_decisions import TrustDecisions
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The names of an instruction file, the first that a folder has counts."""

@@ -27,7 +27,7 @@ from quorum.infrastructure.instructions.instruction_files import (
     InstructionFiles,
     list_wanted,
 )
-from quorum.infrastructure.instructions.text_file import decode_text
+from quorum.infrastructure.instructions.markdown_files import decode_text
 from quorum.infrastructure.tools.builtin.drafting import (
     Draft,
     carry_out,
@@ -35,7 +35,7 @@ from quorum.infrastructure.tools.builtin.drafting import (
     encode_file,
     read_content,
 )
-from quorum.infrastructure.trust.decisions import TrustDecisions
+from quorum.infrastructure.trust_decisions import TrustDecisions
 
 
 class MemoryFiles:

@@ -11,7 +11,7 @@ from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.instructions.agent_catalog import AGENTS, AgentFiles
 from quorum.infrastructure.instructions.instruction_files import find_instruction_files, list_wanted
 from quorum.infrastructure.instructions.skill_catalog import SKILLS, SkillFolders
-from quorum.infrastructure.instructions.trusted_commands import CommandFiles, list_wanted_commands
+from quorum.infrastructure.instructions.trusted_offers import CommandFiles, list_wanted_commands
 
 
 def list_wanted_contents(

@@ -21,10 +21,9 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
-from quorum.infrastructure.instructions.markdown_files import ContentPlaces
-from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.infrastructure.instructions.markdown_files import ContentPlaces, decode_text, read_bytes
 from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
-from quorum.infrastructure.trust.decisions import TrustDecisions
+from quorum.infrastructure.trust_decisions import TrustDecisions
 
 FOLDERS = (".claude/skills", ".agents/skills")
 """Where a project and a person keep skills; of two of one name, that of the later folder counts."""

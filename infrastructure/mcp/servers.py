@@ -18,8 +18,7 @@ from quorum.application.calls.tool_set import ToolSet
 from quorum.application.ports.workspace import AttachmentViewer
 from quorum.application.session.server_questions import ServerQuestions
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.errors import AttachmentError, ConfigError, LoginError, StaleSeal, ToolError
@@ -39,7 +38,7 @@ from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.attachments.files import build_attachment
+from quorum.infrastructure.attachment_files import build_attachment
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.mcp.argument_schema import adapt_schema

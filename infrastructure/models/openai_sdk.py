@@ -20,6 +20,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from quorum.infrastructure.models.shared.answer_reading import AnswerReader, read_answer
 from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.exchange import post_body
 from quorum.infrastructure.models.shared.failures import find_direct_cause
 from quorum.infrastructure.models.shared.json_fields import parse_foreign_json
 from quorum.infrastructure.models.shared.model_listing import (
@@ -36,7 +37,6 @@ from quorum.infrastructure.models.shared.network_loading import (
     load_sdk_lazily,
     read_certificates,
 )
-from quorum.infrastructure.models.shared.request_body import post_body
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI

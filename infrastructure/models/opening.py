@@ -9,27 +9,26 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
-from quorum.application.panel.consensus_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.panel import Panel
+from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
 from quorum.application.ports.changes import ChangeSource
 from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
 from quorum.application.turn.switchable_session import OpenExchange
-from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.change import CodeReviewPolicy
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.conversation.session_kind import SessionKind, name_external_model
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.panel.consensus import Strategy
 from quorum.domain.panel.debate_record import DebatePolicy
+from quorum.domain.panel.panel_answer import Strategy
 
 if TYPE_CHECKING:  # what several models answer is loaded where they do
     from quorum.application.panel.code_review import CodeReview
     from quorum.application.panel.debate import Debate
     from quorum.application.panel.discussion import Discussion
-    from quorum.application.panel.draft_ensemble import DraftEnsemble
-    from quorum.application.panel.ensemble import Ensemble
+    from quorum.application.panel.ensemble import DraftEnsemble, Ensemble
     from quorum.application.panel.plan_ensemble import PlanEnsemble
 
 
@@ -130,7 +129,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def open_draft_ensemble(self) -> DraftEnsemble:
-        from quorum.application.panel.draft_ensemble import DRAFTING_ROLE, INSTRUCTION_FILE, DraftEnsemble
+        from quorum.application.panel.ensemble import DRAFTING_ROLE, INSTRUCTION_FILE, DraftEnsemble
 
         return DraftEnsemble(
             self.panel,

@@ -17,7 +17,7 @@ from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.local_pacer import LocalPacer
 from quorum.infrastructure.models.shared.api_client import ApiClient, ProviderSettings
-from quorum.infrastructure.models.shared.model_refusals import list_efforts
+from quorum.infrastructure.models.shared.error_bodies import list_efforts
 from quorum.infrastructure.models.shared.provider import ApiProvider, Provider
 from quorum.infrastructure.provider_types import find_public_service
 

@@ -1,4 +1,7 @@
-"""Which secrets a session knows of, so that they are hidden exactly: gathered here for its mask."""
+"""Which secrets a session knows of, so that they are hidden exactly: gathered here for its mask.
+
+Finds what is hidden in packets of other sessions in the environment and the files of their folders.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from quorum.domain.events.masking import SecretMask
+from quorum.application.inbox import Inbox
+from quorum.application.ports.storage import AnswerStore, SessionArchive
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names
 from quorum.domain.secrets.known import NamedSecret
 from quorum.domain.secrets.patterns import CLOUD_KEYS, holds_a_secret
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.opened_path import refuse_held
 from quorum.infrastructure.files.workspace import SYSTEM_FOLDERS
 from quorum.infrastructure.secrets.file_values import (
     find_assigned_secrets,
@@ -26,6 +33,8 @@ from quorum.infrastructure.secrets.file_values import (
     is_placeholder,
     is_worth_hiding,
 )
+from quorum.infrastructure.session_paths import build_path_policy
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 _MOST_BYTES = 1 << 18
 _MOST_ENTRIES = 50_000
@@ -185,3 +194,41 @@ def build_secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
         return any(mask.mask_known(text) is not text for text in texts)
 
     return holds_secret
+
+
+def open_inbox(
+    archive: SessionArchive, answers: AnswerStore, settings: Settings, environ: Mapping[str, str]
+) -> Inbox:
+    """The reviews that wait, with what was hidden in them shown again as far as it is known here."""
+    return Inbox(
+        archive,
+        answers,
+        clock=read_wall_clock_ms,
+        answered_by=name_answerer(),
+        restore=PacketRestorer(settings, environ).restore,
+    )
+
+
+class PacketRestorer:
+    """Remembers each packet it was asked about, whether it could be restored or not."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._shown: dict[str, ReviewPacket] = {}
+
+    def restore(self, packet: MaskedPacket, cwd: str) -> ReviewPacket:
+        """The packet of a session in this folder as the person may see it, with its original; itself where that
+        is not known here. Blocks for up to two seconds."""
+        if (shown := self._shown.get(packet.digest)) is None:
+            shown = self._shown[packet.digest] = self._restore(packet, cwd)
+        return shown
+
+    def _restore(self, packet: MaskedPacket, cwd: str) -> ReviewPacket:
+        from quorum.domain.events.unmasking import restore_packet
+
+        mask = SecretMask()
+        policy = build_path_policy(self._settings, (Path(cwd),))
+        SessionSecrets(mask, settings=self._settings, environ=self._environ, policy=policy).gather()
+        original = restore_packet(packet, mask.list_values)
+        return packet if original is None else mask.mask_packet(original)

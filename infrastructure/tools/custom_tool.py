@@ -14,22 +14,30 @@ from quorum.application.calls.outputs import attach_whole_output, store_whole
 from quorum.application.cancellation import run_shielded
 from quorum.application.ports.storage import Spill
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.summary import describe_structure, is_long
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.errors import ConfigError, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import Printed, Spilled, Stored, Structured, ToolOutput
-from quorum.infrastructure.config.command_template import CommandTemplate
-from quorum.infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
-from quorum.infrastructure.execution.commands.account import list_remarks, name_signal
-from quorum.infrastructure.execution.commands.declared_program import find_declared_program
-from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.config.command_template import (
+    CommandTemplate,
+    CustomParameter,
+    CustomToolDeclaration,
+)
+from quorum.infrastructure.execution.commands.environment import (
+    build_command_environment,
+    list_remarks,
+    name_signal,
+)
 from quorum.infrastructure.execution.commands.output import BoundedText, CommandOutput, LiveOutput, Overflow
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
-from quorum.infrastructure.execution.commands.sealing import require_unchanged, seal_arguments
+from quorum.infrastructure.execution.commands.sealing import (
+    find_declared_program,
+    require_unchanged,
+    seal_arguments,
+)
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.tools.builtin.run_command import DEFAULT_OUTPUT_BYTES

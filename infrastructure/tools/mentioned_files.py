@@ -15,8 +15,8 @@ from quorum.domain.text.mention import LineRange, split_lines
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
 from quorum.infrastructure.tools.builtin.list_directory import ListDirectory
+from quorum.infrastructure.tools.builtin.parts import declare_reading
 from quorum.infrastructure.tools.builtin.read_file import PAGE_BYTES, BinaryFile, FilePage, PageReader
-from quorum.infrastructure.tools.builtin.reading import declare_reading
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
 LARGEST_BYTES = 50_000_000

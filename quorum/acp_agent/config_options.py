@@ -24,9 +24,9 @@ from quorum.domain.errors import ModeRefused, ProviderError
 from quorum.domain.events import event as ev
 from quorum.domain.events.event import ModeChanged
 from quorum.domain.review.mode import Mode
-from quorum.infrastructure.completion.known_models import list_known_models
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import ROLES
+from quorum.infrastructure.known_names import list_known_models
 
 
 async def list_modes(agent: AgentSession) -> SessionModeState:

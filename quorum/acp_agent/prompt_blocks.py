@@ -20,13 +20,13 @@ from acp.schema import (
     TextResourceContents,
 )
 
+from quorum.acp_agent.client_approver import UnsavedBuffers
 from quorum.acp_agent.tool_calls import fence, show_line
-from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.application.turn.attachments import Attachments
 from quorum.domain.conversation.attachment import Attachment
 from quorum.domain.errors import AttachmentError
 from quorum.domain.text.mention import format_mention, looks_like_attachment
-from quorum.infrastructure.attachments.files import LARGEST_PDF_BYTES, build_attachment
+from quorum.infrastructure.attachment_files import LARGEST_PDF_BYTES, build_attachment
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.tui.mentioned_attachments import append_labels, find_mentioned_attachments
 

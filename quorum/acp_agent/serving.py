@@ -48,18 +48,21 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover
+from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover, UnsavedBuffers
 from quorum.acp_agent.client_servers import ClientServer
-from quorum.acp_agent.client_session import ClientSession
+from quorum.acp_agent.client_session import ClientSession, SessionComposer
 from quorum.acp_agent.config_options import ConfigOptions, list_modes, list_offered_models, restore_mode
-from quorum.acp_agent.outbox import Outbox, SessionUpdate
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.server_questions import build_elicitation, can_elicit, describe_question
-from quorum.acp_agent.session_composer import SessionComposer
 from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
-from quorum.acp_agent.standard_io import CANCEL_REQUEST, REQUEST_SENT, StandardIoTransport
+from quorum.acp_agent.standard_io import (
+    CANCEL_REQUEST,
+    REQUEST_SENT,
+    Outbox,
+    SessionUpdate,
+    StandardIoTransport,
+)
 from quorum.acp_agent.tool_calls import show_line
-from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError

@@ -19,7 +19,7 @@ from acp.schema import (
 )
 
 from quorum.acp_agent.config_options import ConfigOptions
-from quorum.acp_agent.outbox import SessionUpdate
+from quorum.acp_agent.standard_io import SessionUpdate
 from quorum.acp_agent.tool_calls import (
     build_call_id,
     find_call,

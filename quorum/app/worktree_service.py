@@ -19,10 +19,9 @@ from quorum.domain.worktree import (
 )
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import locate_worktrees
+from quorum.infrastructure.git_worktrees import FolderLinks, GitWorktrees
 from quorum.infrastructure.session_paths import build_path_policy
-from quorum.infrastructure.trust.decisions import TrustDecisions
-from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
-from quorum.infrastructure.worktrees.linked_folders import FolderLinks
+from quorum.infrastructure.trust_decisions import TrustDecisions
 
 _MOST_NAMED = 3
 

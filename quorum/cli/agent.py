@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorum.command_line import shared
-from quorum.command_line.agent_options import AgentOptions
 from quorum.command_line.command import CliCommand, argument
+from quorum.command_line.options import AgentOptions
 from quorum.run_signals import RunSignals
 
 

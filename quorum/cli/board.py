@@ -12,7 +12,7 @@ from quorum.command_line.command import CliCommand, flag
 from quorum.command_line.shared import PLACES
 
 if TYPE_CHECKING:
-    from quorum.application.inbox.inbox import Inbox, SessionBoard
+    from quorum.application.inbox import Inbox, SessionBoard
     from quorum.domain.sessions.past_session import SessionSummary
     from quorum.domain.text.json_value import JsonObject
 
@@ -22,7 +22,7 @@ def _show(options: ListInboxOptions, root: Path) -> int:
         from shutil import get_terminal_size
 
         from quorum.application.export.session_json import encode_ascii_json, encode_summary
-        from quorum.application.inbox.inbox import read_board
+        from quorum.application.inbox import read_board
         from quorum.cli.inbox.report import encode_review
 
         board = await read_board(inbox, inbox.archive)

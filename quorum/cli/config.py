@@ -53,7 +53,7 @@ def _print_path(options: StartOptions, root: Path) -> int:
 
 def _write_reference(options: StartOptions, _root: Path) -> int:
     from quorum.infrastructure.config.paths import locate_user_file
-    from quorum.infrastructure.config.reference import write_reference
+    from quorum.infrastructure.config.report import write_reference
 
     target = options.config_file or locate_user_file(os.environ)
     if target is None:
@@ -102,7 +102,7 @@ def _trust(options: StartOptions, root: Path) -> int:
 
     from quorum.domain.errors import ConfigError
     from quorum.domain.text.printable import make_printable
-    from quorum.infrastructure.trust.decisions import open_trust_decisions
+    from quorum.infrastructure.trust_decisions import open_trust_decisions
     from quorum.settings import build_trust_question, load, load_trusting
 
     locations = _find_locations(options, root)
@@ -147,7 +147,7 @@ def _untrust(options: StartOptions, root: Path) -> int:
     from quorum.infrastructure.config.paths import FILE_NAME, resolve_trusted_place
     from quorum.infrastructure.instructions.instruction_files import NAMES as INSTRUCTION_FILES
     from quorum.infrastructure.instructions.project_contents import list_wanted_contents
-    from quorum.infrastructure.trust.decisions import open_trust_file
+    from quorum.infrastructure.trust_decisions import open_trust_file
 
     folders = [file.parent for file in _find_locations(options, root).project_search]
     places = [

@@ -152,7 +152,7 @@ def _gather_requests(options: SubmitOptions, root: Path) -> list[FleetRequest]:
 
 
 def _print_status(options: StatusOptions, root: Path) -> int:
-    from quorum.fleet.report import encode_session, render_fleet
+    from quorum.fleet.requests import encode_session, render_fleet
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
     with _open_fleet(options, root) as (fleet, loaded):
@@ -193,7 +193,7 @@ def _print_results(options: ChosenSessions, root: Path) -> int:
     import asyncio
 
     from quorum.domain.errors import LedgerError
-    from quorum.fleet.report import encode_result
+    from quorum.fleet.requests import encode_result
     from quorum.headless.printer import render_json_line
     from quorum.infrastructure.storage import open_storage
 

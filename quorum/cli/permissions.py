@@ -59,7 +59,7 @@ class ReplayOptions(StartOptions):
 
 
 def _compose(options: StartOptions, root: Path, *, needs_project: bool) -> Container:
-    from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+    from quorum.application.review.approvers import NonInteractiveApprover
     from quorum.headless.printer import Unobserved
     from quorum.infrastructure.bootstrap import build_unused
     from quorum.settings import load

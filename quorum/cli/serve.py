@@ -62,8 +62,8 @@ def _serve(options: ServeOptions, root: Path) -> int:
         raise UsageError(
             f"the packages that serve a browser are not installed: {render_install_command(_EXTRA)}"
         )
+    from quorum.serve.access import find_password, forget_password
     from quorum.serve.endpoint import EndpointOptions, open_endpoint
-    from quorum.serve.password import find_password, forget_password
     from quorum.serve.server import run_server
 
     endpoint = open_endpoint(

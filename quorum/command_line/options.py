@@ -1,4 +1,4 @@
-"""What the options that commands share say, as values."""
+"""What the options that commands share say, as values. What the options of `quorum agent` say, as values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from quorum.domain.sessions.past_session import SessionChoice
+
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -95,3 +96,12 @@ class PromptOptions(SessionOptions):
     output: OutputFormat = "text"
     images: tuple[Path, ...] = ()
     leave_open: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions(PromptOptions):
+    """What `quorum agent` was asked: which agent, and in which of its modes and with which of its models."""
+
+    agent: str = ""
+    agent_mode: str | None = None
+    agent_model: str | None = None

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import quorum.version
 from quorum.errors import complain
-from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.extras import is_installed
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

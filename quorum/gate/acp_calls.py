@@ -15,9 +15,8 @@ from quorum.application.ports.agents import ReportedCall
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.agent_forms import name_as_claude
-from quorum.gate.caller_calls import is_plain_path, name_unknown, translate_call
+from quorum.gate.caller_calls import find_shell_text, is_plain_path, name_unknown, translate_call
 from quorum.gate.payload import BadPayload
-from quorum.gate.shell_arguments import find_shell_text
 
 _FOLDER_FIELDS = ("cwd", "workdir", "working_directory")
 # Of commands as agents show them: what they mean changes nothing that is looked at.

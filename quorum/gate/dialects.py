@@ -24,7 +24,7 @@ from quorum.gate.agent_forms import (
     read_qwen,
     read_vibe,
 )
-from quorum.gate.caller_calls import is_server_tool, name_unknown, translate_call
+from quorum.gate.caller_calls import find_shell_text, is_server_tool, name_unknown, translate_call
 from quorum.gate.payload import (
     BadPayload,
     read_optional,
@@ -33,7 +33,6 @@ from quorum.gate.payload import (
     require_fields,
     require_object,
 )
-from quorum.gate.shell_arguments import find_shell_text
 from quorum.infrastructure.tools.table import find_built_in_traits
 
 

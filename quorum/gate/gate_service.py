@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.command_line.options import StartOptions
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision

@@ -1,4 +1,7 @@
-"""The sessions of callers that are open: each is kept for a while, for its next call."""
+"""The sessions of callers that are open: each is kept for a while, for its next call.
+
+The person of a gate that nobody watches: what the reviewers say is waited for, and given to the caller.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,46 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from quorum.application.ports.people import Approver
+from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
+from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError, QuorumError
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import NobodyThere
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
 from quorum.gate.resident_key import select_common
-from quorum.gate.unasked_approver import UnaskedApprover
 
 if TYPE_CHECKING:
-    from quorum.application.gate.call_gate import CallGate
+    from quorum.application.call_gate import CallGate
     from quorum.application.session.session_record import SessionRecord
     from quorum.infrastructure.config.loading import LoadedSettings
+
+
+class UnaskedApprover(NonInteractiveApprover):
+    """Implements `Approver`. The caller asks its own person, who reads the votes with the question."""
+
+    is_there = True
+
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Wait for the votes about a call, and leave the question to the caller."""
+        if not isinstance(question, ReviewQuestion):
+            return await super().ask(question)
+        context, complete = question.context, asyncio.Event()
+
+        def look() -> None:
+            if not context.awaited:
+                complete.set()
+
+        stop = context.watch(look)
+        try:
+            look()
+            await complete.wait()
+        finally:
+            stop()
+        return NobodyThere()
+
 
 MakeApprover: TypeAlias = Callable[[str, Path], Approver]
 """The person for the calls of a caller, named, in a workspace."""
@@ -120,7 +149,7 @@ class GateSessions:
                     await _close(slot)
 
     async def _decide(self, request: CallerRequest, root: Path, slot: _SessionSlot) -> GateDecision:
-        from quorum.infrastructure.gate.settings_state import read_settings_state
+        from quorum.infrastructure.gate.hook_files import read_settings_state
 
         settings = await asyncio.to_thread(read_settings_state, root, self._options.config_file)
         if slot.open is not None and slot.open.settings != settings:

@@ -15,9 +15,8 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.gate import tui_client
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
-from quorum.gate.gate_sessions import GateSessions, Load
+from quorum.gate.gate_sessions import GateSessions, Load, UnaskedApprover
 from quorum.gate.payload import BadPayload, parse_payload, read_optional, require, require_object
-from quorum.gate.unasked_approver import UnaskedApprover
 
 NAME = "review_call"
 DESCRIPTION = (

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.command_line.agent_options import AgentOptions
+from quorum.command_line.options import AgentOptions
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.errors import UsageError, complain, mask_complaints
 from quorum.headless.printer import HeadlessPrinter, watch_reader
@@ -55,7 +55,7 @@ def find_external_agent(name: str, loaded: LoadedSettings, root: Path) -> Extern
 async def _answer(
     options: AgentOptions, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
 ) -> int:
-    from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+    from quorum.application.review.approvers import NonInteractiveApprover
     from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.events.masking import SecretMask
     from quorum.domain.sessions.past_session import NewSession

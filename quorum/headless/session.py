@@ -129,7 +129,7 @@ async def compose_session(
     `choice` names another session than the options do. `reviews` is asked instead of nobody, if another process
     can resume the session. Raises UsageError where another process has it, and as `build_session` does.
     """
-    from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+    from quorum.application.review.approvers import NonInteractiveApprover
     from quorum.application.session.session_folders import list_option_folders
     from quorum.infrastructure.bootstrap import build_session, open_session
     from quorum.tui.keys.commands import RESERVED_NAMES

@@ -18,9 +18,8 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import fields as list_struct_fields
 
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.conversation.response import StopReason, Usage
 from quorum.domain.events.event import SCHEMA_VERSION, Event, SessionFinished
 from quorum.domain.events.report import CallRecord, RunReport

@@ -16,13 +16,13 @@ from quorum.rpc.questions import open_question
 from quorum.rpc.wording import find_risk
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.keys.commands import NotACommand, find_action, find_prompt, is_command
+from quorum.tui.prompt_box.history import REFUSAL, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.prompt_box.prompt_text import REFUSAL, is_prompt
 from quorum.version import __version__
 
 if TYPE_CHECKING:
     from quorum.tui.app.app import QuorumApp
-    from quorum.tui.tabs.tab import Tab
+    from quorum.tui.tabs.tabs import Tab
 
 MOST_TABS = 16
 MOST_WAITING = 16

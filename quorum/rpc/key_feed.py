@@ -96,10 +96,10 @@ FREE_SCREENS = frozenset(
         "quorum.tui.screens.accounts.cost_screen",
         "quorum.tui.screens.accounts.sheet",
         "quorum.tui.screens.help",
-        "quorum.tui.screens.model_picker.model_picker",
-        "quorum.tui.screens.pager.pager_screen",
+        "quorum.tui.screens.model_picker",
+        "quorum.tui.screens.pager_screen",
         "quorum.tui.screens.rewind.turn_list",
-        "quorum.tui.screens.session_picker.session_picker",
+        "quorum.tui.screens.session_picker",
         "quorum.tui.themes.picker",
         "quorum.tui.screens.timeline.timeline_screen",
     }

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from quorum.domain.calls.execution import ToolExecution
     from quorum.tui.app.app import QuorumApp
     from quorum.tui.chat.chat_screen import ChatScreen
-    from quorum.tui.tabs.tab import Tab
-    from quorum.tui.tabs.tabs import Tabs
+    from quorum.tui.tabs.tabs import Tab, Tabs
 
 
 def describe_execution(execution: ToolExecution, mask: Callable[[str], str]) -> dict[str, object]:

@@ -16,7 +16,7 @@ from quorum.rpc.json_rpc import make_refusal
 from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.screens.review.text.facts import collect_facts
 from quorum.tui.screens.review.text.plan import find_plan_text
-from quorum.tui.screens.server_question.dialogs import ServerAddressDialog, ServerFormDialog
+from quorum.tui.screens.server_dialogs import ServerAddressDialog, ServerFormDialog
 from quorum.tui.screens.spend_dialog import SpendDialog
 from quorum.tui.screens.trust_dialog import TrustDialog
 

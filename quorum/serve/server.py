@@ -16,11 +16,16 @@ from aiohttp import web
 from quorum.errors import complain
 from quorum.infrastructure.remote.peer import SocketAddress, identify_tcp_peer
 from quorum.infrastructure.remote.server import find_objection
-from quorum.serve.access import BrowserSessions, FailedTries, SingleUseToken
+from quorum.serve.access import (
+    BrowserSessions,
+    FailedTries,
+    FindObjection,
+    PasswordHash,
+    RequestChecks,
+    SingleUseToken,
+)
 from quorum.serve.endpoint import WebEndpoint
 from quorum.serve.html import escape, read_form, render_page
-from quorum.serve.password import PasswordHash
-from quorum.serve.request_checks import FindObjection, RequestChecks
 
 _ROOT = 0
 

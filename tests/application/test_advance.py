@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from quorum.application.ports.people import ReviewQuestion
-from quorum.application.review.deferring_approver import DeferringApprover
+from quorum.application.review.approvers import DeferringApprover
 from quorum.application.session.advance import Advanced, Ended, LeftOpen, SessionAdvance
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ConversationError
 from quorum.domain.events.event import CallFinished, ReviewDecided, TurnFinished, TurnStarted

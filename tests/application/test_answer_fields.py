@@ -8,8 +8,14 @@ from typing import Annotated
 import pytest
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, AnswerLabel, Confidence, Fields, OptionalText
-from quorum.application.structured_answer import Unreadable
+from quorum.application.structured_answer import (
+    NOT_EMPTY,
+    AnswerLabel,
+    Confidence,
+    Fields,
+    OptionalText,
+    Unreadable,
+)
 
 
 class Colour(StrEnum):

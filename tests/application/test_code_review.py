@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.code_review.change import ChangeHunk
-from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.change import ChangeHunk, CodeReviewPolicy
 from quorum.domain.code_review.review_result import FindingStanding
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import NothingToReview, ProviderError

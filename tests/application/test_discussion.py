@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.discussion import Discussion
 from quorum.application.panel.panel import Panel
 from quorum.domain.conversation.cost import Price, PriceTable

@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 
 from quorum.application.conversation_session import ConversationSession
-from quorum.application.panel.consensus_session import ConsensusChoice, ConsensusSession, PromptPanels
-from quorum.application.panel.draft_ensemble import DraftEnsemble
-from quorum.application.panel.panel_session import PanelSession
+from quorum.application.panel.ensemble import DraftEnsemble
+from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PanelSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import ErrorOccurred, PanelConcluded, PanelStarted, TurnStarted
 from quorum.domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE, ExpandedCommand
-from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
-from quorum.domain.panel.panel_answer import AnswerStatus, PanelForm
+from quorum.domain.panel.panel_answer import AnswerStatus, Consensus, ConsensusLevel, PanelForm, Strategy
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from quorum.application.answer_limit import MOST_CHARACTERS, AnswerTooLong, limit_answer
 from quorum.application.panel.debate import Debate
 from quorum.application.panel.discussion import Discussion
 from quorum.application.panel.ensemble import Ensemble
 from quorum.application.panel.panel_session import PanelSession
+from quorum.application.structured_answer import MOST_CHARACTERS, AnswerTooLong, limit_answer
 from quorum.domain.conversation.response import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 from quorum.domain.events.event import ObjectionsRaised, PanelAnswered, PanelReviewed
 from quorum.domain.panel.panel_answer import AnswerStatus

@@ -7,9 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.application.conversation_session import ConversationSession
-from quorum.application.panel.consensus_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.ensemble import Ensemble
-from quorum.application.panel.panel_session import NoPanelAnswer
+from quorum.application.panel.panel_session import (
+    ConsensusChoice,
+    ConsensusSession,
+    NoPanelAnswer,
+    PromptPanels,
+)
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation, UserMessage
 from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
@@ -23,7 +27,13 @@ from quorum.domain.events.event import (
     PanelStarted,
     TurnStarted,
 )
-from quorum.domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
+from quorum.domain.panel.panel_answer import (
+    Consensus,
+    ConsensusLevel,
+    ConsensusRefused,
+    Strategy,
+    check_consensus,
+)
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response

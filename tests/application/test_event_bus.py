@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ErrorOccurred, Event, TextDelta, TurnStarted
 from quorum.domain.events.masking import SecretMask

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from quorum.application.answer_limit import MOST_CHARACTERS
 from quorum.application.conversation_session import CONTINUE_PROMPT
 from quorum.application.panel.debate import Debate
 from quorum.application.panel.discussion import Discussion
 from quorum.application.panel.ensemble import Ensemble
 from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession
+from quorum.application.structured_answer import MOST_CHARACTERS
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
 from quorum.domain.errors import ProviderError, ProviderErrorKind

@@ -9,8 +9,8 @@ from quorum.application.fence import render_fenced
 from quorum.application.panel.debate_forms import render_for_rulings
 from quorum.application.panel.panel_forms import render_for_review, render_for_synthesis
 from quorum.application.review.ballot_paper import render_question
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.panel.debate_record import AnswerDefence, DebateRecord, ObjectionResponse, number_objections
 from quorum.domain.panel.panel_answer import Agreement, AnswerReview, AnswerStatus, PanelAnswer, PeerReview
 from quorum.domain.review.requested_scope import RequestedScope

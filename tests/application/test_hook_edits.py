@@ -11,7 +11,7 @@ import pytest
 from quorum.application.calls.hook_chain import HookMatcher
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from quorum.application.calls.tool_runtime import ToolBatch
-from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook import (
     Abort,

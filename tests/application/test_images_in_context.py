@@ -1,8 +1,8 @@
 """Images where a window fills: they give way to lines that name them, oldest first."""
 
+from quorum.domain.conversation.compaction import select_attachments_to_hide
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.shown_attachments import select_attachments_to_hide
 from tests.application.test_context_manager import MODEL, Rig, says
 from tests.support.pictures import an_image, png
 

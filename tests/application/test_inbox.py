@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from quorum.application.inbox.inbox import Inbox, build_request, read_board
-from quorum.application.inbox.inbox_approver import InboxApprover
+from quorum.application.inbox import Inbox, InboxApprover, build_request, read_board
 from quorum.application.ports.people import ReviewContext, ReviewQuestion
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.cli.inbox.report import encode_review, render_review
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.errors import AnswerRefused, LedgerError
 from quorum.domain.events.event import (
     Event,
@@ -38,7 +37,7 @@ from quorum.domain.review.questions import (
     ReviewRequest,
 )
 from quorum.domain.sessions.past_session import ContinuedSession, LedgerRecord, NewSession
-from quorum.tui.screens.review.hidden_parts import reveal_hidden
+from quorum.tui.screens.review.card import reveal_hidden
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_answers import FakeAnswers
 from tests.support.fake_ports import FakePerson

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.turn.dialogue import LeftOutAttachments
 from quorum.domain.conversation.history import Conversation, UserMessage
 from quorum.domain.conversation.response import LlmResponse

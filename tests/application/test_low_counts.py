@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.context.context_gauge import ContextGauge
-from quorum.application.events.event_bus import EventBus
+from quorum.application.context.context_manager import ContextGauge
+from quorum.application.event_bus import EventBus
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession

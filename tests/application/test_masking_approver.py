@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quorum.application.ports.people import PersonAnswer, ReviewQuestion
-from quorum.application.review.masking_approver import MaskingApprover
+from quorum.application.review.approvers import MaskingApprover
 from quorum.application.review.review import OpenReviewContext
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote

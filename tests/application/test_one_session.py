@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from quorum.application.calls.one_session import OneSession
+from quorum.application.calls.batch_state import OneSession
 
 
 async def test_calls_of_one_session_may_be_inside_together_and_those_of_another_wait() -> None:

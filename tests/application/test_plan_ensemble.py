@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from quorum.application.conversation_session import ConversationSession
-from quorum.application.panel.consensus_session import ConsensusChoice, ConsensusSession, PromptPanels
-from quorum.application.panel.panel_session import PanelSession
+from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PanelSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
 from quorum.application.panel.plan_ensemble import PlanEnsemble, compare_plans
 from quorum.application.ports.changes import OnLook
@@ -29,8 +28,7 @@ from quorum.domain.events.event import (
     ReviewerLooked,
     TurnStarted,
 )
-from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
-from quorum.domain.panel.panel_answer import AnswerStatus, PanelForm
+from quorum.domain.panel.panel_answer import AnswerStatus, Consensus, ConsensusLevel, PanelForm, Strategy
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.plan.plan_text import parse_plan_text
 from quorum.domain.text.json_value import JsonObject, JsonValue

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.event_bus import EventBus
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
 from quorum.application.review.voting import Voting
 from quorum.domain.calls.access import EXCLUSIVE
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolCall
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PhaseScopeChanged, PlanApproved, PlanWithdrawn

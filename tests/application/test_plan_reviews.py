@@ -12,8 +12,8 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.event_bus import EventBus
+from quorum.application.plan_service import PlanService
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.planners import plan_serializable
 from quorum.domain.conversation.response import LlmResponse

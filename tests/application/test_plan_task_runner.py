@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.event_bus import EventBus
+from quorum.application.plan_service import PlanService
 from quorum.application.ports.subagents import SubagentStopped
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner, describe_access
 from quorum.domain.calls.access import has_conflict

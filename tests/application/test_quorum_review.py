@@ -10,7 +10,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import ReviewContext
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.planners import plan_serializable

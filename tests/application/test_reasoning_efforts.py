@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
+from quorum.application.turn.switchable_session import ReasoningEfforts, list_effort_roles
 from quorum.domain.conversation.effort import Effort, find_effort, format_model
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.conversation.session_kind import SessionKind

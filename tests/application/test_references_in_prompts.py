@@ -5,7 +5,7 @@ import pytest
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.ports.workspace import MentionSource
 from quorum.application.review.review import Review
-from quorum.application.turn.mentions import (
+from quorum.application.turn.attachments import (
     MOST_CHARACTERS_OF_REFERENCES,
     MOST_REFERENCE_CHARACTERS,
     MOST_REFERENCES,

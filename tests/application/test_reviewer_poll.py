@@ -7,13 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
-from quorum.application.review.ballot_paper import BALLOT_TOOL
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
-from quorum.application.review.quorum_policy import QuorumPolicy
-from quorum.application.review.reviewer_poll import MOST_FAILURES, PolledBallot, ReviewerPoll, make_questions
-from quorum.application.spending.metered_gateway import MeteredGateway
-from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.event_bus import EventBus
+from quorum.application.review.approvers import NonInteractiveApprover
+from quorum.application.review.ballot_paper import BALLOT_TOOL, QuorumPolicy
+from quorum.application.review.voting import MOST_FAILURES, PolledBallot, ReviewerPoll, make_questions
+from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
 from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
 from quorum.domain.conversation.cost import PriceTable, SpendCap, SpendCaps
 from quorum.domain.conversation.response import LlmResponse

@@ -10,10 +10,9 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.execution import Seal, SealedFile, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolParameter
 from quorum.domain.events.event import SessionRewound, TurnStarted
 from quorum.domain.review.questions import (

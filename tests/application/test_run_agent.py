@@ -14,9 +14,9 @@ from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
-from quorum.application.panel.consensus_session import ConsensusChoice
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.event_bus import EventBus
+from quorum.application.panel.panel_session import ConsensusChoice
+from quorum.application.plan_service import PlanService
 from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.people import Observer
@@ -25,18 +25,14 @@ from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_folders import SessionFolders
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
-from quorum.application.spending.metered_gateway import MeteredGateway
-from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
-from quorum.application.turn.agent_limits import AgentLimits
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import Dialogue
-from quorum.application.turn.fallback_models import FallbackModels
-from quorum.application.turn.reasoning_efforts import ReasoningEfforts
 from quorum.application.turn.run_agent import RunAgent
-from quorum.application.turn.run_tally import RunTally
+from quorum.application.turn.run_tally import AgentLimits, RunTally
 from quorum.application.turn.steering import PendingMessages
-from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.application.turn.switchable_session import FallbackModels, ReasoningEfforts, SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.application.view.wording import describe_ending
@@ -71,7 +67,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.panel.consensus import Consensus
+from quorum.domain.panel.panel_answer import Consensus
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt

@@ -14,11 +14,10 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.planners import PlannedCall, plan_serializable
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.errors import ToolError
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest

@@ -10,10 +10,9 @@ import pytest
 from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.hook import Continue, HookAnswer, Skip
 from quorum.domain.calls.planners import PLANNERS
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest

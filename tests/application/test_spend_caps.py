@@ -9,13 +9,12 @@ from decimal import Decimal
 import pytest
 
 from quorum.application.context.summariser import Summariser
-from quorum.application.events.event_bus import EventBus
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.event_bus import EventBus
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
-from quorum.application.spending.metered_gateway import MeteredGateway
-from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.conversation.cost import Price, PriceTable, SpendCap, SpendCaps
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse, Usage

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from quorum.application.events.stream_events import StreamEvents
+from quorum.application.event_bus import StreamEvents
 from quorum.domain.conversation.response import (
     Completed,
     Delta,

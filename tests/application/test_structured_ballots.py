@@ -17,21 +17,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.code_review_forms import make_report_form, make_trial_form
 from quorum.application.panel.debate import Debate
 from quorum.application.panel.debate_forms import make_defence_form, make_objections_form, make_rulings_form
 from quorum.application.panel.panel_forms import make_review_form
 from quorum.application.panel.panel_session import PanelSession
-from quorum.application.review.ballot_paper import make_ballot_form
-from quorum.application.review.plan_ballot_paper import make_plan_ballot_paper
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.ballot_paper import QuorumPolicy, make_ballot_form, make_plan_ballot_paper
 from quorum.application.review.voting import Voting
 from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
-from quorum.domain.code_review.change import split_change
-from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.change import CodeReviewPolicy, split_change
 from quorum.domain.code_review.review_result import CodeFinding, FindingKind, ReportedFinding
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind

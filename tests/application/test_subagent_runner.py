@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Observer
 from quorum.application.ports.subagents import SubagentStopped
 from quorum.application.subagents.subagent_runner import LinkedLedger, SubagentProgress, SubagentRunner

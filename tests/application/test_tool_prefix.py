@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.server_tools import CALL_TOOL, MOST_TOOLS

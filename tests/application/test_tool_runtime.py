@@ -10,13 +10,12 @@ from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.storage import BlobStore
 from quorum.application.ports.tools import Tool
 from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.planners import Planner, plan_serializable
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolCall
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.errors import DiagnosticsFailed
 from quorum.domain.events.event import DiagnosticsReported

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from quorum.application.calls.tool_runtime import ToolBatch
-from quorum.application.events.event_bus import EventBus
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.event_bus import EventBus
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
 from quorum.application.review.voting import Voting

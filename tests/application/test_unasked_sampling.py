@@ -8,7 +8,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.domain.calls.planners import plan_serializable
 from quorum.domain.events.event import ErrorOccurred

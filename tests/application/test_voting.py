@@ -6,12 +6,12 @@ from decimal import Decimal
 import pytest
 from msgspec import UNSET
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.export.wording import describe_vote
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.conversation.cost import Price, PriceTable
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock, Usage

@@ -98,13 +98,13 @@ def test_what_opens_the_sessions_of_a_file_loads_no_library_of_databases() -> No
 
 
 def test_what_the_container_does_without_can_be_loaded_after_it() -> None:
-    loaded = loaded_by("import quorum.infrastructure.injection, sys, yaml, pydantic")
+    loaded = loaded_by("import quorum.infrastructure.container, sys, yaml, pydantic")
 
     assert {"dependency_injector.providers", "yaml", "pydantic"} <= loaded
 
 
 def test_the_container_loads_no_web_framework() -> None:
-    loaded = loaded_by("import quorum.infrastructure.injection")
+    loaded = loaded_by("import quorum.infrastructure.container")
 
     assert "dependency_injector.providers" in loaded
     assert not loaded & {"fastapi", "fast_depends", "starlette", "werkzeug", "anyio"}

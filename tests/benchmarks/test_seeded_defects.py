@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from quorum.domain.code_review.change import Change
-from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.change import Change, CodeReviewPolicy
 from quorum.domain.code_review.review_result import FindingStanding
 from quorum.domain.code_review.unified_diff import parse_files
 from tests.benchmarks.seeded_defects import SEEDED_DEFECTS

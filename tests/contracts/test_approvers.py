@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
-from quorum.application.inbox.inbox_approver import InboxApprover
+from quorum.application.event_bus import EventBus
+from quorum.application.inbox import InboxApprover
 from quorum.application.ports.people import (
     Approver,
     PersonAnswer,
@@ -16,13 +16,11 @@ from quorum.application.ports.people import (
     ReviewQuestion,
     SandboxQuestion,
 )
-from quorum.application.review.deferring_approver import DeferringApprover
-from quorum.application.review.masking_approver import MaskingApprover
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import DeferringApprover, MaskingApprover, NonInteractiveApprover
 from quorum.application.session.server_questions import ServerQuestions
-from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.spend_limiter import SpendLimiter
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.conversation.cost import PriceTable, SpendCap, SpendCaps, SpendQuestion
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import SpendCapReached
@@ -40,8 +38,8 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.questions import Approve, NobodyThere, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.gate.gate_service import CallerApprover
-from quorum.gate.unasked_approver import UnaskedApprover
-from quorum.infrastructure.trust.decisions import TrustDecisions
+from quorum.gate.gate_sessions import UnaskedApprover
+from quorum.infrastructure.trust_decisions import TrustDecisions
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.fake_storage import FakeAnswers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.conversation.attachment import AttachedFile
+from quorum.domain.conversation.compaction import replace_attachments, select_attachments_to_hide
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from quorum.domain.replacing import replace
 from tests.contracts.test_images import CONTENT, OK, SHOT, Line, _say, _say_in, line
 

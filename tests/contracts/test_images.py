@@ -11,9 +11,9 @@ import pytest
 from quorum.application.ports.models import LlmSession
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.attachment import Image
+from quorum.domain.conversation.compaction import replace_attachments, select_attachments_to_hide
 from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
 from quorum.domain.conversation.response import LlmResponse, StreamEvent, StreamRetry
-from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject

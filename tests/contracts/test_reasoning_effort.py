@@ -13,8 +13,8 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.error_bodies import RefusedEfforts, list_efforts
 from quorum.infrastructure.models.shared.exchange import ApiExchange
-from quorum.infrastructure.models.shared.model_refusals import RefusedEfforts, list_efforts
 from quorum.infrastructure.provider_types import PROVIDER_TYPES
 from tests.support.copilot_rig import copilot_rig
 from tests.support.session_rigs import ServerRig, server_rig

@@ -26,9 +26,8 @@ from quorum.application.ports.storage import (
     Storage,
 )
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.event import (
     EffectsObserved,

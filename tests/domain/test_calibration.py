@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote
 from quorum.domain.review.calibration import Calibration, MeasuredShare, ReviewerCalibration, weigh
-from quorum.domain.review.escalation import count_votes
+from quorum.domain.review.quorum_result import count_votes
 from tests.support.examples import examples
 
 RULES = ("majority", "unanimous", "67%", "atleast:1", "atleast:2")

@@ -11,8 +11,7 @@ from quorum.domain.shell.command_spec import (
     Style,
     parse_use,
 )
-from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from quorum.domain.shell.refused_options import list_refused_options
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, list_refused_options
 
 SPEC = CommandSpec(options="-a -b -n= -f=@ -c=? -NUM --all --number= --file=@ --color=?")
 

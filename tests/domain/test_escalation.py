@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.review.ballot import Ballot, DecidedBy, InScope, QuorumRule, Tally, Verdict, Vote, tally
-from quorum.domain.review.escalation import Escalation, count_votes
+from quorum.domain.review.quorum_result import Escalation, count_votes
 
 FIRST = Escalation(first="p/m0", below=0.8)
 _RULES = ("majority", "unanimous", "atleast:1", "atleast:2", "atleast:3", "50%", "67%")

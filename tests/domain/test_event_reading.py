@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.execution import Outcome, Seal, SealedFile
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.conversation.response import (
     LlmResponse,
     StopKind,

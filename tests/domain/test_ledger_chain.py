@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.ledger_chain import (
     ChainedRecord,
     LinkFormat,
@@ -18,7 +17,7 @@ from quorum.domain.sessions.ledger_chain import (
     relink_record,
     verify,
 )
-from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 
 SESSION = "0190-session"
 REDACTED = encode_payload({"type": "turn_started", "v": 1, "prompt": "[redacted]"})

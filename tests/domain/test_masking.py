@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
@@ -43,7 +42,7 @@ from quorum.domain.events.masking import MaskedText, SecretMask, StreamMask, hol
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.secrets import known as known_secrets
 from quorum.domain.secrets import patterns
-from quorum.domain.text.styles import StyleChange
+from quorum.domain.text.output import StyleChange
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.examples import examples
 

@@ -7,8 +7,8 @@ import string
 
 import pytest
 
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.events.masking import MaskedPacket, MaskedText, SecretMask
 from quorum.domain.secrets.known import NamedSecret
 from tests.support.builders import a_call, a_context

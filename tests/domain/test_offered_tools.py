@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.calls.offered_tools import OfferedTools
+from quorum.domain.calls.server_tools import OfferedTools
 
 _ALL = ("read_file", "edit_file", "apply_patch", "list_directory", "run_command")
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from quorum.domain.calls.execution import Seal, SealedFile
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.replacing import replace
 from tests.support.builders import a_call, a_context
 

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.hook import HookPoint
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
 from quorum.domain.conversation.history import (
     AssistantMessage,

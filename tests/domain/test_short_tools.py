@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.domain.calls.offered_tools import shorten_tools
+from quorum.domain.calls.server_tools import shorten_tools
 from quorum.domain.text.json_value import JsonObject
 
 READ: JsonObject = {

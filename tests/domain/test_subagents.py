@@ -8,9 +8,8 @@ import pytest
 
 from quorum.application.subagents.subagent_runner import find_subagent_ends
 from quorum.application.turn.recovery import plan_recovery
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import Usage

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.domain.calls.execution import Seal, SealedFile
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.events.unmasking import restore_packet
 from quorum.domain.replacing import replace

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from quorum.application.calls.outputs import Outputs
-from quorum.application.context.context_gauge import ContextGauge
-from quorum.application.context.context_manager import ContextManager
+from quorum.application.context.context_manager import ContextGauge, ContextManager
 from quorum.application.context.summariser import Summariser
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.history import Conversation, ToolResults, UserMessage

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.domain.calls.execution import Outcome
 from tests.support.real_session import SessionStage, call
 
@@ -32,7 +32,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from quorum.infrastructure.files import transaction
 from tests.e2e.test_patches import PATCH, PATCHING_MODEL
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import NonInteractiveApprover
 from tests.support.real_session import SessionStage, call
 
 steps = iter(range(9))

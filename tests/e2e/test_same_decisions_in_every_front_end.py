@@ -13,7 +13,7 @@ import pytest
 
 from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
 from quorum.application.ports.tools import CommandTool, SealingTool
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.domain.errors import ToolError
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permissions import Answer, Subject

@@ -18,9 +18,8 @@ from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
-from quorum.infrastructure.container import Container, build_container
-from quorum.infrastructure.injection import providers
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.container import Container, build_container, providers
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.built_in_tools import list_built_in_tools
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

@@ -9,8 +9,8 @@ import pytest
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import ErrorOccurred, Event, TextDelta
 from quorum.domain.events.masking import SecretMask
-from quorum.infrastructure.debug_log import log_file
-from quorum.infrastructure.debug_log.log_file import (
+from quorum.infrastructure import debug_log as log_file
+from quorum.infrastructure.debug_log import (
     MOST_RUNS,
     DebugLog,
     LoggingObserver,

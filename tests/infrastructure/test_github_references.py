@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.text.mention import Reference
-from quorum.infrastructure.references import github as gh_program
-from quorum.infrastructure.references.github import GitHubReferences
+from quorum.infrastructure import github_references as gh_program
+from quorum.infrastructure.github_references import GitHubReferences
 
 ISSUE = {
     "title": "Retry forever",

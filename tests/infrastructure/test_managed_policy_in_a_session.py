@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
-from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.event_bus import EventBus
+from quorum.application.spend_limiter import SpendLimiter
 from quorum.domain.conversation.cost import Price, PriceTable, SpendCap, SpendCaps, Spending
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import Usage
@@ -23,7 +23,7 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.models.registry import ProviderRegistry
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 from tests.support.settings_machine import Machine

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.references import github as open_pull_requests
-from quorum.infrastructure.references.github import OpenPullRequest, list_open_pull_requests
+from quorum.infrastructure import github_references as open_pull_requests
+from quorum.infrastructure.github_references import OpenPullRequest, list_open_pull_requests
 
 
 def prepare(folder: Path, pulls: object) -> tuple[Path, dict[str, str]]:

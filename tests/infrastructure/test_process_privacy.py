@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 _CODE = """
 import subprocess, sys, os
 sys.path.insert(0, {root!r})
-from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.execution.program import close_process_to_inspection
 assert close_process_to_inspection()
 if os.getuid() == 0:
     os.setgid(65534); os.setuid(65534)

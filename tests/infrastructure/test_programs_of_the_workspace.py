@@ -16,7 +16,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.acp_agent import AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch, find_launch
 from quorum.infrastructure.checking_command import CheckingCommand
-from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError

@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 
 from quorum.cli.completion import CompletionOptions, print_completion
-from quorum.command_line.completion.answer import Candidate, ShellCompletionKind, complete
-from quorum.command_line.completion.partial_line import PartialLine, read_line
+from quorum.command_line.completion.answer import (
+    Candidate,
+    PartialLine,
+    ShellCompletionKind,
+    complete,
+    read_line,
+)
 from quorum.command_line.parser import list_actions
 from quorum.command_line.table import COMMANDS
-from quorum.infrastructure.completion.known_models import list_known_models, list_known_providers
-from quorum.infrastructure.completion.known_sessions import list_known_sessions
-from quorum.infrastructure.completion.known_settings import read_own_settings
+from quorum.infrastructure.known_names import (
+    list_known_models,
+    list_known_providers,
+    list_known_sessions,
+    read_own_settings,
+)
 from quorum.tui.keys.choices import MODES
 
 NAMES = (

@@ -19,7 +19,7 @@ from quorum.domain.errors import ConfigError, ConversationError, PlanRefused, Pr
 from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import ErrorOccurred, Event, TextDelta, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.panel.consensus import ConsensusLevel, ConsensusRefused
+from quorum.domain.panel.panel_answer import ConsensusLevel, ConsensusRefused
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.past_session import NamedSession, NewSession, SessionChoice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorum.domain.fleet_session import Advance, FleetSession, FleetState
-from quorum.fleet.report import render_fleet, summarise_fleet
+from quorum.fleet.requests import render_fleet, summarise_fleet
 
 FIRST, LATER = "01a20eba-6ba6-7091-bb41-8f20ae8a1842", "01a20eba-6bd5-71d9-97fa-cc0495e20ea4"
 SAME_MILLISECOND = "01a20eba-6ba6-7092-bb41-8f20ae8a1842"

@@ -9,14 +9,14 @@ import pytest
 
 from quorum.application.ports.storage import ContentStore, SessionArchive
 from quorum.cli.inbox.report import render_review, reveal_packet
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.errors import AnswerRefused
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.secrets.restoring import PacketRestorer
+from quorum.infrastructure.secrets.known import PacketRestorer
 from quorum.session_store import SessionStore
 from tests.support.builders import a_call, a_context
 from tests.support.past_sessions import a_summary

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.inbox.inbox import Inbox
+from quorum.application.inbox import Inbox
 from quorum.command_line.parser import build_parser, list_paths
 from quorum.domain.errors import AnswerRefused
 from quorum.infrastructure.storage import open_storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from quorum.acp_agent.client_approver import describe_review, show_review
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.earlier_plan import EarlierPlan

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from quorum.cli.permissions import ReplayOptions
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import (

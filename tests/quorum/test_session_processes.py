@@ -8,7 +8,7 @@ import pytest
 
 from quorum.application.ports.fleet import SessionBusy
 from quorum.domain.fleet_session import Advance, FleetState
-from quorum.fleet.session_processes import read_advance
+from quorum.fleet.work import read_advance
 
 
 def said(**report: object) -> bytes:

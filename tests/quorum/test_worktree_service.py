@@ -12,8 +12,8 @@ from quorum.command_line.options import StartOptions
 from quorum.domain.sessions.trust import TrustQuestion
 from quorum.domain.worktree import WorktreeSetup
 from quorum.infrastructure.config.paths import locate_worktrees
-from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
-from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
+from quorum.infrastructure.git_worktrees import GitWorktrees
+from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import build_trust_question, load, load_trusting
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_ports import FakePerson

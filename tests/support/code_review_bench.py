@@ -6,13 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.code_review import CodeReview
 from quorum.application.panel.panel import Panel
 from quorum.application.ports.changes import OpenTools
 from quorum.application.ports.models import LlmRequest
-from quorum.domain.code_review.change import Change, ChangeHunk, CodeReviewRequest, FileDiff, FileStatus
-from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.change import (
+    Change,
+    ChangeHunk,
+    CodeReviewPolicy,
+    CodeReviewRequest,
+    FileDiff,
+    FileStatus,
+)
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import UserMessage

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from quorum.application.ports.people import Approver, Observer, ReviewContext, ReviewQuestion
 from quorum.application.ports.storage import LineSource
-from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, SealedFile, ToolExecution, ToolExecutionContext
 from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.attachment import Image
 from quorum.domain.conversation.context_account import ContextAccount
@@ -59,7 +58,13 @@ from quorum.domain.instructions.custom_command import CustomCommand, choose_name
 from quorum.domain.instructions.instruction import MemoryDraft, MemoryProposal
 from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 from quorum.domain.mcp.offers import ArgumentQuery, OfferedPrompt, OfferedResource, ServerStatus
-from quorum.domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
+from quorum.domain.panel.panel_answer import (
+    Consensus,
+    ConsensusLevel,
+    ConsensusRefused,
+    Strategy,
+    check_consensus,
+)
 from quorum.domain.plan.phase import PhaseScope, SessionPhase
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.replacing import replace

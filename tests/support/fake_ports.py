@@ -14,9 +14,8 @@ from quorum.application.ports.people import (
     SandboxQuestion,
 )
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import Orphan, ToolExecutionContext
+from quorum.domain.calls.execution import Orphan, Seal, SealedFile, ToolExecutionContext
 from quorum.domain.calls.found_file import FoundFile
-from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.conversation.cost import SpendQuestion

@@ -14,7 +14,6 @@ from quorum.domain.events.event import Event, ReviewRequested, TurnFinished
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.request_rate import RequestRate
-from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.forking import fork_records
 from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
 from quorum.domain.sessions.past_session import (
@@ -36,7 +35,7 @@ from quorum.domain.sessions.pruning import (
     select_sessions_to_prune,
 )
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
-from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 from quorum.domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
 from quorum.domain.sessions.stored_session import StoredSession, find_session
 from tests.support.fake_answers import FakeAnswers

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.application.session.agent_session import AgentSession
 from quorum.domain.errors import QuorumError
 from quorum.domain.events.event import ErrorOccurred, Event

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from quorum.application.conversation_session import ConversationSession
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.panel.panel import Panel
 from quorum.application.panel.panel_session import PanelSession
 from quorum.domain.conversation.cost import PriceTable

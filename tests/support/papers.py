@@ -6,7 +6,7 @@ import hashlib
 import zlib
 
 from quorum.domain.conversation.attachment import Document
-from quorum.infrastructure.attachments.headers import count_pages
+from quorum.infrastructure.attachment_files import count_pages
 
 
 def pdf(pages: int = 1, *, is_packed: bool = False, trailer: str = "", padding: int = 0) -> bytes:

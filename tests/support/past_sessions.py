@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
-from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.execution import Outcome, Seal
 from quorum.domain.calls.hook import HookPoint
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (

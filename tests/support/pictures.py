@@ -7,7 +7,7 @@ import struct
 import zlib
 
 from quorum.domain.conversation.attachment import Image, MediaType
-from quorum.infrastructure.attachments.headers import read_header
+from quorum.infrastructure.attachment_files import read_header
 
 
 def png(width: int = 4, height: int = 3, *, shade: int = 0, padding: int = 0) -> bytes:

@@ -21,7 +21,7 @@ from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.model_choice import choose_model
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import UNHURRIED, Clock, Stage

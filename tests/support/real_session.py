@@ -31,7 +31,7 @@ from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.storage import open_record
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson

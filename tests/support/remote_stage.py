@@ -13,8 +13,7 @@ from textual.pilot import Pilot
 
 from quorum.command_line.options import StartOptions
 from quorum.rpc.approval import RemoteApproval
-from quorum.rpc.listening_app import ListeningApp
-from quorum.rpc.remote_gate import RemoteGate
+from quorum.rpc.listening_app import ListeningApp, RemoteGate
 from quorum.rpc.settings import RemoteSetting
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, composing

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from quorum.application.review.review import OpenReviewContext
 from quorum.application.review.voting import VoteFeed
 from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_independent
-from quorum.domain.review.escalation import Escalation, count_votes
 from quorum.domain.review.questions import RulePreview
-from quorum.domain.review.quorum_result import SparedVote
+from quorum.domain.review.quorum_result import Escalation, SparedVote, count_votes
 from quorum.domain.review.rule_replay import RuleReplay
 
 THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")

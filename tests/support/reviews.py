@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Approver
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
 from quorum.application.review.unasked_sampling import UnaskedSampling

@@ -12,7 +12,7 @@ from typing import Any
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.effect_receipt import EffectReceipt
 from quorum.application.calls.outputs import Outputs
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.session.rewind import Rewind
 from quorum.application.turn.steering import PendingMessages
 from quorum.domain.calls.access import EXCLUSIVE, Access

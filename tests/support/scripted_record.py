@@ -12,10 +12,9 @@ from random import Random
 from hypothesis import strategies as st
 
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.hook import HookPoint
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock, Usage

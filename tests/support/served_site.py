@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import aiohttp
 from aiohttp import web
 
-from quorum.serve.access import SingleUseToken
+from quorum.serve.access import PasswordHash, SingleUseToken
 from quorum.serve.endpoint import EndpointOptions, WebEndpoint, open_endpoint
-from quorum.serve.password import PasswordHash
 from quorum.serve.server import Site, make_application, object_to_nobody
 
 

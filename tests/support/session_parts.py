@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from quorum.application.ports.storage import Ledger
 from quorum.domain.replacing import replace
-from quorum.infrastructure.container import Container
-from quorum.infrastructure.injection import providers
+from quorum.infrastructure.container import Container, providers
 
 
 def change_inputs(container: Container, **changes: object) -> None:

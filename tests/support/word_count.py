@@ -9,9 +9,7 @@ from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_text
-from quorum.infrastructure.tools.builtin.parts import ToolParts
-from quorum.infrastructure.tools.builtin.reading import declare_reading
+from quorum.infrastructure.tools.builtin.parts import FILE_PARAMETER, ToolParts, declare_reading, require_text
 
 TRAITS = ToolTraits(
     verb="count",

@@ -8,7 +8,7 @@ import pytest
 
 from quorum.domain.calls.job import JobStatus, JobStopper
 from quorum.domain.events.event import JobEnded, JobProgressed, JobStarted
-from quorum.tui.screens.jobs.jobs_screen import JobsScreen
+from quorum.tui.screens.jobs_screen import JobsScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
 

@@ -12,7 +12,7 @@ from quorum.domain.events.event import JobEnded, JobStarted
 from quorum.domain.sessions.past_session import NamedSession
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.tui.app.app import QuorumApp
-from quorum.tui.screens.board.board_screen import BoardScreen
+from quorum.tui.screens.board_screen import BoardScreen
 from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context

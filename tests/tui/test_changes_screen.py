@@ -5,7 +5,7 @@ import pytest
 from quorum.domain.errors import RestoreError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
-from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.screens.pager_screen import PagerScreen
 from quorum.tui.screens.rewind.changes_screen import ChangesScreen
 from tests.support.app_stage import on_stage
 from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, PLAN, REMOVED, ROOT, state, with_turns

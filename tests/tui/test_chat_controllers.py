@@ -25,9 +25,8 @@ from quorum.tui.chat.controllers.writing import PromptSources
 from quorum.tui.chat.welcome import Welcome
 from quorum.tui.keys.commands import COMMANDS
 from quorum.tui.keys.keymap import list_own_bindings
-from quorum.tui.prompt_box.history import Recall
+from quorum.tui.prompt_box.history import REFUSAL, Recall
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.prompt_box.prompt_text import REFUSAL
 from quorum.tui.session.session import Session
 from quorum.tui.transcript.layout.view import TranscriptView
 from tests.support.fake_agent import FakeAgent, composing

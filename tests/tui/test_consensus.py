@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorum.domain.panel.consensus import Consensus, ConsensusLevel
+from quorum.domain.panel.panel_answer import Consensus, ConsensusLevel
 from tests.support.app_stage import on_stage
 
 

@@ -9,7 +9,7 @@ from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.events.event import CallFinished
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.questions import DecisionLabel
-from quorum.tui.demo.app import Guide
+from quorum.tui.demo_app import Guide
 from tests.tui.transcript_scenes import turn_finished
 
 CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal
 from quorum.domain.text.json_value import JsonObject
 from quorum.tui.screens.review.editing import (
     EditedPart,

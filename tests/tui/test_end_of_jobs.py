@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.events.event import JobStarted
-from quorum.tui.screens.jobs.ending import EndJobsDialog
+from quorum.tui.screens.jobs_screen import EndJobsDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
 

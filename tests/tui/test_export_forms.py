@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from quorum.application.export.formats import render_export, render_markdown, render_page
+from quorum.application.export.formats import render_export, render_markdown, render_page, render_plain
 from quorum.application.export.narration import build_account
-from quorum.application.export.plain import render_plain
 from quorum.application.export.session_json import render_json
 from quorum.domain.text.printable import make_printable
 from tests.support.examples import examples

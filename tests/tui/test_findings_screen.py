@@ -11,7 +11,7 @@ import pytest
 from quorum.domain.events.event import ChangeReviewed
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.findings_screen import FindingsScreen
-from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.screens.pager_screen import PagerScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
 from tests.tui.test_code_review_in_transcript import END, STARTED, answered, finding, reviewed

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from quorum.domain.errors import AnswerRefused
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.waiting_review import WaitingReview
-from quorum.tui.screens.inbox.inbox_screen import InboxScreen
+from quorum.tui.screens.inbox_screen import InboxScreen
 from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command

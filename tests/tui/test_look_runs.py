@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from quorum.application.view.batches import find_segment
 from quorum.application.view.entries import AnswerEntry, Batch
-from quorum.application.view.look_runs import find_segment
 from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook import HookPoint

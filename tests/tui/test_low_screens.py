@@ -12,8 +12,8 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import StateMerged
 from quorum.domain.text.json_value import JsonValue
-from quorum.tui.screens.jobs.jobs_screen import JobsScreen
-from quorum.tui.screens.model_picker.model_picker import ModelPicker, render_efforts
+from quorum.tui.screens.jobs_screen import JobsScreen
+from quorum.tui.screens.model_picker import ModelPicker, render_efforts
 from quorum.tui.settings.settings_screen import SettingsScreen
 from quorum.tui.side_panel.plan_text import render_plan_line
 from quorum.tui.themes.own import LIGHT

@@ -2,7 +2,7 @@ import pytest
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
-from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.screens.pager_screen import PagerScreen
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, finished, planned, started

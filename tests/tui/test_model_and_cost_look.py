@@ -9,7 +9,7 @@ import pytest
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.tui.app.app import QuorumApp
-from quorum.tui.screens.model_picker.model_picker import ModelPicker
+from quorum.tui.screens.model_picker import ModelPicker
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, composing
 from tests.support.no_folder import NO_FOLDER, NO_HOME

@@ -4,8 +4,8 @@ import json
 
 from quorum.acp_agent.client_approver import describe_review, show_review
 from quorum.application.ports.people import ReviewQuestion
-from quorum.application.review.masking_approver import MaskingApprover
-from quorum.domain.calls.seal import Seal
+from quorum.application.review.approvers import MaskingApprover
+from quorum.domain.calls.execution import Seal
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Vote

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.review.questions import Edit, Reject, ReviewAnswer
 from quorum.tui.app.app import QuorumApp
 from tests.support.app_stage import Stage, on_stage

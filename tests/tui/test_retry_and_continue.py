@@ -14,7 +14,7 @@ from quorum.domain.events.event import Event, ModeChanged, RetryScheduled, TextD
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_tokens
 from quorum.tui.screens.accounts.spending import format_cost, format_dollars, render_spending
-from quorum.tui.session.facts import SessionFacts
+from quorum.tui.session.session import SessionFacts
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, reach_limit, say, wait_for_retry
 

@@ -8,7 +8,7 @@ from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
 from quorum.application.review.voting import VoteFeed
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal
 from quorum.domain.events.event import TextDelta
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.ports.people import ReviewContext
-from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.execution import Seal, SealedFile
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.questions import Approve, ReviewRequest
 from quorum.tui.app.app import QuorumApp

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.execution import Seal, SealedFile
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace

@@ -5,8 +5,8 @@ from rich.cells import cell_len
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import InScope, Vote
-from quorum.domain.review.escalation import Escalation
 from quorum.domain.review.questions import Reject
+from quorum.domain.review.quorum_result import Escalation
 from quorum.tui.screens.review.text.votes import compute_height, render_short_votes, render_votes
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request

@@ -172,7 +172,7 @@ async def test_an_address_is_shown_whole_and_opened_after_a_yes_alone(tmp_path, 
         opened.append(address)
         return True
 
-    monkeypatch.setattr("quorum.tui.screens.server_question.dialogs.open_address", open_address)
+    monkeypatch.setattr("quorum.tui.screens.server_dialogs.open_address", open_address)
     async with asked(tmp_path, ADDRESS) as (stage, asking):
         assert "https://sign.example/doc?id=7" in stage.text()
         assert opened == []
@@ -186,7 +186,7 @@ async def test_where_no_browser_is_the_person_says_when_it_is_opened_elsewhere(t
     async def open_address(address: str) -> bool:
         return False
 
-    monkeypatch.setattr("quorum.tui.screens.server_question.dialogs.open_address", open_address)
+    monkeypatch.setattr("quorum.tui.screens.server_dialogs.open_address", open_address)
     async with asked(tmp_path, ADDRESS, size=(120, 40)) as (stage, asking):
         await stage.pilot.press("y")
         await stage.shows("no browser with a window is here")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.export.file import export_to
+from quorum.application.export.formats import export_to
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import TurnStarted
 from quorum.domain.events.masking import SecretMask

@@ -9,7 +9,7 @@ from textual.app import App
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
 from quorum.domain.text.amounts import format_age
-from quorum.tui.screens.session_picker.session_picker import Register, SessionPicker, render_row
+from quorum.tui.screens.session_picker import Register, SessionPicker, render_row
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.no_folder import NO_FOLDER, NO_HOME

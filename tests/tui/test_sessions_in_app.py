@@ -13,7 +13,7 @@ from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
-from quorum.tui.screens.session_picker.session_picker import SessionPicker
+from quorum.tui.screens.session_picker import SessionPicker
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import composing, hold, say
 from tests.support.fake_archive import FakeArchive, a_session

@@ -9,7 +9,7 @@ import pytest
 from quorum.domain.sessions.past_session import SessionSummary
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.rewind.restore_screen import RestoreScreen
-from quorum.tui.screens.session_picker.session_picker import SessionPicker
+from quorum.tui.screens.session_picker import SessionPicker
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import composing
 from tests.support.fake_archive import FakeArchive, a_session

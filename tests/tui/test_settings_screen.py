@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.panel.consensus import ConsensusLevel
+from quorum.domain.panel.panel_answer import ConsensusLevel
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.rpc.settings import LiveSettings

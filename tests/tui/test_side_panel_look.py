@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
+from quorum.tui.screens.pager_screen import KeptLines, PagerScreen
 from tests.support.app_stage import Stage
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.panel_scenes import HOOKED, MIDWAY, app_with_clock, play

@@ -6,8 +6,8 @@ import pytest
 
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject
-from quorum.tui.chat import status_line
-from quorum.tui.chat.status_line import StatusLine
+from quorum.tui.chat import status_bar as status_line
+from quorum.tui.chat.status_bar import StatusLine
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import say
 

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from quorum.tui.terminal.notifications import Notifier, encode_notification
-from quorum.tui.terminal.title import TerminalTitle
+from quorum.tui.terminal.notifications import Notifier, TerminalTitle, encode_notification
 
 KITTY, ITERM, GHOSTTY = {"KITTY_WINDOW_ID": "1"}, {"TERM_PROGRAM": "iTerm.app"}, {"TERM_PROGRAM": "ghostty"}
 

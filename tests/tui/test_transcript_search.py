@@ -4,7 +4,7 @@ from textual.widgets import Input
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
-from quorum.tui.finding.bar import Finder
+from quorum.tui.finding_bar import Finder
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say
 from tests.tui.transcript_scenes import completed, finished, planned, started

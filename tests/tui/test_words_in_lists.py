@@ -8,8 +8,8 @@ import pytest
 from textual.screen import Screen
 
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
-from quorum.tui.screens.board.board_screen import BoardScreen
-from quorum.tui.screens.jobs.jobs_screen import JobsScreen
+from quorum.tui.screens.board_screen import BoardScreen
+from quorum.tui.screens.jobs_screen import JobsScreen
 from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_archive import a_session

@@ -29,7 +29,7 @@ from textual.worker import Worker
 
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
-from quorum.tui.agent.start_failure import StartFailure
+from quorum.tui.agent.opening import StartFailure
 from quorum.tui.app.gated_app import GatedApp
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.keys.commands import Command, list_actions
@@ -37,9 +37,8 @@ from quorum.tui.keys.keyboard_guard import TYPING_PACE, Guarded, KeySorter, Seco
 from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.keys.keymap import label_key, list_own_bindings
 from quorum.tui.tabs.session_host import SessionHost
-from quorum.tui.tabs.tab import Tab
 from quorum.tui.tabs.tabbed_app import PATIENCE_SECS
-from quorum.tui.tabs.tabs import Tabs
+from quorum.tui.tabs.tabs import Tab, Tabs
 from quorum.tui.tabs.waiting_reviews import wait_for_reviews_alone
 from quorum.tui.terminal.shutdown import Shutdown
 from quorum.tui.themes.looks import Looks

@@ -1,9 +1,12 @@
-"""The one screen of a session: header, transcript, prompt, status bar, and the turns they belong to."""
+"""The one screen of a session: header, transcript, prompt, status bar, and the turns they belong to.
+
+What happened before a session was opened.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,11 +31,10 @@ from quorum.tui.chat.controllers.memory import MemoryController
 from quorum.tui.chat.controllers.modes import ModeController
 from quorum.tui.chat.controllers.questions import QuestionController
 from quorum.tui.chat.controllers.rewinding import RewindController
-from quorum.tui.chat.controllers.sending import SendController
+from quorum.tui.chat.controllers.sending import SendController, SubmitController
 from quorum.tui.chat.controllers.sessions import SessionController
 from quorum.tui.chat.controllers.settings import SettingsController
 from quorum.tui.chat.controllers.status import StatusController
-from quorum.tui.chat.controllers.submitting import SubmitController
 from quorum.tui.chat.controllers.views import ViewController
 from quorum.tui.chat.controllers.writing import PromptSources, WritingController
 from quorum.tui.chat.tab_bar import TabBar
@@ -41,15 +43,54 @@ from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.prompt_box.history import Recall
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.side_panel.side_panel import SidePanel
-from quorum.tui.transcript.layout.view import TranscriptView
+from quorum.tui.transcript.layout.view import TranscriptView, replay_events
 from quorum.tui.widgets.dialog_parts import DrawnOnce
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
+    from quorum.application.session.session_record import SessionRecord
     from quorum.domain.events.event import Event
     from quorum.tui.agent.opening import Wanted
     from quorum.tui.copying.stop_bar import StopBar
-    from quorum.tui.finding.bar import FindBar
+    from quorum.tui.finding_bar import FindBar
+
+
+async def replay_into(record: SessionRecord, transcript: TranscriptView, panel: SidePanel) -> None:
+    """Apply the events of a record, oldest first. Nothing is drawn before the end, and nothing stays alive.
+
+    Where the record is in use, another process may be at work on the last turn.
+    """
+    if not record.past:
+        return
+    from quorum.application.view.wording import PROCESS_ENDED, RECORD_ENDS
+
+    cut = RECORD_ENDS if record.in_use else PROCESS_ENDED
+    await replay_events(record.past, record.past_at, transcript, cut=cut)
+    panel.show(transcript.session_view)
+
+
+def describe_last_ending(past: Sequence[Event]) -> str:
+    """How the last turn of a record ended, in a word; empty where there is none that counts."""
+    from quorum.domain.events.event import SessionRedone, SessionRewound, TurnFinished, TurnStarted
+
+    ending = ""
+    undone: list[str] = []  # what it was before each undo that may be redone
+    for event in past:
+        match event:
+            case TurnFinished(report=report):
+                ending = report.status.value
+            case TurnStarted():
+                undone.clear()
+                ending = "interrupted"  # until it ends: its process may have ended before
+            case SessionRewound(conversation=True):
+                undone.append(ending)
+                ending = ""
+            case SessionRedone(turns=turns) if turns and undone:
+                ending = undone.pop()
+            case _:
+                continue
+    return ending
+
 
 _BACKGROUND_OR_PANEL = "Send a running command to the background; else show or hide the side panel"
 _MARK_UP = "Select a part of the transcript, then the one above"
@@ -289,7 +330,6 @@ class ChatScreen(DrawnOnce):
 
         What happens in it arrives at the observer, one for each session: what a closed one tells is nobody's.
         """
-        from quorum.tui.chat.past import describe_last_ending, replay_into
         from quorum.tui.session.session import Session
 
         self._observer = None

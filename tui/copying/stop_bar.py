@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
 from quorum.application.view.panel_entry import PanelEntry
-from quorum.tui.copying.pieces import Piece, build_output_piece, find_code
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.copying.copier import Piece, build_output_piece, find_code
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.transcript.draw.panels import render_panel
 from quorum.tui.transcript.layout.folds import set_open
 from quorum.tui.transcript.layout.pane import Patch

@@ -136,7 +136,7 @@ KEY_CONTEXTS = (
     KeyContext("Everywhere", ("quorum.tui.app.app:QuorumApp",), EVERYWHERE),
     KeyContext("In the chat", ("quorum.tui.chat.chat_screen:ChatScreen",), "chat"),
     KeyContext("In the prompt", ("quorum.tui.prompt_box.prompt:Prompt",), "chat"),
-    KeyContext("While finding", ("quorum.tui.finding.bar:FindBar",), "chat"),
+    KeyContext("While finding", ("quorum.tui.finding_bar:FindBar",), "chat"),
     KeyContext("While a part is selected", ("quorum.tui.copying.stop_bar:StopBar",), "marked"),
     KeyContext(
         "In a review",
@@ -156,18 +156,18 @@ KEY_CONTEXTS = (
     KeyContext("In the spend dialog", ("quorum.tui.screens.spend_dialog:SpendDialog",), "spend"),
     KeyContext(
         "In a form of an MCP server",
-        ("quorum.tui.screens.server_question.dialogs:ServerFormDialog",),
+        ("quorum.tui.screens.server_dialogs:ServerFormDialog",),
         "form",
     ),
     KeyContext(
         "Before an address of an MCP server is opened",
-        ("quorum.tui.screens.server_question.dialogs:ServerAddressDialog",),
+        ("quorum.tui.screens.server_dialogs:ServerAddressDialog",),
         "address",
     ),
     KeyContext(
         "While adding a line to AGENTS.md", ("quorum.tui.screens.memory_dialog:MemoryDialog",), "memory"
     ),
-    KeyContext("In the pager", ("quorum.tui.screens.pager.pager_screen:PagerScreen",), "pager"),
+    KeyContext("In the pager", ("quorum.tui.screens.pager_screen:PagerScreen",), "pager"),
     KeyContext(
         "In the findings of a code review",
         ("quorum.tui.screens.findings_screen:FindingsScreen",),
@@ -178,8 +178,8 @@ KEY_CONTEXTS = (
         ("quorum.tui.screens.subagent_screen:SubagentScreen",),
         "subagent",
     ),
-    KeyContext("On the board", ("quorum.tui.screens.board.board_screen:BoardScreen",), "board"),
-    KeyContext("In the inbox", ("quorum.tui.screens.inbox.inbox_screen:InboxScreen",), "inbox"),
+    KeyContext("On the board", ("quorum.tui.screens.board_screen:BoardScreen",), "board"),
+    KeyContext("In the inbox", ("quorum.tui.screens.inbox_screen:InboxScreen",), "inbox"),
     KeyContext("In the timeline", ("quorum.tui.screens.timeline.timeline_screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("quorum.tui.screens.rewind.turn_list:TurnList",), "turns"),
     KeyContext("While undoing a turn", ("quorum.tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
@@ -189,14 +189,12 @@ KEY_CONTEXTS = (
     ),
     KeyContext(
         "In the list of sessions",
-        ("quorum.tui.screens.session_picker.session_picker:SessionPicker",),
+        ("quorum.tui.screens.session_picker:SessionPicker",),
         "sessions",
     ),
-    KeyContext(
-        "In the list of models", ("quorum.tui.screens.model_picker.model_picker:ModelPicker",), "models"
-    ),
+    KeyContext("In the list of models", ("quorum.tui.screens.model_picker:ModelPicker",), "models"),
     KeyContext("In the settings", ("quorum.tui.settings.settings_screen:SettingsScreen",), "settings"),
-    KeyContext("Before background commands end", ("quorum.tui.screens.jobs.ending:EndJobsDialog",), "end_jobs"),
+    KeyContext("Before background commands end", ("quorum.tui.screens.jobs_screen:EndJobsDialog",), "end_jobs"),
     KeyContext(
         "Before a worktree is merged",
         ("quorum.tui.screens.worktree_dialogs:MergeWorktreeDialog",),
@@ -207,7 +205,7 @@ KEY_CONTEXTS = (
         ("quorum.tui.screens.worktree_dialogs:DropWorktreeDialog",),
         "worktree_drop",
     ),
-    KeyContext("In the background commands", ("quorum.tui.screens.jobs.jobs_screen:JobsScreen",), "jobs"),
+    KeyContext("In the background commands", ("quorum.tui.screens.jobs_screen:JobsScreen",), "jobs"),
     KeyContext(
         "In the permissions",
         ("quorum.tui.screens.permissions.permissions_screen:PermissionsScreen",),
@@ -217,10 +215,10 @@ KEY_CONTEXTS = (
     KeyContext("In costs and context", ("quorum.tui.screens.accounts.sheet:AccountSheet",), "accounts"),
     KeyContext("In the MCP servers", ("quorum.tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
     KeyContext(
-        "In the login to an MCP server", ("quorum.tui.screens.accounts.login_screen:LoginScreen",), "accounts"
+        "In the login to an MCP server", ("quorum.tui.screens.accounts.mcp_screen:LoginScreen",), "accounts"
     ),
     KeyContext("In the themes", ("quorum.tui.themes.picker:ThemePicker",), "themes"),
-    KeyContext("In the tour", ("quorum.tui.demo.app:DemoApp",), EVERYWHERE),
+    KeyContext("In the tour", ("quorum.tui.demo_app:DemoApp",), EVERYWHERE),
     KeyContext("In this help", ("quorum.tui.screens.help:HelpScreen",), "help"),
 )
 

@@ -14,8 +14,8 @@ from textual.message import Message
 from quorum.tui.agent.memory import MEMORY_MARK
 from quorum.tui.agent.user_commands import MARK
 from quorum.tui.prompt_box.completing import CompletingPrompt
+from quorum.tui.prompt_box.history import escape_command
 from quorum.tui.prompt_box.paste import Folds, clean_paste
-from quorum.tui.prompt_box.prompt_text import escape_command
 from quorum.tui.widgets.empty_prompt import PLACEHOLDER
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
+from quorum.tui.screens.pager_screen import KeptLines, PagerScreen
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import shorten_home
 from quorum.tui.agent.services import LocalServerProposal, LocalServers
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 

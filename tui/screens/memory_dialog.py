@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft, MemoryProposal
 from quorum.domain.text.amounts import shorten_home
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.widgets import ScrollableText
 from quorum.tui.transcript.kinds.changes import build_diff_lines

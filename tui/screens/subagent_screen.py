@@ -16,7 +16,7 @@ from quorum.application.view.entries import Call, FollowedSubagent
 from quorum.domain.errors import BlobError, LedgerError, UnreadableEvent
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.text.printable import make_printable
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.transcript.layout.view import TranscriptView
 from quorum.tui.widgets.dialog_parts import ClosesItself
 
@@ -134,7 +134,7 @@ class SubagentScreen(ClosesItself, Screen[None]):
         self.run_worker(self._open_pager(message.call), group="output", exclusive=True)
 
     async def _open_pager(self, call: Call) -> None:
-        from quorum.tui.screens.pager.pager_screen import open_pager
+        from quorum.tui.screens.pager_screen import open_pager
 
         try:
             self.app.push_screen(await open_pager(call, self._agent))

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.domain.text.amounts import format_amount, shorten_home
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.widgets import ScrollableText
 from quorum.tui.transcript.kinds.changes import build_diff_lines

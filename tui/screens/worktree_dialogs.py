@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.domain.text.printable import make_printable
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.widgets import ScrollableText

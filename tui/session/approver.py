@@ -144,7 +144,7 @@ class ScreenApprover:
         return dialog
 
     async def _answer_server(self, question: ServerForm | ServerAddress) -> ServerAnswer:
-        from quorum.tui.screens.server_question.dialogs import ServerAddressDialog, ServerFormDialog
+        from quorum.tui.screens.server_dialogs import ServerAddressDialog, ServerFormDialog
 
         dialog: ServerFormDialog | ServerAddressDialog
         match question:

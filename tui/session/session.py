@@ -1,23 +1,28 @@
 """The session behind the screen: its agent, what is known of it, and what the person may see and change of it.
 
+What header, status bar and commands tell of a session, in words.
+
 Loaded when the agent is there; the screens that open over the chat are loaded when they are first wanted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quorum.application.view.status import Book, SessionStatus
 from quorum.domain.conversation.effort import Effort, format_model
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import QuorumError
+from quorum.domain.errors import ProviderErrorKind, QuorumError
+from quorum.domain.events.event import RetryScheduled
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS
-from quorum.tui.session.facts import SessionFacts
+from quorum.tui.screens.accounts.spending import format_cost, render_spending
 from quorum.tui.session.plan_words import DROP, LEAVE
 
 if TYPE_CHECKING:
@@ -32,16 +37,105 @@ if TYPE_CHECKING:
     from quorum.tui.screens.accounts.cost_screen import CostScreen
     from quorum.tui.screens.accounts.status_screen import StatusScreen
     from quorum.tui.screens.findings_screen import FindingsScreen
-    from quorum.tui.screens.inbox.inbox_screen import InboxScreen
-    from quorum.tui.screens.model_picker.model_picker import ModelPicker
-    from quorum.tui.screens.pager.pager_screen import PagerScreen
+    from quorum.tui.screens.inbox_screen import InboxScreen
+    from quorum.tui.screens.model_picker import ModelPicker
+    from quorum.tui.screens.pager_screen import PagerScreen
     from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
     from quorum.tui.screens.rewind.changes_screen import ChangesScreen
     from quorum.tui.screens.rewind.file_plan_screen import TakeBack
     from quorum.tui.screens.rewind.restore_screen import RedoScreen, RestoreScreen
     from quorum.tui.screens.rewind.turn_list import TurnList
-    from quorum.tui.screens.session_picker.session_picker import SessionPicker
+    from quorum.tui.screens.session_picker import SessionPicker
     from quorum.tui.screens.subagent_screen import SubagentScreen
+
+
+_TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
+_IN_SHORT = {
+    ProviderErrorKind.RATE_LIMIT: "rate limited",
+    ProviderErrorKind.OVERLOADED: "overloaded",
+    ProviderErrorKind.TIMEOUT: "no answer in time",
+    ProviderErrorKind.CONNECTION: "no connection",
+    ProviderErrorKind.DAMAGED_STREAM: "damaged answer",
+}
+
+
+class SessionFacts:
+    """The facts in words, as they are now. `clock` is in seconds."""
+
+    def __init__(self, status: SessionStatus, *, clock: Callable[[], float]) -> None:
+        self._status = status
+        self._clock = clock
+        self._seen = -1
+        self._retry: RetryScheduled | None = None
+        self._retry_at = 0.0
+
+    def catch_up(self) -> bool:
+        """Apply an event; returns whether anything shown has changed."""
+        status = self._status
+        if status.retry is not self._retry:
+            self._retry = status.retry
+            self._retry_at = self._clock() + (status.retry.delay_secs if status.retry else 0.0)
+        seen, self._seen = self._seen, status.version
+        return seen != status.version
+
+    @property
+    def model(self) -> str:
+        """The model that answers, as "provider/model"."""
+        return self._status.model
+
+    @property
+    def effort(self) -> str:
+        """The reasoning effort that the model is asked for; empty where none is set."""
+        effort = self._status.effort
+        return effort.value if effort not in (None, Effort.DEFAULT) else ""
+
+    @property
+    def model_with_effort(self) -> str:
+        """The model that answers, with its effort where one is set."""
+        return format_model(self._status.model, self._status.effort)
+
+    @property
+    def mode(self) -> str:
+        """The review mode."""
+        return self._status.mode
+
+    @property
+    def title(self) -> str:
+        """The first prompt; `new` until there is one."""
+        return self._status.title or "new"
+
+    @property
+    def sandbox(self) -> str:
+        """Whether commands run in a sandbox; empty until that is known."""
+        return {True: "sandbox on", False: "sandbox off", None: ""}[self._status.sandbox]
+
+    @property
+    def book(self) -> Book:
+        """What was used, by turn and by model."""
+        return self._status.book
+
+    @property
+    def used(self) -> str:
+        """Tokens and cost so far, as `12.3k in · 1.2k out · $0.04`; empty where nothing was used."""
+        return render_spending(self._status.book.total)
+
+    @property
+    def cost(self) -> str:
+        """The cost so far as `$0.04`; where no price is known the tokens, and nothing where none were used."""
+        total = self._status.book.total
+        return format_cost(total) or render_spending(total)
+
+    @property
+    def retry(self) -> str:
+        """What is waited for, as `rate limited, again in 12 s (2 of 2)`; empty where nothing is."""
+        if (retry := self._retry) is None:
+            return ""
+        left = math.ceil(self._retry_at - self._clock() - _TICK_TOLERANCE_SECS)
+        when = f"again in {left} s" if left > 0 else "trying again"
+        of = f" of {retry.attempts}" if retry.attempts is not None else ""
+        why = _IN_SHORT.get(retry.kind, "request failed") if retry.kind else "request failed"
+        return f"{why}, {when} ({retry.attempt}{of})"
+
 
 _LISTING_SECS = 0.5
 
@@ -209,7 +303,7 @@ class Session:
     async def choose_consensus(self, level: str, strategy: str) -> tuple[str, ...]:
         """Change how many models answer, and how; empty keeps what is. Returns what to warn of. Raises
         QuorumError."""
-        from quorum.domain.panel.consensus import ConsensusLevel, Strategy
+        from quorum.domain.panel.panel_answer import ConsensusLevel, Strategy
 
         return await self.agent.consensus.choose(
             level=ConsensusLevel(level) if level else None,
@@ -246,19 +340,19 @@ class Session:
     async def export(self, file: str) -> str:
         """Write the session into this file, or one named after it in the state folder, out of the project; its
         path. Raises QuorumError and OSError."""
-        from quorum.application.export.file import export_to
+        from quorum.application.export.formats import export_to
         from quorum.tui.prompt_box.history import locate_state_folder
 
         exports = locate_state_folder() / "exports"
         return str(await export_to(file, self.agent, folder=Path(self._cwd), exports=exports))
 
     def build_model_picker(self) -> ModelPicker:
-        from quorum.tui.screens.model_picker.model_picker import ModelPicker
+        from quorum.tui.screens.model_picker import ModelPicker
 
         return ModelPicker(self.agent)
 
     def build_session_picker(self) -> SessionPicker:
-        from quorum.tui.screens.session_picker.session_picker import SessionPicker
+        from quorum.tui.screens.session_picker import SessionPicker
 
         async def archive() -> SessionArchive:
             return self.agent.record.archive
@@ -320,7 +414,7 @@ class Session:
 
     def build_inbox_screen(self) -> InboxScreen:
         """The decisions that wait in any session."""
-        from quorum.tui.screens.inbox.inbox_screen import InboxScreen
+        from quorum.tui.screens.inbox_screen import InboxScreen
 
         return InboxScreen(self.agent.inbox, clock=self._clock)
 
@@ -337,6 +431,6 @@ class Session:
 
     async def build_pager(self, call: Call) -> PagerScreen:
         """The whole output of a call. Raises BlobError where it is gone."""
-        from quorum.tui.screens.pager.pager_screen import open_pager
+        from quorum.tui.screens.pager_screen import open_pager
 
         return await open_pager(call, self.agent)

@@ -6,18 +6,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from quorum.application.inbox.inbox import SessionBoard, read_board
+from quorum.application.inbox import SessionBoard, read_board
 from quorum.domain.sessions.past_session import NamedSession
 from quorum.domain.text.amounts import format_duration, format_elapsed, shorten_home
 from quorum.tui.chat.controllers.views import list_subagents
-from quorum.tui.screens.board.board_screen import BoardRow, BoardScreen, BoardSection, GoThere, make_lines
+from quorum.tui.screens.board_screen import BoardRow, BoardScreen, BoardSection, GoThere, make_lines
 
 if TYPE_CHECKING:
     from quorum.application.view.entries import FollowedSubagent
     from quorum.application.view.jobs import JobView
     from quorum.tui.session.session import Session
-    from quorum.tui.tabs.tab import Tab
-    from quorum.tui.tabs.tabs import Tabs
+    from quorum.tui.tabs.tabs import Tab, Tabs
 
 _ENDED_TASKS_SHOWN = 5
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from textual.app import App
 
 from quorum.tui.agent.observer import ScreenObserver
-from quorum.tui.agent.start_failure import StartFailure
+from quorum.tui.agent.opening import StartFailure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,7 +131,7 @@ class SessionHost:
             return choice
         if self._open_archive is None:
             return NewSession()
-        from quorum.tui.screens.session_picker.session_picker import SessionPicker
+        from quorum.tui.screens.session_picker import SessionPicker
 
         picked: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         picker = SessionPicker(self._open_archive, cwd=str(self._cwd), leaving="esc begins a new one")
@@ -171,7 +171,7 @@ class SessionHost:
             self._chat.tell(str(error))
         else:
             if ended:
-                from quorum.tui.screens.jobs.ending import describe_ended_jobs
+                from quorum.tui.screens.jobs_screen import describe_ended_jobs
 
                 self._chat.say(describe_ended_jobs(ended))
         return agent

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorum.domain.errors import QuorumError
-from quorum.tui.tabs.tab import Tab
-from quorum.tui.tabs.tabs import Tabs
+from quorum.tui.tabs.tabs import Tab, Tabs
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.binding import Binding, BindingType
 
-from quorum.tui.agent.start_failure import StartFailure
+from quorum.tui.agent.opening import StartFailure
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.chat.tab_bar import TabBar
 from quorum.tui.keys.keyed_app import KeyedApp
-from quorum.tui.prompt_box.prompt_text import REFUSAL, is_prompt
-from quorum.tui.tabs.tab import Tab
-from quorum.tui.tabs.tabs import Tabs, make_mode_name
+from quorum.tui.prompt_box.history import REFUSAL, is_prompt
+from quorum.tui.tabs.tabs import Tab, Tabs, make_mode_name
 
 if TYPE_CHECKING:
     from quorum.application.agents.external_turns import ExternalTurns
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.sessions.past_session import NamedSession, SessionChoice
     from quorum.tui.agent.opening import Wanted
-    from quorum.tui.screens.board.board_screen import GoThere
+    from quorum.tui.screens.board_screen import GoThere
     from quorum.tui.tabs.tab_exchanges import TabExchanges
 
 PATIENCE_SECS = 3.0
@@ -316,7 +315,7 @@ class TabbedApp(KeyedApp):
         if tab.host.trouble:
             self.chat.tell(tab.host.trouble)
             return
-        from quorum.tui.screens.jobs.ending import describe_ended_jobs
+        from quorum.tui.screens.jobs_screen import describe_ended_jobs
 
         said = [f"closed; /resume finds it: {session}"] if outlives else []
         if said := [*said, *filter(None, [describe_ended_jobs(ended)])]:

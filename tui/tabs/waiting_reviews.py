@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quorum.tui.tabs.tab import Tab
+    from quorum.tui.tabs.tabs import Tab
 
 
 def wait_for_reviews_alone(tabs: Sequence[Tab]) -> bool:

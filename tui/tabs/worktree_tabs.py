@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from quorum.tui.chat.chat_screen import ChatScreen
     from quorum.tui.keys.keyed_app import KeyedApp
     from quorum.tui.screens.question_card import QuestionCard
-    from quorum.tui.tabs.tab import Tab
-    from quorum.tui.tabs.tabs import Tabs
+    from quorum.tui.tabs.tabs import Tab, Tabs
 
 PATIENCE_SECS = 3.0
 _SETUP_SECS = 1800
@@ -176,7 +175,7 @@ class WorktreeTabs:
         return session.agent.mask.mask_text(text) if session is not None else text
 
     def _open_pager(self, name: str, text: str, *, is_diff: bool) -> None:
-        from quorum.tui.screens.pager.pager_screen import build_pager
+        from quorum.tui.screens.pager_screen import build_pager
 
         self._app.push_screen(build_pager(text, make_printable(name, newlines=False), is_diff=is_diff))
 

@@ -28,9 +28,8 @@ from textual.widgets import Input, TextArea
 from quorum.tui.keys.keyboard_guard import Guarded
 from quorum.tui.terminal.background_colour import BackgroundReported
 from quorum.tui.terminal.indexed_colours import IndexedColours
-from quorum.tui.terminal.notifications import Notifier, NotifyBy
+from quorum.tui.terminal.notifications import Notifier, NotifyBy, TerminalTitle
 from quorum.tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
-from quorum.tui.terminal.title import TerminalTitle
 from quorum.tui.themes.own import (
     ANSI,
     ANSI_LIGHT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorum.domain.replacing import replace
-from quorum.tui.vim.text_objects import NAMES as OBJECT_NAMES
+from quorum.tui.vim.motions import NAMES as OBJECT_NAMES
 
 OPERATORS = frozenset({"d", "c", "y", "<", ">", "gu", "gU", "g~"})
 MOTIONS = frozenset({*"hjklwWbBeE0^$GfFtT;,{}%", "gg"})

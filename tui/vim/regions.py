@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from quorum.tui.vim import motions
 from quorum.tui.vim.buffer import BLANKS, Buffer
 from quorum.tui.vim.commands import VimCommand
-from quorum.tui.vim.motions import Find, MotionKind, MotionTarget
-from quorum.tui.vim.text_objects import find_text_object
+from quorum.tui.vim.motions import Find, MotionKind, MotionTarget, find_text_object
 
 TAB = "    "
 """What one step of indentation is."""

@@ -22,7 +22,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.keys.line_fields import run_binding_around
 
 

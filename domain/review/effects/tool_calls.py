@@ -1,4 +1,7 @@
-"""Calls of tools that run no command as effects: code that an edit adds, and what tools are named after."""
+"""Calls of tools that run no command as effects: code that an edit adds, and what tools are named after.
+
+Which effects of a call a person should be asked about, in the words of objections.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from quorum.domain.review.effects.places import find_secret
 from quorum.domain.review.effects.reduction import (
@@ -16,6 +19,7 @@ from quorum.domain.review.effects.reduction import (
     reduce_run_code,
 )
 from quorum.domain.review.effects.side_effect import NO_DATA, EffectKind, SideEffect
+from quorum.domain.review.objection import Objection
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -275,3 +279,61 @@ def _list_scripts(text: str) -> Iterator[str]:
     scripts = found.get("scripts") if isinstance(found, dict) else None
     if isinstance(scripts, dict):
         yield from (each for each in scripts.values() if isinstance(each, str))
+
+
+def list_objections(effects: Iterable[SideEffect]) -> Iterator[Objection]:
+    """What speaks against these effects; what only reads, writes or connects has no objection of its own."""
+    for effect in effects:
+        if guard := _find_guard(effect.kind):
+            yield Objection(guard, f"it {effect.does}")
+
+
+def join_objections(of_words: Sequence[Objection], effects: Sequence[SideEffect]) -> tuple[Objection, ...]:
+    """What speaks against the words of a command and against its effects, without repetition.
+
+    An effect names object and place, which the words alone often do not, so it stands in for an objection of
+    the same guard; but not for one that the person may have asked for.
+    """
+    found = [(each, effect.place) for effect in effects for each in list_objections((effect,))]
+    named = {each.guard for each, _ in found} & _NAMED_BETTER
+    kept = [each for each in of_words if each.guard not in named or each.request is not None]
+    guards = {each.guard for each in kept} - _NAMED_BETTER
+    new = [
+        each
+        for each, place in found
+        if each.guard not in guards and not any(_is_about(known, each.guard, place) for known in kept)
+    ]
+    return tuple(dict.fromkeys((*kept, *new)))
+
+
+_NAMED_BETTER = frozenset({"network", "secret", "persistence"})
+
+
+def _is_about(objection: Objection, guard: str, place: str) -> bool:
+    """Whether an objection already names a place, or a folder that it lies in."""
+    words = (word.rstrip(",") for word in objection.reason.split() if "/" in word)
+    return objection.guard == guard and bool(place) and any(place.startswith(word) for word in words)
+
+
+def _find_guard(kind: EffectKind) -> str | None:
+    match kind:
+        case (
+            EffectKind.SEND
+            | EffectKind.RUN_FETCHED
+            | EffectKind.RUN_HIDDEN
+            | EffectKind.ADMIT
+            | EffectKind.ATTACK
+        ):
+            return "network"
+        case EffectKind.REVEAL:
+            return "secret"
+        case EffectKind.PERSIST:
+            return "persistence"
+        case EffectKind.ALTER:
+            return "path"
+        case (
+            EffectKind.ELEVATE | EffectKind.DISABLE | EffectKind.DISGUISE | EffectKind.EXHAUST | EffectKind.HARM
+        ):
+            return "destructive"
+        case EffectKind.READ | EffectKind.WRITE | EffectKind.DELETE | EffectKind.CONNECT | EffectKind.UNKNOWN:
+            return None

@@ -1,5 +1,7 @@
 """Programs as they are run: without the wrappers in front of them, and with what comes in to them.
 
+A row of the tables of harmful uses of programs.
+
 Shell texts that programs which are no shells take in options, scripts and input, and run.
 """
 
@@ -14,6 +16,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
+from quorum.domain.review.plain_request import RequestTerms
 from quorum.domain.shell.command_line import Redirect
 
 
@@ -284,3 +287,18 @@ def _cut(pattern: re.Pattern[str], values: Iterator[str] | tuple[str, ...]) -> I
 
 def _list_lines(run: Invocation) -> Iterator[str]:
     yield from (run.text or "").split("\n")
+
+
+class HarmfulUse(Struct, frozen=True):
+    """Programs, the words that must follow first, one that must be among the rest, and what that does.
+
+    A word is needed, or excludes the row, if the pattern matches it whole; "" needs and excludes none.
+    `request`: what the person may plainly ask for; None: it is objected to whatever was asked.
+    """
+
+    program: str
+    needed: str
+    does: str
+    unless: str = ""
+    guard: str = "destructive"
+    request: RequestTerms | None = None

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from quorum.domain.review.hazards.harmful_use import HarmfulUse
-from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.invocation import HarmfulUse, Invocation
 from quorum.domain.review.hazards.system_uses import SYSTEM_USES
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms

@@ -21,8 +21,7 @@ from quorum.domain.review.hazards.places import (
     runs_on_its_own,
 )
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.plain_request import Effect, RequestTerms
-from quorum.domain.review.target_names import is_open
+from quorum.domain.review.plain_request import Effect, RequestTerms, is_open
 from quorum.domain.shell.script import Script, ScriptCommand
 
 _TESTS = frozenset(

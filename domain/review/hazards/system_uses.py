@@ -6,7 +6,7 @@ cloud programs as of 2023), and which of its words only show something. A new pr
 
 from __future__ import annotations
 
-from quorum.domain.review.hazards.harmful_use import HarmfulUse
+from quorum.domain.review.hazards.invocation import HarmfulUse
 
 _SHOWS = r"--help|--version|-h|-V|help|version|show|list|status|info|ls|get|--list|--show"
 _RIGHTS = "gives somebody rights"

@@ -19,8 +19,12 @@ from quorum.infrastructure.config.foreign.codex_settings import (
     find_profile_limits,
     read_text_file,
 )
-from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_json_file, read_toml_file
-from quorum.infrastructure.config.foreign.linked_paths import add_linked_paths
+from quorum.infrastructure.config.foreign.foreign_file import (
+    ForeignFile,
+    add_linked_paths,
+    read_json_file,
+    read_toml_file,
+)
 from quorum.infrastructure.config.foreign.other_settings import (
     find_copilot_rules,
     find_gemini_rules,

@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from quorum.domain.text.output import Printed
-from quorum.domain.text.styles import StyleChange, Styles, keep_active_styles, shift_styles
+from quorum.domain.text.output import Printed, StyleChange, Styles, keep_active_styles, shift_styles
 
 _PIECE_CHARS = 4096
 

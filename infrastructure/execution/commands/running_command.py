@@ -14,7 +14,7 @@ from quorum.domain.calls.job import JobPage, JobResult
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.text.output import Printed, ToolOutput
-from quorum.infrastructure.execution.commands.account import list_remarks, render_result
+from quorum.infrastructure.execution.commands.environment import list_remarks, render_result
 from quorum.infrastructure.execution.commands.output import CommandOutput, LiveOutput
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
 from quorum.infrastructure.execution.sandbox.confinement import Launch

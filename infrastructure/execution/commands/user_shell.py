@@ -11,9 +11,8 @@ from quorum.application.calls.outputs import store_whole
 from quorum.application.cancellation import absorb_cancellation
 from quorum.application.ports.storage import Spill
 from quorum.domain.calls.user_command import CommandRun
-from quorum.domain.text.output import Printed, ToolOutput
-from quorum.domain.text.styles import StyleChange
-from quorum.infrastructure.execution.commands.account import list_remarks
+from quorum.domain.text.output import Printed, StyleChange, ToolOutput
+from quorum.infrastructure.execution.commands.environment import list_remarks
 from quorum.infrastructure.execution.commands.output import CommandOutput, LiveOutput
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
 

@@ -12,9 +12,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from quorum.domain.shell.sandbox import Keys
-from quorum.infrastructure.execution.sandbox.command_home import CommandHome
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck, UnfinishedCommands
+from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome
 
 
 class RunningCommands:

@@ -1,5 +1,7 @@
 """Finding what must not be written, and what must not be read, in the workspace as it is now.
 
+A `.git` folder that commands may write to: what in it stays closed, and what they must not leave in it.
+
 Links to folders of the workspace are followed: what stands behind one is found under the names by which
 programs reach it. A folder whose times did not change since it was read has the same names in it, so it is read
 once: that costs one system call for each folder, instead of one judgement for each file.
@@ -22,8 +24,7 @@ from msgspec import Struct, field
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from quorum.domain.text.paths import is_below_any, lies_in
 from quorum.infrastructure.execution.sandbox.own_code import list_code
-from quorum.infrastructure.execution.sandbox.repository_folders import find_marker
-from quorum.infrastructure.execution.sandbox.repository_places import list_obeyed_places
+from quorum.infrastructure.execution.sandbox.repository_places import find_marker, list_obeyed_places
 from quorum.infrastructure.files.mounts import are_local
 
 MOST_ENTRIES = 500_000
@@ -448,3 +449,58 @@ def _list_named(folder: str, patterns: Iterable[str]) -> Iterator[str]:
     """The paths in a folder that patterns name without wildcards."""
     plain = (pattern.strip("/") for pattern in patterns if not _GLOB.search(pattern))
     return (os.path.join(folder, name) for name in plain if name)
+
+
+_MOST_ENTRIES = 100_000
+_LOOSE_OBJECTS = re.compile(r"[0-9a-f]{2}")
+
+
+class OpenedRepository:
+    """Compares such a `folder` before and after a command. `closed` are names in it that stay as they are."""
+
+    def __init__(self, folder: str, closed: Sequence[str]) -> None:
+        self.folder = folder
+        self._closed = tuple(os.path.join(folder, name) for name in closed)
+        self._parts = self._read_identities()
+        self._links, self._is_complete = self._find_links()
+
+    def find_made(self) -> tuple[list[str], bool]:
+        """Closed names that have come or changed and links that are new, and whether all were found."""
+        changed = [
+            path
+            for path, now in self._read_identities().items()
+            if (before := self._parts.get(path)) is None or (before.link and before != now)
+        ]
+        links, is_complete = self._find_links()
+        changed += [path for path, text in links.items() if self._links.get(path) != text]
+        return list(dict.fromkeys(changed)), is_complete and self._is_complete
+
+    def _read_identities(self) -> dict[str, PathIdentity]:
+        found = ((path, identify(path)) for path in self._closed)
+        return {path: identity for path, identity in found if identity is not None}
+
+    def _find_links(self) -> tuple[dict[str, str], bool]:
+        """All links but those among loose objects, which git only reads; whether everything was looked at."""
+        links: dict[str, str] = {}
+        for number, entry in enumerate(self._list_entries(self.folder)):
+            if number >= _MOST_ENTRIES:
+                return links, False
+            if entry.is_symlink():
+                links[entry.path] = os.readlink(entry.path)
+        return links, True
+
+    def _list_entries(self, top: str) -> Iterator[os.DirEntry[str]]:
+        waiting = [top]
+        objects = os.path.join(top, "objects")
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(folder) as opened:
+                    listed = list(opened)
+            except OSError:  # gone meanwhile, or closed to us and so to git
+                continue
+            for entry in listed:
+                yield entry
+                is_loose = folder == objects and _LOOSE_OBJECTS.fullmatch(entry.name)
+                if entry.is_dir(follow_symlinks=False) and not is_loose and entry.path not in self._closed:
+                    waiting.append(entry.path)

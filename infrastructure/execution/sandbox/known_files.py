@@ -23,7 +23,7 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     identify,
 )
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore, Inode, KnownFile, look_at
-from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
+from quorum.infrastructure.execution.sandbox.places import KnownPlaces
 
 _MOST_ENTRIES = 3_000_000
 _MOST_INNER = 50_000

@@ -29,10 +29,10 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     MOST_ENTRIES,
     FolderCache,
     GuardedFiles,
+    OpenedRepository,
     PathIdentity,
     find_guarded,
 )
-from quorum.infrastructure.execution.sandbox.opened_repository import OpenedRepository
 
 _SUFFIX = ".json"
 _UNREADABLE = (

@@ -17,16 +17,15 @@ from quorum.domain.review.path_policy import NO_PLACES, PathPolicy
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
-from quorum.infrastructure.execution.sandbox.command_home import CommandHome
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
-from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck, UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
+    KnownPlaces,
     expand_path,
     list_bound_sockets,
     list_homes,
@@ -36,12 +35,12 @@ from quorum.infrastructure.execution.sandbox.places import (
     list_tool_folders,
 )
 from quorum.infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
-from quorum.infrastructure.execution.sandbox.repository_folders import (
+from quorum.infrastructure.execution.sandbox.repository_places import (
     explain_unfit_target,
     find_written_folders,
     list_linked_folders,
 )
-from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
+from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome, SessionTmp, SharedTmp
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
 from quorum.infrastructure.files.mounts import are_local
 

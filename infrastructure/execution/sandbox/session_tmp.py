@@ -1,5 +1,7 @@
 """The folder that the commands of one session share as `/tmp`: made at first use, gone with the session.
 
+The home of one command in the sandbox: empty folders on the disk, looked at and removed once it has ended.
+
 It lies in quorum's state folder, which no command sees but for what is mounted of it. What a command leaves in
 it is never followed from outside: a mount goes only to what is no link, and removal opens no links.
 """
@@ -10,12 +12,15 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
 from msgspec import Struct
+
+from quorum.domain.text.paths import is_below_any
+from quorum.domain.text.printable import make_printable
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = "lock"
@@ -236,3 +241,66 @@ class _OpenFolder:
 
 def _read_identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
+
+
+_MOST_NAMED = 3
+# What programs make anew each time.
+_UNIMPORTANT = frozenset({".cache", ".npm"})
+
+
+class CommandHome:
+    """`sources` are our folders by the homes in whose place they are mounted, of which the command calls `own`
+    `~`; `mounted` is what else is mounted, which bubblewrap makes places for."""
+
+    def __init__(self, sources: Mapping[str, str], mounted: Collection[str], own: str) -> None:
+        self._own = own
+        self._sources = dict(sources)
+        self._mounted = frozenset(path for path in mounted if is_below_any(path, sources))
+
+    def close(self) -> list[str]:
+        """Remove it, and say what the command wrote there, in a sentence. The command must have ended."""
+        sources, self._sources = self._sources, {}
+        names: list[str] = []
+        for home, source in sources.items():
+            shown = "~" if home == self._own else home
+            with suppress(OSError):
+                found = self._find(home, source)
+                names += [make_printable(f"{shown}/{each}", newlines=False) for each in found]
+            with suppress(OSError):
+                remove_folder(source)
+        if not names:
+            return []
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        was, is_ = ("was", "is") if len(names) == 1 else ("were", "are")
+        return [
+            f"{', '.join(names[:_MOST_NAMED])}{more} {was} written in the sandbox's own home and {is_} gone; "
+            "write in the workspace, or the person can open a folder with tools.run_command.sandbox_writable"
+        ]
+
+    def _find(self, home: str, source: str) -> list[str]:
+        around = {os.path.relpath(path, home) for path in self._mounted}
+        for path in list(around):
+            while path := os.path.dirname(path):
+                around.add(path)
+        folder = os.open(source, _FOLDER)
+        try:
+            return sorted(_list_written(folder, "", around))
+        finally:
+            os.close(folder)
+
+
+def _list_written(folder: int, name: str, around: Collection[str]) -> Iterator[str]:
+    """What is in a folder and neither a place of a mount nor around one; no link is followed."""
+    for entry in os.listdir(folder):
+        path = f"{name}{entry}"
+        if path in _UNIMPORTANT:
+            continue
+        if path not in around:
+            yield path
+            continue
+        with suppress(OSError):  # the place of a mounted file, or closed by the command
+            inner = os.open(entry, _FOLDER, dir_fd=folder)
+            try:
+                yield from _list_written(inner, f"{path}/", around)
+            finally:
+                os.close(inner)

@@ -14,14 +14,14 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     GIT_SETTINGS,
     FolderCache,
     GuardedFiles,
+    OpenedRepository,
     find_guarded,
 )
 from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
-from quorum.infrastructure.execution.sandbox.opened_repository import OpenedRepository
 from quorum.infrastructure.execution.sandbox.own_code import list_folders_around, lock_code
 from quorum.infrastructure.execution.sandbox.preflight import GROUND
-from quorum.infrastructure.execution.sandbox.repository_folders import list_repository_places
+from quorum.infrastructure.execution.sandbox.repository_places import list_repository_places
 from quorum.infrastructure.execution.sandbox.session_tmp import SharedTmp
 from quorum.infrastructure.files.workspace import list_standing_roots
 

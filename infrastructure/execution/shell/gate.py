@@ -22,8 +22,7 @@ from quorum.domain.shell.command_line import (
 )
 from quorum.domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use
 from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
-from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
-from quorum.domain.shell.refused_options import list_refused_options
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS, list_refused_options
 from quorum.domain.shell.starting_readers import find_use, parse_xargs_use
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.programs import SystemPrograms

@@ -45,6 +45,7 @@ from quorum.infrastructure.models.shared.call_arguments import (
     fill_empty_output,
     fill_empty_prompt,
 )
+from quorum.infrastructure.models.shared.exchange import post_body
 from quorum.infrastructure.models.shared.failures import find_direct_cause
 from quorum.infrastructure.models.shared.json_fields import (
     read_objects_field,
@@ -67,7 +68,6 @@ from quorum.infrastructure.models.shared.network_loading import (
     read_certificates,
 )
 from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
-from quorum.infrastructure.models.shared.request_body import post_body
 from quorum.infrastructure.models.shared.sent_attachments import select_documents, select_images
 from quorum.infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
 

@@ -28,9 +28,9 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.copilot.failures import CopilotFailures
 from quorum.infrastructure.models.copilot.launch import CliLaunch
 from quorum.infrastructure.models.shared.api_client import ApiRequest, ProviderSettings
+from quorum.infrastructure.models.shared.error_bodies import RefusedEfforts, list_efforts
 from quorum.infrastructure.models.shared.exchange import ApiExchange
-from quorum.infrastructure.models.shared.model_refusals import RefusedEfforts, list_efforts
-from quorum.infrastructure.models.shared.opening_prompt import render_opening_prompt
+from quorum.infrastructure.models.shared.rendered_history import render_opening_prompt
 from quorum.infrastructure.models.shared.sent_attachments import select_images
 
 if TYPE_CHECKING:

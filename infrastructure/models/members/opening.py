@@ -44,7 +44,7 @@ from quorum.infrastructure.models.shared.json_fields import (
     read_objects_field,
     read_text_field,
 )
-from quorum.infrastructure.models.shared.opening_prompt import render_opening_prompt
+from quorum.infrastructure.models.shared.rendered_history import render_opening_prompt
 
 _MOST_READY = 3
 _ONLY_ANSWERS = (

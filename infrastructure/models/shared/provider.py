@@ -8,8 +8,8 @@ from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.storage import ContentStore
 from quorum.domain.conversation.effort import Effort
 from quorum.infrastructure.models.shared.api_client import ApiClient, WarmApiClient, WindowApiClient
+from quorum.infrastructure.models.shared.error_bodies import FreeModels, RefusedEfforts, RefusedTools
 from quorum.infrastructure.models.shared.exchange import ApiExchange
-from quorum.infrastructure.models.shared.model_refusals import FreeModels, RefusedEfforts, RefusedTools
 from quorum.infrastructure.models.shared.retry import RequestPace
 
 

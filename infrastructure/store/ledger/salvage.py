@@ -9,9 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw
-from quorum.domain.sessions.redaction_log import keep_linked_entries, relink
+from quorum.domain.sessions.redaction_log import NO_LINK, keep_linked_entries, relink
 from quorum.infrastructure.store.ledger.sqlite_file import (
     TABLE_NAMES,
     SqliteConnection,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from quorum.domain.errors import DamagedLedger, LedgerError
-from quorum.infrastructure.files.held_files import hold
+from quorum.infrastructure.files.opened_path import hold
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.rows import CONTENT, RECORD, SESSION
 

@@ -38,7 +38,7 @@ def upgrade_schema(path: Path) -> SchemaState:
         return before
     if not is_installed("alembic"):
         raise ConfigError(f"upgrading the session ledger {path} needs: {render_install_command('postgres')}")
-    from quorum.infrastructure.store.migrations.sqlite_upgrade import upgrade_file
+    from quorum.infrastructure.store.migrations.running import upgrade_file
 
     gate = Gate(path)
     gate.enter()

@@ -1,26 +1,201 @@
-"""The sessions of a fleet in PostgreSQL, beside their records."""
+"""The sessions of a fleet in PostgreSQL, beside their records.
+
+The queue of jobs that advance sessions: tables of procrastinate, written in transactions of the ledger. A
+worker of a fleet: takes jobs from the queue of procrastinate, and has each session advanced.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import logging
+import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from importlib import resources
+from typing import Any, Protocol
 
+import psycopg
+from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
+from procrastinate.exceptions import ConnectorException
+from procrastinate.job_context import AbortReason
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
-from quorum.application.ports.fleet import AdvanceSession
+from quorum.application.ports.fleet import AdvanceSession, SessionBusy
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue
 from quorum.infrastructure.store.postgres.server import PostgresServer
 from quorum.infrastructure.store.sql.answers import encode_text
-from quorum.infrastructure.store.sql.connection import NO_VALUES, Values
+from quorum.infrastructure.store.sql.connection import NO_VALUES, SqlConnection, Values
 from quorum.infrastructure.store.sql.rows import build_insert
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
+
+_LIBRARY = "procrastinate"
+QUEUE = "quorum"
+TASK = "advance_session"
+_ALONE = 0x71756F73  # two that make the tables at once wait for each other
+_ENQUEUE = (
+    "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, 0, :lock, NULL, CAST(:args AS jsonb), NULL)"
+    "::procrastinate_job_to_defer_v1])"
+)
+_STATE = "SELECT state FROM fleet_sessions WHERE session_id = :session_id FOR UPDATE"
+_CANCEL = (
+    "SELECT procrastinate_cancel_job_v1(id, true, false) FROM procrastinate_jobs"
+    " WHERE lock = :lock AND status IN ('todo', 'doing')"
+)
+
+
+def make_queue(connection: PostgresConnection) -> None:
+    """Make the tables of the queue, in the transaction of this connection, if there are none."""
+    connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
+    if connection.execute("SELECT to_regclass('procrastinate_jobs')").scalar_one() is None:
+        schema = (resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8")
+        # Not through SQLAlchemy, which would look for parameters in it.
+        connection.pooled.connection.cursor().execute(schema)
+
+
+def enqueue(connection: SqlConnection, session_id: str) -> None:
+    """Have a worker advance this session, once the transaction is committed."""
+    connection.execute(
+        _ENQUEUE,
+        {
+            "queue": QUEUE,
+            "task": TASK,
+            "lock": session_id,  # one at a time advances it, and in this order
+            "args": json.dumps({"session_id": session_id}),
+        },
+    )
+
+
+def enqueue_answered(connection: SqlConnection, session_id: str) -> None:
+    """The same after an answer to a review of it, if it is a session of the fleet that is not over."""
+    row = connection.execute(_STATE, {"session_id": session_id}).fetchone()
+    if row is not None and not ((state := row[0]) and FleetState(state).is_final):
+        enqueue(connection, session_id)
+
+
+def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
+    """Remove the jobs of a session that wait, and have the worker stop that runs one."""
+    connection.execute(_CANCEL, {"lock": session_id})
+
+
+_HEARTBEAT_SECS = 3.0
+GONE_SECS = 15.0
+"""After so long without a sign of life, a worker counts as gone."""
+_LOOK_SECS = 5.0
+"""How often each worker looks for jobs of those that are gone, and, besides being notified, for new ones."""
+_RETRY_SECS = 5
+_RECONNECT_SECS = 1.0
+_GRACE_SECS = 30.0
+"""How long a worker that is asked to end waits for its sessions. Then they are left to others."""
+
+
+class FleetTable(Protocol):
+    """What a worker needs of the sessions. All block and raise LedgerError."""
+
+    def find(self, session_id: str) -> FleetSession | None:
+        """The session of exactly this id."""
+        ...
+
+    def put(self, session_id: str, advance: Advance) -> None:
+        """Keep what came of advancing a session."""
+        ...
+
+    def put_delay(self, session_id: str, reason: str) -> None:
+        """Keep why a session could not be advanced; it stays queued."""
+        ...
+
+
+class FleetWorker:
+    """Runs jobs until it is cancelled. A job that fails in any way is tried again: a session that is advanced
+    twice does nothing twice."""
+
+    def __init__(
+        self,
+        table: FleetTable,
+        connect_options: Mapping[str, str],
+        advance: AdvanceSession,
+        *,
+        concurrency: int,
+    ) -> None:
+        self._table = table
+        self._advance = advance
+        self._concurrency = concurrency
+        self._connect_options = dict(connect_options)
+        _silence_library()
+
+    async def run(self, *, until_empty: bool) -> None:
+        """Work. The database may go away and come back meanwhile; cancelled, it ends once its sessions do."""
+        while True:
+            app = self._build_app()
+            try:
+                async with app.open_async():
+                    rescue = asyncio.ensure_future(_rescue_regularly(app))
+                    try:
+                        await app.run_worker_async(
+                            queues=[QUEUE],
+                            concurrency=self._concurrency,
+                            wait=not until_empty,
+                            fetch_job_polling_interval=_LOOK_SECS,
+                            abort_job_polling_interval=_LOOK_SECS,
+                            shutdown_graceful_timeout=_GRACE_SECS,
+                            update_heartbeat_interval=_HEARTBEAT_SECS,
+                            stalled_worker_timeout=GONE_SECS,
+                            delete_jobs="always",
+                            install_signal_handlers=False,
+                        )
+                    finally:
+                        rescue.cancel()
+                if until_empty:
+                    return
+            except (ConnectorException, psycopg.Error, OSError):
+                pass  # it restarts, or this worker was taken for gone: begin anew
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    async def _run_job(self, context: JobContext, session_id: str) -> None:
+        session = await asyncio.to_thread(self._table.find, session_id)
+        if session is None or session.state.is_final:
+            return
+        try:
+            advance = await self._advance(session, lambda: context.abort_reason() is AbortReason.USER_REQUEST)
+        except SessionBusy as busy:
+            await asyncio.to_thread(self._table.put_delay, session_id, str(busy))
+            raise
+        await asyncio.to_thread(self._table.put, session_id, advance)
+
+    def _build_app(self) -> App:
+        # A few connections: one listens for new jobs for as long as the worker runs.
+        connector = PsycopgConnector(kwargs=self._connect_options, min_size=1, max_size=4, timeout=10.0)
+        app = App(connector=connector)
+        retry = RetryStrategy(wait=_RETRY_SECS, linear_wait=1)  # a second more each time
+        app.task(name=TASK, queue=QUEUE, pass_context=True, retry=retry)(self._run_job)
+        return app
+
+
+async def _rescue_regularly(app: App) -> None:
+    """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
+    while True:
+        with suppress(ConnectorException, psycopg.Error):
+            stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
+            for job in stalled:
+                with suppress(ConnectorException):  # another worker was first
+                    await app.job_manager.retry_job(job)
+        await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
+
+
+def _silence_library() -> None:
+    """What becomes of sessions is said elsewhere; a log without a handler would be printed."""
+    for name in ("procrastinate", "psycopg.pool"):
+        log = logging.getLogger(name)
+        if not log.handlers:
+            log.addHandler(logging.NullHandler())
+            log.propagate = False
+
 
 # Whether a session is queued or runs is what the queue says; `state` is what came of it last, NULL before the
 # first time. `prompt` is NULL once a turn has begun with it: the record has it then.
@@ -118,7 +293,6 @@ class PostgresFleet:
 
     async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
-        from quorum.infrastructure.store.postgres.fleet_worker import FleetWorker  # it loads the library
 
         worker = FleetWorker(self, self._server.build_connect_options(), advance, concurrency=concurrency)
         await worker.run(until_empty=until_empty)

@@ -21,8 +21,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.store.postgres.address import PostgresAddress, build_parameters
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.tables import REVISION, read_revision
-from quorum.infrastructure.store.sql.connection import SqlConnection
-from quorum.infrastructure.store.sql.engine import LostConnection
+from quorum.infrastructure.store.sql.connection import LostConnection, SqlConnection
 
 LOCK_NOT_AVAILABLE = "55P03"
 _UPGRADE = "run quorum db upgrade"

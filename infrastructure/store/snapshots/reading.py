@@ -19,7 +19,7 @@ from msgspec import Struct
 from quorum.domain.calls.effects import FileKind, FileMark, FileState
 from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.opened_path import refuse_held
 from quorum.infrastructure.files.workspace import Location, Workspace, find_root
 
 

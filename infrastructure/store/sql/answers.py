@@ -7,8 +7,7 @@ from collections.abc import Callable
 from quorum.domain.errors import LedgerError
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.store.sql.connection import Row, SqlConnection
-from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.connection import Row, SqlConnection, SqlEngine
 from quorum.infrastructure.store.sql.rows import ADD_ANSWER, ANSWER, REVIEW_ANSWERS
 from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
 from quorum.infrastructure.store.sql.writer import Writer

@@ -27,9 +27,8 @@ from quorum.domain.sessions.session_facts import collect_facts, escape_surrogate
 from quorum.domain.sessions.stored_session import StoredSession, find_session
 from quorum.domain.subagents.session_ids import find_owner
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine
 from quorum.infrastructure.store.sql.contents import read_beginning, unpack_content
-from quorum.infrastructure.store.sql.engine import SqlEngine
 from quorum.infrastructure.store.sql.rows import (
     ADD_RECORD,
     ADD_SESSION,

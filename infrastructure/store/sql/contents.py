@@ -17,8 +17,7 @@ from quorum.domain.sessions.pruning import is_list_of_files
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.storage_backend import ContentObjects
-from quorum.infrastructure.store.sql.connection import SqlConnection, expand
-from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, expand
 from quorum.infrastructure.store.sql.rows import ADD_CONTENT
 from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
 from quorum.infrastructure.store.sql.writer import Writer

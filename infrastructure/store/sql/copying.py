@@ -13,8 +13,8 @@ from quorum.domain.sessions.session_facts import escape_surrogates
 from quorum.domain.sessions.stored_session import StoredSession
 from quorum.domain.text.amounts import format_amount
 from quorum.infrastructure.store.sql.archive import SqlArchive
+from quorum.infrastructure.store.sql.connection import SqlEngine
 from quorum.infrastructure.store.sql.contents import SqlContents
-from quorum.infrastructure.store.sql.engine import SqlEngine
 from quorum.infrastructure.store.sql.rows import (
     ADD_RECORD,
     ADD_SESSION,

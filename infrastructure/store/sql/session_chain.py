@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record
 from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.sessions.session_facts import StoredSessionFacts
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.store.sql.connection import SqlConnection

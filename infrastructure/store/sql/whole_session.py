@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from types import TracebackType
 
-from quorum.domain.sessions.whole_session import WholeSession
+from quorum.domain.sessions.session_facts import WholeSession
 from quorum.infrastructure.store.sql.copying import SqlStorage
 from quorum.infrastructure.store.sql.rows import ADD_RECORD, ADD_SESSION, build_row
 

@@ -15,8 +15,7 @@ from msgspec import Struct, field
 from quorum.domain.errors import LedgerError
 from quorum.domain.sessions.ledger_chain import ChainedRecord
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.store.sql.connection import SqlConnection
-from quorum.infrastructure.store.sql.engine import LostConnection, SqlEngine
+from quorum.infrastructure.store.sql.connection import LostConnection, SqlConnection, SqlEngine
 from quorum.infrastructure.store.sql.session_chain import SessionChain
 
 _Result = TypeVar("_Result")

@@ -13,10 +13,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, SealedFile, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect
 from quorum.domain.calls.run_state import SeenFile, build_seen_file
-from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.calls.tool import PATCH_TOOL, RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
 from quorum.domain.errors import StaleSeal, ToolError
@@ -35,7 +34,6 @@ from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.transaction import FileStep, change_together
 from quorum.infrastructure.files.workspace import Location, Workspace
-from quorum.infrastructure.tools.builtin.arguments import require_text
 from quorum.infrastructure.tools.builtin.drafting import (
     decode_file,
     encode_file,
@@ -44,7 +42,7 @@ from quorum.infrastructure.tools.builtin.drafting import (
     require_seal,
 )
 from quorum.infrastructure.tools.builtin.edit_file import describe_near_miss
-from quorum.infrastructure.tools.builtin.reading import declare_writing
+from quorum.infrastructure.tools.builtin.parts import declare_writing, require_text
 from quorum.infrastructure.tools.builtin.seen import SeenFiles, compute_sha256, require_known, require_unchanged
 
 if TYPE_CHECKING:

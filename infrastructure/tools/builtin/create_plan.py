@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.plan_service import PlanService
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError

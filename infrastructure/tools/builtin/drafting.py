@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.execution import Seal, SealedFile
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.files.diff import render_unified_diff

@@ -15,17 +15,15 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect
 from quorum.domain.calls.run_state import build_seen_file
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.workspace import Location, Workspace
-from quorum.infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_text
 from quorum.infrastructure.tools.builtin.drafting import (
     Draft,
     build_seal,
@@ -36,7 +34,12 @@ from quorum.infrastructure.tools.builtin.drafting import (
     read_projected,
     require_seal,
 )
-from quorum.infrastructure.tools.builtin.reading import declare_writing
+from quorum.infrastructure.tools.builtin.parts import (
+    FILE_PARAMETER,
+    declare_writing,
+    require_flag,
+    require_text,
+)
 from quorum.infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
 
 if TYPE_CHECKING:

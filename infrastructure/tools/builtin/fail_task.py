@@ -11,7 +11,7 @@ from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.plan.phase import FAIL_TASK
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.parts import require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts

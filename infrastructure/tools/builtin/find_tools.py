@@ -16,7 +16,7 @@ from quorum.domain.calls.server_tools import CALL_TOOL, FIND_TOOLS
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.parts import require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts

@@ -23,8 +23,12 @@ from quorum.infrastructure.files.encoding import is_binary, read_byte_order_mark
 from quorum.infrastructure.files.opened_path import require_opened_at
 from quorum.infrastructure.files.searching import Entry, Glob, LinePattern, SensitiveLinks, Sensitivity, Walk
 from quorum.infrastructure.files.workspace import Location, Workspace, open_regular
-from quorum.infrastructure.tools.builtin.arguments import require_flag, require_integer, require_text
-from quorum.infrastructure.tools.builtin.reading import declare_reading
+from quorum.infrastructure.tools.builtin.parts import (
+    declare_reading,
+    require_flag,
+    require_integer,
+    require_text,
+)
 
 if TYPE_CHECKING:
     from quorum.infrastructure.tools.builtin.parts import ToolParts

@@ -23,7 +23,7 @@ from quorum.domain.text.json_text import count_utf8_bytes, describe_value, encod
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import Content, Structured, Text
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.parts import require_text
 
 if TYPE_CHECKING:
     from quorum.infrastructure.tools.builtin.parts import ToolParts

@@ -13,8 +13,7 @@ from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
-from quorum.infrastructure.tools.builtin.arguments import require_text
-from quorum.infrastructure.tools.builtin.reading import declare_listing
+from quorum.infrastructure.tools.builtin.parts import declare_listing, require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts

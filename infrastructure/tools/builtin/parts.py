@@ -1,8 +1,12 @@
-"""What the built-in tools of a session are made of."""
+"""What the built-in tools of a session are made of.
+
+Arguments of a call as plain Python values. The schema has checked them; this keeps the types honest. What a
+tool that reads or writes files declares to touch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,21 +14,65 @@ from msgspec import Struct
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.plan_service import PlanService
 from quorum.application.ports.instructions import SkillPort
 from quorum.application.ports.storage import BlobStore, Spill
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.turn.attachments import CallAttachments
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import ToolParameter
+from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.shell.gate import ShellGate
-from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.execution.shell.repository import is_secret_settings
+from quorum.infrastructure.files.file_metadata import find_other_names, list_known_names
+from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
+
+FILE_PARAMETER = ToolParameter(
+    name="path", type="path", description="The file, absolute or from the working directory.", required=True
+)
+"""Which file a call is about."""
+
+
+def require_text(arguments: JsonObject, name: str, default: str | None = None) -> str:
+    """A string argument. Raises ToolError if it is missing without a default, or no string."""
+    value = arguments.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        raise ToolError(f"{name} must be a string")
+    return value
+
+
+def require_integer(arguments: JsonObject, name: str, default: int, *, minimum: int) -> int:
+    """An integer argument of at least `minimum`. Raises ToolError if it is something else."""
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or (isinstance(value, float) and not value.is_integer())
+        or value < minimum
+    ):
+        raise ToolError(f"{name} must be a whole number of at least {minimum}")
+    return int(value)
+
+
+def require_flag(arguments: JsonObject, name: str) -> bool:
+    """A boolean argument, false where it is missing. Raises ToolError if it is something else."""
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise ToolError(f"{name} must be true or false")
+    return bool(value)
 
 
 class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
@@ -62,3 +110,27 @@ class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     def has_servers(self) -> bool:
         """Whether the settings name an MCP server that is not switched off."""
         return any(server.enabled for server in self.settings.mcp.servers.values())
+
+
+def declare_reading(location: Location) -> Access:
+    """The access of a call that shows what stands in a file, also under its other names, or below a folder."""
+    names = () if location.is_outside else list_known_names(location.path, location.root)
+    return Access.of(
+        reads=(*location.resources, *names),
+        secret=filter(is_secret_settings, location.resources),
+        outside=location.outside,
+    )
+
+
+def declare_listing(location: Location) -> Access:
+    """The access of a call that shows the names below a folder."""
+    return Access.of(reads=location.resources, outside=location.outside)
+
+
+def declare_writing(locations: Iterable[Location]) -> Access:
+    """The access of a call that changes these files, also under their other names."""
+    places = tuple(locations)
+    return Access.of(
+        writes=(path for place in places for path in (*place.resources, *(find_other_names(place) or ()))),
+        outside=(path for place in places for path in place.outside),
+    )

@@ -21,8 +21,7 @@ from quorum.domain.conversation.attachment import PDF_REMEDY
 from quorum.domain.errors import AttachmentError, ToolError
 from quorum.domain.text.amounts import format_megabytes
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES, build_attachment
-from quorum.infrastructure.attachments.headers import is_pdf
+from quorum.infrastructure.attachment_files import LARGEST_BYTES, LARGEST_PDF_BYTES, build_attachment, is_pdf
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.encoding import (
     SAMPLE_BYTES,
@@ -34,14 +33,14 @@ from quorum.infrastructure.files.encoding import (
 )
 from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin import notebook
-from quorum.infrastructure.tools.builtin.arguments import (
+from quorum.infrastructure.tools.builtin.notebook import is_notebook, render_cells
+from quorum.infrastructure.tools.builtin.parts import (
     FILE_PARAMETER,
+    declare_reading,
     require_flag,
     require_integer,
     require_text,
 )
-from quorum.infrastructure.tools.builtin.notebook import is_notebook, render_cells
-from quorum.infrastructure.tools.builtin.reading import declare_reading
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.ports.storage import Spill
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
@@ -27,7 +26,7 @@ from quorum.infrastructure.execution.commands.environment import build_command_e
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
 from quorum.infrastructure.execution.commands.sealing import require_unchanged, seal_command
 from quorum.infrastructure.execution.sandbox.confinement import Confinement
-from quorum.infrastructure.execution.sandbox.repository_folders import find_written_folders
+from quorum.infrastructure.execution.sandbox.repository_places import find_written_folders
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session

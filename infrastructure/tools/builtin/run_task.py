@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.plan_service import PlanService
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner, describe_access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -14,7 +14,7 @@ from quorum.domain.errors import PlanRefused, ToolError
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.parts import require_text
 from quorum.infrastructure.tools.builtin.task import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session

@@ -19,7 +19,7 @@ from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.parts import require_text
 
 if TYPE_CHECKING:
     from quorum.infrastructure.tools.builtin.parts import ToolParts

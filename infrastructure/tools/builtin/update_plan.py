@@ -8,7 +8,7 @@ from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
-from quorum.domain.plan.step_list import encode_step_list, read_step_list, render_step_list
+from quorum.domain.plan.progress import encode_step_list, read_step_list, render_step_list
 from quorum.domain.text.json_value import JsonObject
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quorum.application.plan.plan_service import PlanService
+from quorum.application.plan_service import PlanService
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter

@@ -22,7 +22,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.execution.program import open_program
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.files.encoding import detect_binary_kind
-from quorum.infrastructure.tools.builtin.arguments import require_integer, require_text
+from quorum.infrastructure.tools.builtin.parts import require_integer, require_text
 from quorum.infrastructure.tools.web.address_guard import AddressGuard
 from quorum.infrastructure.tools.web.retrieval import (
     Retrieval,

@@ -22,7 +22,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ConfigError, ToolError
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.parts import require_text
 from quorum.infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, build_failure, read_body
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from quorum.domain.text.json_value import JsonObject
     from quorum.infrastructure.config.loading import LoadedSettings
     from quorum.infrastructure.container import Container
-    from quorum.infrastructure.trust.decisions import TrustDecisions
+    from quorum.infrastructure.trust_decisions import TrustDecisions
     from quorum.tui.agent.services import LocalServers, SettingsService, WorktreesPort
     from quorum.tui.app.app import QuorumApp
     from quorum.tui.terminal.early_prompt import EarlyPrompt
@@ -61,7 +61,7 @@ def _choose_app(options: AppOptions, listening: Listening | None) -> Callable[..
     if listening is not None:
         return listening.build_app
     if options.demo:
-        from quorum.tui.demo.app import DemoApp
+        from quorum.tui.demo_app import DemoApp
 
         return DemoApp
     from quorum.tui.app.app import QuorumApp
@@ -148,7 +148,7 @@ class _Sessions:
         """A session in a folder, with its agent, announced; what the project wants to be trusted with is asked
         before."""
         await asyncio.to_thread(import_module, "quorum.settings")
-        from quorum.infrastructure.trust.decisions import open_trust_decisions
+        from quorum.infrastructure.trust_decisions import open_trust_decisions
         from quorum.settings import check_keys, load_with_trust
 
         self._trust = self._trust or open_trust_decisions(os.environ)
@@ -350,7 +350,7 @@ class _Sessions:
 
     def _load_settings(self, folder: Path) -> LoadedSettings:
         """The settings of a folder, as far as they are trusted by now. Blocks."""
-        from quorum.infrastructure.trust.decisions import open_trust_decisions
+        from quorum.infrastructure.trust_decisions import open_trust_decisions
         from quorum.settings import load_trusting
 
         trust = self._trust or open_trust_decisions(os.environ)

@@ -19,8 +19,7 @@ from quorum.infrastructure.remote.server import Server
 if TYPE_CHECKING:
     from quorum.domain.events.masking import SecretMask
     from quorum.gate.gate_service import GateService
-    from quorum.rpc.listening_app import ListeningApp
-    from quorum.rpc.remote_gate import RemoteGate
+    from quorum.rpc.listening_app import ListeningApp, RemoteGate
     from quorum.rpc.settings import RemoteSetting
     from quorum.tui.app.app import QuorumApp
 
@@ -62,8 +61,7 @@ class Listening:
     def build_app(self, *args: Any, **options: Any) -> QuorumApp:
         """The app, as QuorumApp is made, which listens as soon as it runs."""
         from quorum.rpc.approval import RemoteApproval
-        from quorum.rpc.listening_app import ListeningApp
-        from quorum.rpc.remote_gate import RemoteGate
+        from quorum.rpc.listening_app import ListeningApp, RemoteGate
 
         self._gate = RemoteGate(self._open_gate)
         self._app = ListeningApp(

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from quorum.application.review.non_interactive_approver import NonInteractiveApprover
-from quorum.application.review.quorum_policy import QuorumPolicy
-from quorum.application.review.reviewer_poll import (
+from quorum.application.review.approvers import NonInteractiveApprover
+from quorum.application.review.ballot_paper import QuorumPolicy
+from quorum.application.review.voting import (
     BallotQuestion,
     PolledBallot,
     PollEnd,
@@ -38,9 +38,13 @@ from quorum.domain.review.calibration import ReviewerCalibration
 from quorum.domain.text.json_value import JsonValue
 from quorum.errors import UsageError, complain, show_progress
 from quorum.headless.printer import Unobserved
-from quorum.infrastructure.benchmark.ballot_file import BallotFile
 from quorum.infrastructure.benchmark.calibration_file import check_target, write_calibration
-from quorum.infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read_labelled_calls
+from quorum.infrastructure.benchmark.labelled_data import (
+    SMALL_SET,
+    BallotFile,
+    read_ballots,
+    read_labelled_calls,
+)
 from quorum.infrastructure.benchmark.model_free_layers import judge_calls
 from quorum.infrastructure.bootstrap import build_unused
 from quorum.infrastructure.config.loading import LoadedSettings

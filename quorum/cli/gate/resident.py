@@ -19,11 +19,10 @@ from quorum.command_line.options import StartOptions
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.gate.dialects import DIALECTS, Reply
-from quorum.gate.gate_sessions import GateSessions
+from quorum.gate.gate_sessions import GateSessions, UnaskedApprover
 from quorum.gate.payload import BadPayload, parse_payload
 from quorum.gate.resident_key import ResidentKey, identify_resident
-from quorum.gate.unasked_approver import UnaskedApprover
-from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.remote.peer import Peer
 from quorum.infrastructure.remote.place import SocketPath
 from quorum.infrastructure.remote.server import Server
@@ -63,8 +62,6 @@ def serve_calls() -> int:
 
 def _load_all() -> None:
     """Import what a first decision would import: it is waited for."""
-    import quorum.infrastructure.gate.sessions
-    import quorum.infrastructure.gate.settings_state  # noqa: F401
     from quorum.infrastructure.storage import load_default_storage
 
     load_default_storage()

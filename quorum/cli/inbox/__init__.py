@@ -15,7 +15,7 @@ from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
-    from quorum.application.inbox.inbox import Inbox
+    from quorum.application.inbox import Inbox
     from quorum.domain.events.event import ReviewDecided
     from quorum.domain.sessions.waiting_review import WaitingReview
 
@@ -59,7 +59,7 @@ def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
 
     from quorum.domain.errors import AnswerRefused
     from quorum.domain.sessions.session_facts import escape_surrogates
-    from quorum.infrastructure.secrets.restoring import open_inbox
+    from quorum.infrastructure.secrets.known import open_inbox
     from quorum.infrastructure.storage import open_storage
     from quorum.session_store import SessionStore
     from quorum.settings import load

@@ -1,10 +1,14 @@
-"""What is done with recorded sessions."""
+"""What is done with recorded sessions.
+
+`quorum sessions export --signed`: a session for somebody who checks it without quorum.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from shutil import get_terminal_size
@@ -14,11 +18,15 @@ from quorum.cli.sessions import ExportOptions, ForkOptions, ListOptions, OneSess
 from quorum.command_line.options import StartOptions
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.session_store import SessionStore
 from quorum.settings import load
 
 if TYPE_CHECKING:
+    from quorum.application.ports.storage import SessionArchive
     from quorum.domain.sessions.past_session import SessionSummary, Verification
+
 
 ActedOn = TypeVar("ActedOn", bound=StartOptions)
 
@@ -164,8 +172,8 @@ def _show_id(session_id: str) -> str:
 
 async def show(wish: OneSessionOptions, store: SessionStore) -> int:
     """Print it as plain text, long outputs cut; always 0."""
+    from quorum.application.export.formats import render_plain
     from quorum.application.export.narration import build_account
-    from quorum.application.export.plain import render_plain
 
     session = await store.find_named(wish.session)
     sys.stdout.write(
@@ -189,8 +197,6 @@ async def export(wish: ExportOptions, store: SessionStore) -> int:
 
     session = await store.find_named(wish.session)
     if wish.signed and wish.file is not None:
-        from quorum.cli.sessions.signing import write_signed_export
-
         return await write_signed_export(session.id, wish.file, store.archive, store.build_mask())
     text = render_export(wish.format, session, await store.archive.read(session.id), store.build_mask())
     if wish.file is None:
@@ -200,4 +206,31 @@ async def export(wish: ExportOptions, store: SessionStore) -> int:
         wish.file.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"cannot write {wish.file}: {error.strerror}; name another file with -o") from error
+    return 0
+
+
+_OTHERWISE = "quorum keeps the signing key in a file of its state folder"
+
+
+async def write_signed_export(
+    session_id: str, file: Path, archive: SessionArchive, mask: Callable[[str], str]
+) -> int:
+    """Write the signed export of a session; always 0. The public key is printed on stdout.
+
+    Raises ConfigError for a signing key that cannot be used, LedgerError for a session that cannot be
+    signed, and UsageError.
+    """
+    if not (is_installed("cbor2") and is_installed("cryptography")):
+        raise UsageError(f"a signed export needs: {render_install_command('audit')}")
+    from quorum.infrastructure.audit.signed_export import export_signed, load_signing_key
+
+    stored = await archive.read_stored(session_id)
+    key = await asyncio.to_thread(load_signing_key, os.environ, KeyRing(otherwise=_OTHERWISE))
+    data = export_signed(stored, key, mask=mask, exported_ms=time.time_ns() // 1_000_000)
+    try:
+        await asyncio.to_thread(file.write_bytes, data)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}; name another file with -o") from error
+    complain([f"{file}: {len(stored.chain):,} records, signed with the key in {key.place}; its public key:"])
+    print(key.public_hex)
     return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from quorum.cli.sessions import AnchorOptions
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.anchor import Anchor, anchor_session, explain_cut
+from quorum.domain.sessions.stored_session import Anchor, anchor_session, explain_cut
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.audit.anchor_file import add_anchors, locate_anchors, read_anchors, render_anchor
 from quorum.infrastructure.wall_clock import read_wall_clock_ms

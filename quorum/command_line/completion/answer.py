@@ -1,5 +1,7 @@
 """`quorum completion`: the script for a shell, and the answers that the script asks for.
 
+The command line that somebody is typing, up to the cursor, as the words a shell would make of it.
+
 What can follow on a command line, taken from the parsers of its commands.
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +20,39 @@ from pathlib import Path
 from typing import TypeAlias
 
 from quorum.command_line.command import CommandGroup
-from quorum.command_line.completion.partial_line import PartialLine, read_line
 from quorum.command_line.parser import CommandParser, build_parser, list_actions, load_command
 from quorum.command_line.table import COMMANDS
 from quorum.command_line.words import split_command
 from quorum.domain.text.printable import make_printable
+
+_CURSOR = "\x00"
+_LONGEST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PartialLine:
+    """`words` stand before the word at the cursor, without the program; `current` is what is typed of that."""
+
+    words: tuple[str, ...]
+    current: str
+
+
+def read_line(line: str) -> PartialLine | None:
+    """The words of a line that begins with the program; None where it is no such line.
+
+    A quote that is still open is closed at the cursor.
+    """
+    text = line[:_LONGEST].replace(_CURSOR, "") + _CURSOR
+    for end in ("", '"', "'"):
+        try:
+            words = shlex.split(text + end)
+        except ValueError:
+            continue
+        if len(words) < 2:
+            return None
+        return PartialLine(tuple(words[1:-1]), words[-1].removesuffix(_CURSOR))
+    return None
+
 
 # What is offered goes onto the prompt of a shell: nothing is offered that a shell reads as anything but a word.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@+=,%-]+")
@@ -224,8 +255,7 @@ def _answer(line: str, wordbreaks: str) -> Iterator[str]:
 
 
 def _list_models(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from quorum.infrastructure.completion.known_models import list_known_models
-    from quorum.infrastructure.completion.known_sessions import list_known_sessions
+    from quorum.infrastructure.known_names import list_known_models, list_known_sessions
 
     settings = _read_settings(given)
     used = (each.model for each in list_known_sessions(settings, os.environ))
@@ -233,20 +263,20 @@ def _list_models(given: argparse.Namespace, _current: str) -> Sequence[Candidate
 
 
 def _list_providers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from quorum.infrastructure.completion.known_models import list_known_providers
+    from quorum.infrastructure.known_names import list_known_providers
 
     return [Candidate(name) for name in list_known_providers(_read_settings(given))]
 
 
 def _list_servers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from quorum.infrastructure.completion.known_settings import list_known_servers
+    from quorum.infrastructure.known_names import list_known_servers
 
     return [Candidate(name) for name in list_known_servers(_read_settings(given))]
 
 
 def _list_sessions(given: argparse.Namespace, current: str) -> Sequence[Candidate]:
     """The sessions of the folder, the latest first; those of all folders where it has none."""
-    from quorum.infrastructure.completion.known_sessions import list_known_sessions
+    from quorum.infrastructure.known_names import list_known_sessions
 
     folder = os.path.realpath(os.path.expanduser(getattr(given, "workdir", "")) or os.curdir)
     every = list_known_sessions(_read_settings(given), os.environ)
@@ -259,7 +289,7 @@ def _list_sessions(given: argparse.Namespace, current: str) -> Sequence[Candidat
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, object]:
-    from quorum.infrastructure.completion.known_settings import read_own_settings
+    from quorum.infrastructure.known_names import read_own_settings
 
     named = getattr(given, "config_file", None)
     return dict(read_own_settings(os.environ, Path(os.path.expanduser(named)) if named else None))

@@ -19,10 +19,9 @@ from quorum.domain.text.printable import split_paragraphs
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.errors import complain
 from quorum.rpc.client import NoAnswer
-from quorum.serve.access import BrowserSession
+from quorum.serve.access import BrowserSession, get_session
 from quorum.serve.approvals.pending import AppRefused, PendingQuestion, RemoteApp, Reviewer
 from quorum.serve.html import escape_line, read_form, render_page
-from quorum.serve.request_checks import get_session
 
 MOST_SHOWN_CHARACTERS = 300_000
 _BINARY = re.compile(r"binary: [0-9]+ → [0-9]+ bytes\n?")

@@ -13,7 +13,6 @@ from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.textual_calls.families import get_family
 from quorum.domain.textual_calls.forms import TextualCall
-from quorum.domain.textual_calls.leaked_call import find_leaked_call
 from quorum.domain.textual_calls.reader import (
     CallBegun,
     Piece,
@@ -21,6 +20,7 @@ from quorum.domain.textual_calls.reader import (
     ThinkingEnded,
     ThoughtPiece,
     Words,
+    find_leaked_call,
 )
 from tests.support.examples import examples
 

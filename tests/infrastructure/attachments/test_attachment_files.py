@@ -6,7 +6,7 @@ import pytest
 from quorum.domain.conversation.attachment import Document
 from quorum.domain.errors import AttachmentError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.attachments.files import LARGEST_BYTES, AttachmentFiles
+from quorum.infrastructure.attachment_files import LARGEST_BYTES, AttachmentFiles
 from tests.support.papers import pdf
 from tests.support.pictures import an_image, gif, png
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import AttachmentError
-from quorum.infrastructure.attachments.headers import read_header
+from quorum.infrastructure.attachment_files import read_header
 from tests.support.pictures import gif, jpeg, png, webp
 
 WHOLE = {

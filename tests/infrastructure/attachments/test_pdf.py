@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import AttachmentError
-from quorum.infrastructure.attachments.headers import count_pages, is_pdf
+from quorum.infrastructure.attachment_files import count_pages, is_pdf
 from tests.support.examples import examples
 from tests.support.papers import pdf
 

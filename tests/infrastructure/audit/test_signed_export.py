@@ -15,8 +15,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.anchor import anchor_session
-from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.ledger_chain import (
     ChainedRecord,
     LinkFormat,
@@ -27,10 +25,9 @@ from quorum.domain.sessions.ledger_chain import (
     relink_record,
 )
 from quorum.domain.sessions.past_session import SessionSummary
-from quorum.domain.sessions.redaction_log import RedactionEntry
-from quorum.domain.sessions.stored_session import StoredSession
-from quorum.infrastructure.audit.signed_export import encode_canonical, export_signed, sign
-from quorum.infrastructure.audit.signing_key import SigningKey
+from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
+from quorum.domain.sessions.stored_session import StoredSession, anchor_session
+from quorum.infrastructure.audit.signed_export import SigningKey, encode_canonical, export_signed, sign
 
 VERIFIER = Path(__file__).parents[3] / "docs" / "verify_audit_export.py"
 SESSION = "0199aaaa-0000-7000-8000-000000000000"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.audit.signing_key import ENTRY, load_signing_key
+from quorum.infrastructure.audit.signed_export import ENTRY, load_signing_key
 from quorum.infrastructure.secrets.key_ring import KeyRing
 
 

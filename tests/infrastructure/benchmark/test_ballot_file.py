@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.review.quorum_policy import QuorumPolicy
-from quorum.application.review.reviewer_poll import BallotQuestion, PolledBallot, make_questions
+from quorum.application.review.ballot_paper import QuorumPolicy
+from quorum.application.review.voting import BallotQuestion, PolledBallot, make_questions
 from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import InScope, Vote
-from quorum.infrastructure.benchmark.ballot_file import BallotFile
-from quorum.infrastructure.benchmark.labelled_data import read_ballots
+from quorum.infrastructure.benchmark.labelled_data import BallotFile, read_ballots
 
 CALLS = [
     LabelledCall(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.review.quorum_policy import QuorumPolicy
-from quorum.application.review.reviewer_poll import fingerprint_reviewer
+from quorum.application.review.ballot_paper import QuorumPolicy
+from quorum.application.review.voting import fingerprint_reviewer
 from quorum.domain.benchmark.reviewer_measure import Rate, convert_rate
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace

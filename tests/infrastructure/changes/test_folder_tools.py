@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
-from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.event_bus import EventBus
+from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall

@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
 from quorum.domain.text.output import Printed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.storage import Spill
 from quorum.application.turn.steering import PendingMessages
 from quorum.domain.calls.summary import extract_text

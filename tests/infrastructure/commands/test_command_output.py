@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.text.output import Printed
-from quorum.domain.text.styles import shift_styles
+from quorum.domain.text.output import Printed, shift_styles
 from quorum.infrastructure.execution.commands.output import CommandOutput, HeadAndTail, TerminalText
 
 

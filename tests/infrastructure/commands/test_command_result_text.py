@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.execution.commands.account import render_result
+from quorum.infrastructure.execution.commands.environment import render_result
 from quorum.infrastructure.execution.commands.process import Ending
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quorum.domain.text.output import Printed
-from quorum.domain.text.styles import StyleChange, insert_sequences
+from quorum.domain.text.output import Printed, StyleChange, insert_sequences
 from quorum.infrastructure.execution.commands.output import CommandOutput
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 

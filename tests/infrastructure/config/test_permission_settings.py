@@ -3,11 +3,11 @@ import pytest
 from quorum.domain.calls.access import EXCLUSIVE
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.decision import decide
-from quorum.domain.review.escalation import Escalation
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.quorum_result import Escalation
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.infrastructure.permissions.in_force import build_guard_settings, build_permission_rules
 from quorum.infrastructure.settings_conversion import build_quorum_policy

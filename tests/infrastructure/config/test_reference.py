@@ -9,12 +9,12 @@ import pytest
 
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.loading import list_setting_values
-from quorum.infrastructure.config.reference import render_reference, write_reference
+from quorum.infrastructure.config.report import render_reference, write_reference
 from quorum.infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
 
 _ROOT_FILE = Path(__file__).parents[3] / "quorum.toml"
-_RENDER = "from quorum.infrastructure.config.reference import render_reference as r; print(r(), end='')"
+_RENDER = "from quorum.infrastructure.config.report import render_reference as r; print(r(), end='')"
 
 
 def _uncommented(text: str) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.config_file import remove_toml_table, remove_toml_value, set_toml_value
-from quorum.infrastructure.config.reference import render_reference
+from quorum.infrastructure.config.report import render_reference
 
 THEME = ("tui", "theme")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from quorum.infrastructure import file_finder as finder_module
 from quorum.infrastructure.blocking import Stop
-from quorum.infrastructure.file_index import finder as finder_module
-from quorum.infrastructure.file_index.finder import WorkspaceFiles, list_files, walk_files
+from quorum.infrastructure.file_finder import WorkspaceFiles, list_files, walk_files
 
 
 class Clock:

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from quorum.domain.text.fuzzy import fit
-from quorum.infrastructure.file_index.finder import FileIndex
+from quorum.infrastructure.file_finder import FileIndex
 
 PATHS = [
     "README.md",

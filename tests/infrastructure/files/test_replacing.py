@@ -20,7 +20,7 @@ from quorum.infrastructure.files.file_metadata import find_other_names
 from quorum.infrastructure.files.replacing import replace_file
 from quorum.infrastructure.files.transaction import FileStep, change_together
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.tools.builtin.reading import declare_writing
+from quorum.infrastructure.tools.builtin.parts import declare_writing
 
 OLD, NEW = b"one\n", b"two, and longer\n"
 needs_access_lists = pytest.mark.skipif(not shutil.which("setfacl"), reason="setfacl is not installed")

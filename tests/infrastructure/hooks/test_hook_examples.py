@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.calls.hook_chain import HookChain, HookRegistration
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from quorum.hooks.audit_log import AuditLog

@@ -7,7 +7,7 @@ import pytest
 
 from quorum.domain.instructions.custom_command import CustomCommand
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.infrastructure.instructions.trusted_commands import CommandFiles
+from quorum.infrastructure.instructions.trusted_offers import CommandFiles
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from quorum.domain.events.event import (
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.ledger_chain import encode_payload, redact_record
 from quorum.domain.sessions.past_session import LatestSession, NamedSession, PickedSession
-from quorum.domain.text.styles import StyleChange
+from quorum.domain.text.output import StyleChange
 from quorum.infrastructure.store.snapshots.manifest import encode
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 from tests.support.past_sessions import an_eventful_session

@@ -16,7 +16,7 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import AttachmentError, ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.attachments.files import AttachmentFiles
+from quorum.infrastructure.attachment_files import AttachmentFiles
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.commands.sealing import seal_arguments
 from quorum.infrastructure.files.workspace import Workspace

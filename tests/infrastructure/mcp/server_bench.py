@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.session.server_questions import ServerQuestions
 from quorum.domain.calls.tool import ToolDefinition
 from quorum.domain.conversation.attachment import Attachment

@@ -18,7 +18,7 @@ from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import build_container
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.infrastructure.mcp.server_bench import SERVER
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver

@@ -12,7 +12,7 @@ from quorum.domain.errors import LedgerError
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres.server import translate_postgres_errors
-from quorum.infrastructure.store.sql.engine import LostConnection
+from quorum.infrastructure.store.sql.connection import LostConnection
 from tests.support.certificates import Authority
 from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres
 

@@ -14,7 +14,7 @@ from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, Fle
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet, open_storage
-from quorum.infrastructure.store.postgres import fleet_worker
+from quorum.infrastructure.store.postgres import fleet as fleet_worker
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.fleet import PostgresFleet
 from tests.support.postgres_server import PostgresForTests

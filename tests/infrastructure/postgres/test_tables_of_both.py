@@ -10,7 +10,7 @@ import pytest
 
 from quorum.infrastructure.store.ledger.opening import Database
 from quorum.infrastructure.store.ledger.sqlite_file import LATER_TABLES, TABLE_NAMES, VERSION, name_revision
-from quorum.infrastructure.store.migrations.sqlite_upgrade import upgrade_file
+from quorum.infrastructure.store.migrations.running import upgrade_file
 from quorum.infrastructure.store.postgres.address import parse_address
 
 # What a file of the first version holds, as that was made: it stays so, whatever comes.

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.execution.sandbox.command_home import CommandHome
-from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
+from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome, SessionTmp
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 GONE = "in the sandbox's own home and"

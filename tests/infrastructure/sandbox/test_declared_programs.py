@@ -11,7 +11,7 @@ from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, ToolError
 from quorum.infrastructure.checking_command import build_checking_commands
-from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import DiagnosticsTable
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
 from quorum.infrastructure.tools.custom_tool import CustomTool

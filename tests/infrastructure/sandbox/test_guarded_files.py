@@ -9,7 +9,7 @@ import pytest
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.execution.sandbox import guarded_files
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
-from quorum.infrastructure.execution.sandbox.repository_folders import list_repository_places
+from quorum.infrastructure.execution.sandbox.repository_places import list_repository_places
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.infrastructure.worktrees.linked_folders import FolderLinks
+from quorum.infrastructure.git_worktrees import FolderLinks
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, git, needs_bubblewrap
 
 pytestmark = needs_bubblewrap

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.domain.errors import ModeRefused
 from quorum.domain.review.mode import Mode
 from quorum.infrastructure.config.schema import Settings

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.events.event_bus import EventBus
+from quorum.application.event_bus import EventBus
 from quorum.application.review.review import Review
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.hook import Skip
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import HookFailure, StaleSeal, ToolError
 from quorum.domain.review.mode import Mode
-from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from quorum.infrastructure.execution.commands.environment import build_command_environment

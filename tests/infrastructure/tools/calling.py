@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.run_state import Modifier, RunState, SeenFile
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import ConfigError, ToolError
-from quorum.infrastructure.config.command_template import CommandTemplate
-from quorum.infrastructure.config.custom_tool import CustomParameter
+from quorum.infrastructure.config.command_template import CommandTemplate, CustomParameter
 
 
 def a_template(*command: str, **types: str) -> CommandTemplate:

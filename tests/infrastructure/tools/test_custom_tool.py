@@ -17,7 +17,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permissions import Answer, Subject
 from quorum.domain.text.output import Printed, Structured
-from quorum.infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
+from quorum.infrastructure.config.command_template import CustomParameter, CustomToolDeclaration
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.tools.custom_tool import CustomTool, build_custom_tools
 from quorum.infrastructure.tools.json_schema import JsonSchema

@@ -13,9 +13,8 @@ from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
-from quorum.infrastructure.tools.choice import load_plugin_tools
-from quorum.infrastructure.tools.registration import check_tools
-from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.tools.registration import check_tools, load_plugin_tools
+from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.errors import AttachmentError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.attachments.files import AttachmentFiles
+from quorum.infrastructure.attachment_files import AttachmentFiles
 from tests.support.fake_ports import FakePerson
 from tests.support.pictures import png
 from tests.support.real_session import SessionStage, call

@@ -5,8 +5,7 @@ import functools
 import pytest
 
 from quorum.application.ports.tools import SealingTool
-from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace

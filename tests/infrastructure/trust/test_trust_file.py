@@ -13,7 +13,7 @@ import pytest
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
-from quorum.infrastructure.trust.decisions import TrustDecisions, TrustFile, open_trust_file
+from quorum.infrastructure.trust_decisions import TrustDecisions, TrustFile, open_trust_file
 from tests.support.fake_ports import FakePerson
 
 _ONE, _OTHER = "1" * 64, "2" * 64

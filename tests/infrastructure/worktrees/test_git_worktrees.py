@@ -11,7 +11,7 @@ import pytest
 from quorum.domain.errors import WorktreeRefused
 from quorum.domain.worktree import OpenedWorktree, Worktree
 from quorum.infrastructure.execution.shell.repository import find_repository
-from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
+from quorum.infrastructure.git_worktrees import GitWorktrees
 from tests.support.real_session import SessionStage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp.schema import AgentMessageChunk, TextContentBlock
 
-from quorum.acp_agent.outbox import SessionUpdate
+from quorum.acp_agent.standard_io import SessionUpdate
 from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.events.event import ChangeReviewed, PanelStarted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.acp_agent.client_approver import ClientApprover
-from quorum.acp_agent.outbox import Outbox
+from quorum.acp_agent.standard_io import Outbox
 
 
 async def refuse(*_: object) -> object:

@@ -6,7 +6,7 @@ import asyncio
 
 from acp.schema import ToolCallProgress, ToolCallStart
 
-from quorum.acp_agent.outbox import Outbox, SessionUpdate
+from quorum.acp_agent.standard_io import Outbox, SessionUpdate
 from quorum.acp_agent.update_feed import build_message, build_thought
 
 

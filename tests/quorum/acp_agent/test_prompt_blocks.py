@@ -16,12 +16,12 @@ from acp.schema import (
     TextResourceContents,
 )
 
+from quorum.acp_agent.client_approver import UnsavedBuffers
 from quorum.acp_agent.prompt_blocks import LARGEST_RESOURCE_BYTES, PromptBlock, PromptBuilder
-from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.application.turn.attachments import Attachments
 from quorum.domain.errors import AttachmentError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.attachments.files import AttachmentFiles
+from quorum.infrastructure.attachment_files import AttachmentFiles
 from tests.support.fake_contents import FakeContents
 from tests.support.pictures import png
 

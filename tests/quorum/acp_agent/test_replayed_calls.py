@@ -6,7 +6,7 @@ import json
 
 from acp.schema import SessionInfoUpdate, ToolCallProgress, ToolCallStart
 
-from quorum.acp_agent.outbox import SessionUpdate
+from quorum.acp_agent.standard_io import SessionUpdate
 from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from quorum.acp_agent.update_feed import SubagentCalls
-from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.events.event import (
     CallFinished,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorum.infrastructure.config.policy_file import PolicyPlace
-from quorum.infrastructure.gate.settings_state import read_settings_state
+from quorum.infrastructure.gate.hook_files import read_settings_state
 from tests.support.gate_rig import GateRig
 
 
@@ -16,9 +16,7 @@ def test_the_managed_policy_is_among_what_is_compared(
     rig: GateRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = tmp_path / "requirements.toml"
-    monkeypatch.setattr(
-        "quorum.infrastructure.gate.settings_state.POLICY_PLACE", PolicyPlace(policy, os.getuid())
-    )
+    monkeypatch.setattr("quorum.infrastructure.gate.hook_files.POLICY_PLACE", PolicyPlace(policy, os.getuid()))
     states = [read_settings_state(rig.root, None)]
     for text in ('[review]\nmode = "ask"\n', '[review]\nmode = "read-only"\n'):
         policy.write_text(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.text.json_value import JsonObject
-from quorum.gate.shell_arguments import find_shell_text
+from quorum.gate.caller_calls import find_shell_text
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from quorum.errors import UsageError
+from quorum.serve.access import VARIABLE, find_password, forget_password
 from quorum.serve.endpoint import EndpointOptions, WebEndpoint, open_endpoint
-from quorum.serve.password import VARIABLE, find_password, forget_password
 
 PASSWORD = "correct horse battery"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import aiohttp
 import pytest
 
-from quorum.serve.password import PasswordHash
+from quorum.serve.access import PasswordHash
 from tests.support.served_site import ServedSite, serving
 
 PASSWORD = "correct horse battery"

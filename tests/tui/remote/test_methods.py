@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.calls.execution import ToolExecution
-from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.execution import Seal, ToolExecution
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
 from quorum.domain.errors import ConfigError
 from quorum.domain.instructions.custom_command import CustomCommand

@@ -11,7 +11,7 @@ from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
     from quorum.tui.copying.stop_bar import StopBar
-    from quorum.tui.finding.bar import FindBar
+    from quorum.tui.finding_bar import FindBar
 
 
 class FindController:
@@ -29,7 +29,7 @@ class FindController:
 
     async def action_find(self, text: str = "") -> None:
         """Find in the transcript; during that, go to the next place."""
-        from quorum.tui.finding.bar import FindBar
+        from quorum.tui.finding_bar import FindBar
 
         bar = self._bar
         if not isinstance(bar, FindBar):

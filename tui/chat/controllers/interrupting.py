@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from quorum.tui.agent.turns import Turns
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.keys.keyboard_guard import SecondPress
+from quorum.tui.prompt_box.history import escape_command
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.prompt_box.prompt_text import escape_command
 
 
 class InterruptController:

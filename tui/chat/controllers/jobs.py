@@ -49,7 +49,7 @@ class JobController:
             return True
         if self._is_asking:
             return False
-        from quorum.tui.screens.jobs.ending import EndJobsDialog
+        from quorum.tui.screens.jobs_screen import EndJobsDialog
 
         self._is_asking = True
         try:
@@ -83,7 +83,7 @@ class JobController:
         """List the background commands."""
         if (session := self._current.require_session("list the background commands")) is None:
             return
-        from quorum.tui.screens.jobs.jobs_screen import JobsScreen
+        from quorum.tui.screens.jobs_screen import JobsScreen
 
         view = self._transcript.session_view
         self._host.app.push_screen(JobsScreen(view.present.jobs, session.agent.jobs, clock=view.clock))

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.prompt_box.history import REFUSAL, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.prompt_box.prompt_text import REFUSAL, is_prompt
 from quorum.tui.session.plan_words import PLAN_WORDS
 
 if TYPE_CHECKING:

@@ -1,23 +1,29 @@
-"""What becomes of what the person sends: prompts, words for the running turn, and `!` commands."""
+"""What becomes of what the person sends: prompts, words for the running turn, and `!` commands.
+
+What the person typed and sent: a slash command, a shell command, a line to remember or a prompt.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from quorum.tui.agent.memory import parse_memory
 from quorum.tui.agent.turns import QueuedTask, Turns
-from quorum.tui.agent.user_commands import MARK, TypedCommand
+from quorum.tui.agent.user_commands import MARK, TypedCommand, parse_user_command
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.controllers.memory import MemoryController
+from quorum.tui.chat.controllers.writing import WritingController
+from quorum.tui.keys.commands import NotACommand, find_action, is_command
 from quorum.tui.keys.keyed_app import does_enter_steer
-from quorum.tui.prompt_box.history import Recall
+from quorum.tui.prompt_box.history import REFUSAL, Recall, escape_command, is_leaving, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
 from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
     from quorum.tui.chat.welcome import Welcome
+
 
 _RUNS_AT_ONCE = "enter runs this in your shell, and nobody reviews it · !! keeps it from the model"
 _ADDS_LINE = "enter adds this line to AGENTS.md, if you approve · a space before # sends it"
@@ -205,3 +211,44 @@ class SendController:
             return "answer the question first"
         session = self._current.session
         return session.refusal if session is not None else ""
+
+
+class SubmitController:
+    """Tells them apart by how they begin, and passes each on. `run_action` runs what a slash command names."""
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        *,
+        sending: SendController,
+        memory: MemoryController,
+        writing: WritingController,
+        run_action: Callable[[str], Awaitable[object]],
+    ) -> None:
+        self._prompt, self._sending, self._memory, self._writing = prompt, sending, memory, writing
+        self._run_action = run_action
+
+    async def submit(self, typed: str, *, is_typed: bool = False) -> None:
+        """Do what this text asks for; `is_typed`: the person typed it by hand."""
+        if is_leaving(typed):
+            await self._run_action("app.end_of_input")
+        elif self._sending.choose_server(typed):
+            return
+        elif is_command(typed):
+            await self._submit_command(typed)
+        elif (own := parse_user_command(typed)) is not None:
+            self._sending.run_user_command(own, typed)
+        elif (line := parse_memory(typed)) is not None:
+            self._memory.add_line(line, typed)
+        elif (text := await self._writing.with_attachments(typed)) is not None:
+            self._sending.send_prompt(text, is_typed=is_typed and text == typed)
+
+    async def _submit_command(self, typed: str) -> None:
+        self._sending.remember(typed)
+        try:
+            names = [command.name for command in self._prompt.known.list_custom_commands()]
+            action = find_action(typed, names)
+        except NotACommand as problem:
+            await self._sending.submit_command(typed, str(problem))
+        else:
+            await self._run_action(action)

@@ -12,8 +12,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import Turns
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.header import Header
-from quorum.tui.chat.status_bar import Status, StatusBar
-from quorum.tui.chat.status_line import StatusLine, encode_session
+from quorum.tui.chat.status_bar import Status, StatusBar, StatusLine, encode_session
 from quorum.tui.chat.welcome import Welcome
 from quorum.tui.keys.keyed_app import does_enter_steer
 from quorum.tui.side_panel.plan_line import PlanLine

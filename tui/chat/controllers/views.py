@@ -90,7 +90,7 @@ class ViewController:
     async def _log_in(self, agent: AgentSession, name: str) -> None:
         """Log in to a server; the screen with the address cancels it when it is closed."""
         from quorum.domain.errors import ConfigError, LoginError
-        from quorum.tui.screens.accounts.login_screen import LoginScreen
+        from quorum.tui.screens.accounts.mcp_screen import LoginScreen
 
         screens: list[LoginScreen] = []
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.prompt_box.history import escape_command
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.prompt_box.prompt_text import escape_command
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession

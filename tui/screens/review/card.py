@@ -1,4 +1,7 @@
-"""The card of a review: everything that is seen of it, at whatever size the screen has."""
+"""The card of a review: everything that is seen of it, at whatever size the screen has.
+
+What is hidden in the packets of a request, and the request without anything hidden.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,15 @@ from textual.message import Message
 from textual.widgets import Static
 
 from quorum.application.ports.people import ReviewContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.replacing import replace
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.amounts import format_amount
-from quorum.tui.keys.hints import fill_in_keys
-from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keyed_app import KeyedApp, fill_in_keys
 from quorum.tui.screens.review.choice_bar import ChoiceBar, Stage, list_choices, list_further_keys
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
 from quorum.tui.screens.review.forms import ReviewForms, render_offer_row
-from quorum.tui.screens.review.hidden_parts import can_reveal
 from quorum.tui.screens.review.text.facts import (
     collect_facts,
     list_calls,
@@ -43,6 +47,25 @@ from quorum.tui.screens.review.widgets import (
     is_cramped,
 )
 from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, fold
+
+
+def can_reveal(request: ReviewRequest) -> bool:
+    """Whether something is hidden in a packet, and known here."""
+    return any(_find_original(packet) is not packet for packet in (request.packet, *request.following))
+
+
+def reveal_hidden(request: ReviewRequest) -> ReviewRequest:
+    """The same request, its packets as they are: with the same digests."""
+    return replace(
+        request,
+        packet=_find_original(request.packet),
+        following=tuple(map(_find_original, request.following)),
+    )
+
+
+def _find_original(packet: ReviewPacket) -> ReviewPacket:
+    return packet.original or packet if isinstance(packet, MaskedPacket) else packet
+
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 3

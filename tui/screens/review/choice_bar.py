@@ -16,7 +16,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 
 Stage: TypeAlias = Literal[
     "choosing", "listing", "polling", "detailing", "reasoning", "editing", "dropping", "ruling", "offering"

@@ -28,12 +28,11 @@ from quorum.domain.review.questions import (
 )
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
-from quorum.tui.screens.review.card import ReviewCard
+from quorum.tui.screens.review.card import ReviewCard, can_reveal, reveal_hidden
 from quorum.tui.screens.review.choice_bar import ACTIONS, KEYS, STAGED, ChoiceBar
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
 from quorum.tui.screens.review.editing import EditsCall
 from quorum.tui.screens.review.forms import RuleForm
-from quorum.tui.screens.review.hidden_parts import can_reveal, reveal_hidden
 from quorum.tui.screens.review.widgets import Cramped, fit_to_screen, is_cramped
 
 

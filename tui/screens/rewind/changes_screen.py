@@ -16,11 +16,11 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
-from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.screens.pager.pager_screen import build_pager
-from quorum.tui.screens.rewind.diff_sheet import DiffSheet
+from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.screens.pager_screen import build_pager
 from quorum.tui.screens.rewind.file_plan_screen import (
+    DiffSheet,
     TakeBack,
     describe_place,
     list_paths,

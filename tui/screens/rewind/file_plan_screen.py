@@ -1,17 +1,22 @@
 """What the screens of undo and redo share: the files that would change, each with its diff, and their keys.
 
+What would change in one file, to be scrolled.
+
 What giving back each file comes to, in words, and which files the person has marked to be overwritten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import ModalScreen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.widgets import Static
 
 from quorum.domain.errors import QuorumError
@@ -19,12 +24,63 @@ from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
-from quorum.tui.screens.rewind.diff_sheet import DiffSheet
+from quorum.tui.transcript.cells.lines import build_strip, wrap_words
+from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
+from quorum.tui.transcript.kinds.changes import draw_diff
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
+
+
+class DiffSheet(ScrollView, can_focus=False):
+    """Draws a unified diff, or words where there is none."""
+
+    DEFAULT_CSS = """
+    DiffSheet {
+        height: 1fr;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        overflow-x: hidden;
+    }
+    """ + render_role_styles("DiffSheet")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {name_component_class(role) for role in Palette.list_roles()}
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._text = ""
+        self._strips: list[Strip] = []
+
+    def show(self, text: str) -> None:
+        """Show this from its beginning."""
+        self._text = text
+        self._draw()
+        self.scroll_to(y=0, animate=False)
+
+    def _draw(self) -> None:
+        width, palette = max(self.size.width - 1, 20), read_palette(self)
+        self._strips = draw_diff(self._text, width, palette)
+        if not any(line.startswith("@@") for line in self._text.split("\n")):
+            lines = wrap_words(make_printable(self._text), width) if self._text else []
+            self._strips = [build_strip((line, palette.muted)) for line in lines]
+        self.virtual_size = Size(self.size.width, len(self._strips))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Lines are broken for the new width."""
+        self._draw()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self.is_mounted:
+            self._draw()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of those in sight."""
+        place = y + self.scroll_offset.y
+        strip = self._strips[place] if place < len(self._strips) else Strip([])
+        return strip.apply_style(self.rich_style).adjust_cell_length(self.size.width, self.rich_style)
 
 
 _QUIET = "$foreground 60%"

@@ -15,8 +15,8 @@ from quorum.domain.sessions.state import PastTurn, PastUndo
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
-from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.keys.keyboard_guard import HoldsLetters
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.events.report import RunStatus
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
-from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.timeline.chart import Chart, TimelineRow
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette

@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from quorum.application.view.batches import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
 from quorum.application.view.entries import (
     AnswerEntry,
     Batch,
@@ -28,7 +29,6 @@ from quorum.application.view.entries import (
     Restoration,
     StoredOutput,
 )
-from quorum.application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.server_tools import is_of_server

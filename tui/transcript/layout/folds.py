@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from quorum.application.view.batches import find_segment
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
-from quorum.application.view.look_runs import find_segment
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.tui.transcript.draw import cards
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from quorum.infrastructure.models.shared.opening_prompt import render_opening_prompt
+from quorum.infrastructure.models.shared.rendered_history import render_opening_prompt
 
 CALLED = LlmResponse(
     content=(TextBlock("Looking."), ToolUseBlock(id="c1", name="read_file", input={"path": "a\nb"})),

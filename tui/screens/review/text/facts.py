@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.lookalikes import find_lookalikes

@@ -1,1 +1,0 @@
-"""The one way events leave a run."""

@@ -1,1 +1,0 @@
-"""Deciding about the calls of other agents."""

@@ -1,0 +1,299 @@
+"""The inbox: decisions that wait in any session, answered from any process by the digest of their packet.
+
+Accepts answers from other processes while the person here is asked.
+
+A waiting decision as the review dialog shows it, in another process than the one that asks. What waits for the
+person, what is open and what ended in the sessions of one storage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection
+
+from msgspec import Struct
+
+from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewContext, ReviewQuestion
+from quorum.application.ports.storage import AnswerStore, SessionArchive
+from quorum.application.review.review import OpenReviewContext
+from quorum.application.review.voting import VoteFeed
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.errors import AnswerRefused, LedgerError
+from quorum.domain.events.event import ReviewDecided
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import QuorumRule
+from quorum.domain.review.questions import RemoteAnswer, ReviewAnswer, ReviewRequest, RulePreview
+from quorum.domain.review.quorum_result import count_votes
+from quorum.domain.sessions.past_session import SessionSummary, select_own_sessions
+from quorum.domain.sessions.waiting_review import (
+    MIN_DIGEST,
+    WaitingReview,
+    explain_no_longer_waiting,
+    find_decision,
+    find_waiting_reviews,
+)
+from quorum.domain.text.printable import make_printable
+
+_DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
+
+
+class Inbox:
+    """Lists and answers the reviews of all sessions of one storage. It never writes to a session's events.
+
+    An answer is kept apart; the process that writes the session reads it, and records the decision itself.
+    `clock` gives milliseconds since 1970, `answered_by` names the person and the machine. `restore` makes a
+    packet whole of which the record of a session in that folder hides a part, or gives it back as it is.
+    """
+
+    def __init__(
+        self,
+        archive: SessionArchive,
+        answers: AnswerStore,
+        *,
+        clock: Callable[[], int],
+        answered_by: str,
+        restore: Callable[[MaskedPacket, str], ReviewPacket] = lambda packet, _cwd: packet,
+    ) -> None:
+        self.archive = archive
+        self._answers = answers
+        self._clock = clock
+        self._answered_by = answered_by
+        self._restore = restore
+        self._found: dict[SessionSummary, tuple[WaitingReview, ...]] = {}  # as long as a session stays as it is
+
+    async def list_waiting(self, without: Collection[str] = ()) -> tuple[WaitingReview, ...]:
+        """The reviews that wait for an answer, the one that waits longest first. Raises LedgerError.
+
+        Sessions of the ids `without`, and their subagents, are left out.
+        """
+        in_review = await self.archive.list_in_review()
+        listed = [one for one in in_review if one.id not in without and one.owner not in without]
+        self._found = {one: found for one, found in self._found.items() if one in listed}
+        waiting: list[WaitingReview] = []
+        for session in listed:
+            try:
+                reviews = await self._find_in(session)
+            except LedgerError:
+                if session.id in {one.id for one in await self.archive.list_in_review()}:
+                    raise
+                continue  # it was deleted since it was listed
+            for review in reviews:
+                if await self._answers.find(session.id, review.digest) is None:
+                    waiting.append(await self._make_whole(review))
+        return tuple(sorted(waiting, key=lambda review: (review.since_ms, review.digest)))
+
+    async def _find_in(self, session: SessionSummary) -> tuple[WaitingReview, ...]:
+        """The reviews of a session; its records are read again only once it has changed."""
+        if (found := self._found.get(session)) is None:
+            found = find_waiting_reviews(session, await self.archive.read(session.id))
+            self._found[session] = found
+        return found
+
+    async def _make_whole(self, review: WaitingReview) -> WaitingReview:
+        packet, cwd = review.packet, review.session.cwd
+        if not isinstance(packet, MaskedPacket):
+            return review
+        return replace(review, packet=await asyncio.to_thread(self._restore, packet, cwd))
+
+    async def find(self, name: str) -> WaitingReview:
+        """The one waiting review whose digest begins so, or that of the session whose id begins so.
+
+        Raises AnswerRefused, which says what became of it, and LedgerError.
+        """
+        waiting = await self.list_waiting()
+        found = [each for each in waiting if each.digest.startswith(name.lower())] if name else []
+        found = found or [each for each in waiting if name and each.session.id.startswith(name)]
+        match found:
+            case [only]:
+                return only
+            case []:
+                raise AnswerRefused(await self._explain(name.lower()))
+            case _:
+                digests = ", ".join(each.short_digest for each in found)
+                raise AnswerRefused(f"{len(found)} decisions wait under {name!a}; name one of: {digests}")
+
+    async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
+        """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.
+
+        Raises AnswerRefused where it does not wait any more, was answered by somebody else, or cannot be
+        approved because a part of what would run is neither recorded nor known here; and LedgerError.
+        """
+        digest = digest.lower()
+        if not _DIGEST.fullmatch(digest):
+            from quorum.application.program_lookup import find_own_command
+
+            raise AnswerRefused(
+                f"{digest[:70]!a} is no digest of a packet: give at least {MIN_DIGEST} of its digits, as "
+                f"{find_own_command()} inbox prints them"
+            )
+        review = await self.find(digest)
+        if approves and isinstance(review.packet, MaskedPacket) and review.packet.original is None:
+            raise AnswerRefused(
+                f"a part of the call {review.short_digest} is hidden here, because it may be a secret that is "
+                "not known here: approve it in its own session, which can show it; it can be rejected from here"
+            )
+        answer = RemoteAnswer(
+            session_id=review.session.id,
+            digest=review.digest,
+            approves=approves,
+            reason=reason,
+            answered_by=self._answered_by,
+            at_ms=self._clock(),
+        )
+        kept = await self._answers.add(answer)
+        if kept != answer:
+            raise AnswerRefused(
+                f"the decision {review.short_digest} was {_describe(kept)}, so yours came too late"
+            )
+        return review
+
+    async def find_decision(self, review: WaitingReview) -> ReviewDecided | None:
+        """What its session has recorded as the decision, if it has by now. Raises LedgerError."""
+        return find_decision(await self.archive.read(review.session.id), review.digest)
+
+    async def _explain(self, digest: str) -> str:
+        """Why no decision waits under this name."""
+        from quorum.application.program_lookup import find_own_command
+
+        remedy = f"{find_own_command()} inbox lists those that wait"
+        if not _DIGEST.fullmatch(digest):
+            return f"no decision waits under {digest[:70]!a}; {remedy}"
+        session = await self.archive.find_review(digest)
+        if session is None:
+            return f"no packet with the digest {digest} was ever put to review here; {remedy}"
+        records = await self.archive.read(session.id)
+        named = f"the decision {digest[:MIN_DIGEST]} of session {session.id} does not wait any more"
+        for review in find_waiting_reviews(session, records):
+            if review.digest.startswith(digest):
+                kept = await self._answers.find(session.id, review.digest)
+                if kept is not None:
+                    return f"{named}: it was {_describe(kept)}"
+        return f"{named}: {explain_no_longer_waiting(records, digest)}"
+
+
+def _describe(answer: RemoteAnswer) -> str:
+    verb = "approved" if answer.approves else "rejected"
+    return f"{verb} by {make_printable(answer.answered_by, newlines=False)} already"
+
+
+_NO_RULES = "a rule is made where the session is open"
+
+
+def build_request(review: WaitingReview) -> ReviewRequest:
+    """The question, which can only be answered with yes or no here."""
+    return ReviewRequest(
+        packet=review.packet,
+        reasons=review.reasons,
+        routine_reasons=review.routine_reasons,
+        preamble=review.preamble,
+        batch_size=1,
+        is_elsewhere=True,
+    )
+
+
+def build_review_context() -> ReviewContext:
+    """Nobody votes here, and no rule can be tried."""
+    majority = QuorumRule.parse("majority")
+    return OpenReviewContext(
+        VoteFeed(),
+        count=lambda ballots: count_votes(ballots, majority, min_votes=1, reviewers=0),
+        independent=False,
+        preview=lambda _rule: RulePreview(problem=_NO_RULES),
+    )
+
+
+_ENDED_SHOWN = 20
+
+
+class SessionBoard(Struct, frozen=True, kw_only=True):
+    """Reviews that wait, the longest first; other sessions that a process has; and those that ended last."""
+
+    waiting: tuple[WaitingReview, ...] = ()
+    open: tuple[SessionSummary, ...] = ()
+    ended: tuple[SessionSummary, ...] = ()
+
+
+async def read_board(inbox: Inbox, archive: SessionArchive, *, without: Collection[str] = ()) -> SessionBoard:
+    """All sessions but those of the ids `without`; a session whose review waits is not listed again.
+
+    Raises LedgerError.
+    """
+    waiting = await inbox.list_waiting(without)
+    asking = {review.session.owner or review.session.id for review in waiting}
+    others = [
+        session
+        for session in select_own_sessions(await archive.list_sessions())
+        if session.is_begun and session.id not in without and session.id not in asking
+    ]
+    return SessionBoard(
+        waiting=waiting,
+        open=tuple(session for session in others if session.open_in is not None),
+        ended=tuple(session for session in others if session.open_in is None)[:_ENDED_SHOWN],
+    )
+
+
+_LOOK_SECS = 1.0
+
+_CANCEL_SECS = 0.1
+
+
+class InboxApprover:
+    """Implements `Approver` in front of another one: the first answer to a review counts.
+
+    An answer is looked for before the person is asked, and then once in `look_secs`, under the id of the
+    session and the digest of the packet that is asked about. Only the process that writes the session does so.
+    """
+
+    def __init__(
+        self,
+        person: Approver,
+        answers: AnswerStore | None,
+        session_id: str,
+        *,
+        look_secs: float = _LOOK_SECS,
+    ) -> None:
+        self._person = person
+        self._answers = answers
+        self._session_id = session_id
+        self._look_secs = look_secs
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody here could answer."""
+        return self._person.is_there
+
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Ask the person here. A review that is answered elsewhere is taken off the screen."""
+        if not isinstance(question, ReviewQuestion) or self._answers is None or not self._session_id:
+            return await self._person.ask(question)
+        digest = question.request.packet.digest
+        if (answer := await self._find(self._answers, digest)) is not None:
+            return answer
+        if not self._person.is_there:
+            return await self._person.ask(question)
+        here = asyncio.ensure_future(self._person.ask(question))
+        elsewhere = asyncio.ensure_future(self._wait(self._answers, digest))
+        try:
+            done, _ = await asyncio.wait((here, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+            return here.result() if here in done else elsewhere.result()
+        finally:
+            here.cancel()
+            while not elsewhere.done():  # a read that ends in this moment may take no notice of the first time
+                elsewhere.cancel()
+                await asyncio.wait((elsewhere,), timeout=_CANCEL_SECS)
+            await asyncio.wait((here,))
+
+    async def _wait(self, answers: AnswerStore, digest: str) -> ReviewAnswer:
+        while True:
+            await asyncio.sleep(self._look_secs)
+            if (answer := await self._find(answers, digest)) is not None:
+                return answer
+
+    async def _find(self, answers: AnswerStore, digest: str) -> ReviewAnswer | None:
+        try:
+            answer = await answers.find(self._session_id, digest)
+        except LedgerError:  # no answer can be read now; the person here can be asked all the same
+            return None
+        return None if answer is None else answer.to_review_answer()

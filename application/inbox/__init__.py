@@ -1,1 +1,0 @@
-"""Decisions that wait in any session, and their answers from other processes."""

@@ -1,1 +1,0 @@
-"""Images and PDFs to attach: recognised, measured and read."""

@@ -1,1 +1,0 @@
-"""What a shell offers to complete: names of this machine, read without loading what works with them."""

@@ -1,1 +1,0 @@
-"""The log that `--debug` writes for a report of a bug."""

@@ -1,1 +1,0 @@
-"""The files of a project, to be found by a part of their names."""

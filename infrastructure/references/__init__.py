@@ -1,1 +1,0 @@
-"""Issues and pull requests that prompts name."""

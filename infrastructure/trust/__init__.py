@@ -1,1 +1,0 @@
-"""Which project files the person trusts, and what they contained when they did."""

@@ -1,1 +1,0 @@
-"""Git worktrees of tabs."""

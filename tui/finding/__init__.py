@@ -1,1 +1,0 @@
-"""Finding text in the transcript."""

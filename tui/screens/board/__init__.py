@@ -1,1 +1,0 @@
-"""The screen of what runs, waits for the person and has ended."""

@@ -1,1 +1,0 @@
-"""The screen of decisions that wait in any session."""

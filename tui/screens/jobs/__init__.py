@@ -1,1 +1,0 @@
-"""The screen of `/jobs`: the background commands of a session."""

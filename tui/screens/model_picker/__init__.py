@@ -1,1 +1,0 @@
-"""The model picker: what the providers list, filtered by what is typed."""

@@ -1,1 +1,0 @@
-"""The pager: reads long outputs, however long, without holding them in memory."""

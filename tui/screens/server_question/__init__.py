@@ -1,1 +1,0 @@
-"""What an MCP server asks the person: a form to fill in, or an address to open."""

@@ -1,1 +1,0 @@
-"""The session picker: every session there is, filtered by what is typed."""
