@@ -21,7 +21,6 @@ from textual.pilot import Pilot
 
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.session.agent_session import AgentSession
-from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.past_session import NewSession, SessionChoice
 from quorum.infrastructure.config.loading import load_settings
@@ -73,7 +72,7 @@ def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
                 record=open_unrecorded(
                     loaded.settings.storage,
                     {},
-                    form=choice.form if isinstance(choice, NewSession) else SessionKind.AGENT,
+                    begun=choice if isinstance(choice, NewSession) else NewSession(),
                 ),
                 mask=SecretMask(),
                 trust=open_trust_decisions({}),

@@ -14,6 +14,8 @@ from tests.support.rewind_rig import RewindRig
 class RecordingConversation:
     """What an undo and a redo make of the conversation, and what the model is to be told."""
 
+    rewind_refusal = ""
+
     def __init__(self) -> None:
         self.messages: Sequence[Message] = ()
         self.notes: list[str] = []

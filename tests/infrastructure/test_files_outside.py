@@ -173,7 +173,8 @@ async def test_what_shows_the_system_itself_is_opened_to_nobody(stage: SessionSt
     async with stage.opened(person=person, observer=observer) as session:
         await session.turn(call("list_directory", path=path))
         await session.turn(call("read_file", path=path))
-    assert person.requests == []
+    asked = {reason for one in person.requests for reason in one.reasons}
+    assert all("guard secret" in reason for reason in asked)
     assert {outcome for outcome, _ in ends(observer)} == {Outcome.ERROR}
 
 

@@ -67,7 +67,7 @@ async def test_the_mode_command_chooses_none_that_is_not_allowed(
 
     with pytest.raises(ModeRefused, match=r"requirements\.toml:1"):
         await review.set_mode(mode)
-    await review.accept_edits()
+    await review.accept_mode(Mode.ACCEPT_EDITS)
     await review.set_mode(Mode.READ_ONLY)
 
     assert review.mode is Mode.READ_ONLY

@@ -13,7 +13,7 @@ from quorum.application.program_lookup import find_local_package, note_writable,
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.agents.acp_agent import AgentChannel
+from quorum.infrastructure.agents.channel import AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch, find_launch
 from quorum.infrastructure.checking_command import CheckingCommand
 from quorum.infrastructure.config.command_template import CustomToolDeclaration
@@ -135,7 +135,7 @@ async def test_a_server_an_agent_a_hook_and_a_status_command_by_such_a_runner(ma
     with pytest.raises(ToolError, match="npx would start"):
         open_transport("a", table, cwd=machine.root, environ=machine.environ, secret_names=())
     with pytest.raises(ProviderError, match="npx would start"):
-        await AgentChannel.open(agent, str(machine.root), _NoPeer())
+        await AgentChannel(agent, str(machine.root), _NoPeer(), None).open()
     with pytest.raises(HookFailure, match="npx would start"):
         await hook.answer(a_call_draft())
     with pytest.raises(StatusCommandError, match="npx would start"):

@@ -159,6 +159,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agents.*.command": (["own"], ["evil"], ["own"]),
     "agents.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
     "agents.*.timeout_secs": (20.0, 1.0, 20.0),
+    "agents.*.sandbox": (True, False, True),
     "mcp.servers.*.command": (["own"], ["evil"], ["own"]),
     "mcp.servers.*.url": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
     "mcp.servers.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),

@@ -300,7 +300,7 @@ async def test_a_damaged_ledger_is_saved_with_what_says_where_contents_are(machi
 
 async def test_a_session_that_is_not_recorded_leaves_no_contents_in_the_bucket(blobs, bucket, prefix, tmp_path):
     environ = {**bucket.environ, "XDG_STATE_HOME": str(tmp_path)}
-    record = await asyncio.to_thread(open_unrecorded, StorageTable(blobs=blobs), environ)
+    record = await asyncio.to_thread(open_unrecorded, StorageTable(blobs=blobs), environ, begun=NewSession())
 
     (digest,) = await record.storage.contents.put([LARGE])
 
