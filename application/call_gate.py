@@ -40,7 +40,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.review.ballot import explain_vote, format_reviewer
 from quorum.domain.review.gate_decision import GateDecision
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.requested_scope import RequestedScope
 

@@ -23,8 +23,8 @@ from quorum.domain.events import event as events
 from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.domain.events.masking import SecretMask, StreamMask
 from quorum.domain.plan.phase import SessionPhase
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import SessionState
 from quorum.domain.text.large import is_large
 

@@ -26,7 +26,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import QuorumRule
 from quorum.domain.review.questions import RemoteAnswer, ReviewAnswer, ReviewRequest, RulePreview
 from quorum.domain.review.quorum_result import count_votes
-from quorum.domain.sessions.past_session import SessionSummary, select_own_sessions
+from quorum.domain.sessions.session_summary import SessionSummary, select_own_sessions
 from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
     WaitingReview,

@@ -16,7 +16,7 @@ from quorum.application.calls.hooks import (
     copy_subject,
     find_point,
 )
-from quorum.domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
+from quorum.domain.calls.hook_points import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
 from quorum.domain.conversation.history import Message
 
 _Draft = TypeVar("_Draft")

@@ -32,7 +32,7 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import ResponseCompleted, SessionStarted, TurnFinished, TurnStarted
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.store.ledger.opening import open_database
 
 BIN = Path(sys.executable).parent

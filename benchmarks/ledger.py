@@ -42,7 +42,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.secrets.known import NamedSecret
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.infrastructure.store.ledger.opening import Database
 
 RUNS = 5

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from quorum.application.ports.storage import Ledger
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage, upgrade_schema
 from tests.support.postgres_server import remove_postgres, start_postgres

@@ -33,7 +33,7 @@ from quorum.domain.events.event import (
     ReviewRequested,
 )
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.store.ledger.opening import Database
 

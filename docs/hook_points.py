@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     AnswerKind,
     Continue,

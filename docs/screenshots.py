@@ -22,7 +22,7 @@ from textual.pilot import Pilot
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.session.agent_session import AgentSession
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.past_session import NewSession, SessionChoice
+from quorum.domain.sessions.session_summary import NewSession, SessionChoice
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import build_container

@@ -14,7 +14,7 @@ from quorum.application.program_lookup import note_writable
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.changes.repository_changes import ReadChange
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
@@ -32,7 +32,7 @@ from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.storage import open_blob_store, open_record
 from quorum.infrastructure.telemetry_choice import send_telemetry
-from quorum.infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
+from quorum.infrastructure.tools import built_in_tools as _table  # front ends show past calls without a session  # noqa: F401
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import SessionFinished, SessionStarted
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.domain.subagents.subagent_task import Asker, SubagentTask
 from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts

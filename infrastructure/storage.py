@@ -16,7 +16,7 @@ from quorum.application.session.session_record import SessionRecord
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import NewSession, SessionChoice
+from quorum.domain.sessions.session_summary import NewSession, SessionChoice
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.extras import is_installed, render_install_command

@@ -11,7 +11,7 @@ from quorum.application.ports.tools import SealingTool, Tool
 from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import CallControls, Outcome, Seal, SealedFile, ToolExecutionContext
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     Continue,
     ContinueWithMessages,

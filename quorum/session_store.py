@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from quorum.application.ports.storage import ContentStore, SessionArchive
     from quorum.domain.events.masking import SecretMask
-    from quorum.domain.sessions.past_session import SessionSummary
+    from quorum.domain.sessions.session_summary import SessionSummary
     from quorum.infrastructure.config.schema import Settings
 
 

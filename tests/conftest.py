@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
-from quorum.infrastructure.tools import table as _table  # screens draw calls by what it knows  # noqa: F401
+from quorum.infrastructure.tools import built_in_tools as _table  # screens draw calls by what it knows  # noqa: F401
 
 if TYPE_CHECKING:  # most tests need neither database nor bucket
     from tests.support.bucket_server import BucketForTests

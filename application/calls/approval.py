@@ -26,7 +26,7 @@ from quorum.domain.review.decision import UNUSABLE_EDIT, Decision
 from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.plan_terms import CREATE_PLAN, PlanComparison
 from quorum.domain.review.questions import (
     Approve,

@@ -27,7 +27,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
 from quorum.domain.review.ballot import Tally
 from quorum.domain.review.decision import Decision
-from quorum.domain.review.permissions import Subject
+from quorum.domain.review.permission_rules import Subject
 from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject

@@ -20,7 +20,7 @@ from quorum.application.calls.tool_set import GuardedTool
 from quorum.application.cancellation import run_off_loop
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.execution import Outcome, Seal, ToolExecution, ToolExecutionContext, ToolStatus
-from quorum.domain.calls.hook import Skip
+from quorum.domain.calls.hook_points import Skip
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
 from quorum.domain.calls.server_tools import OfferedTools
@@ -32,7 +32,7 @@ from quorum.domain.events.report import CallRecord
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Tally
 from quorum.domain.review.decision import Decision
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.review.plain_request import PlainRequest
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded

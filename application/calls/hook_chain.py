@@ -33,7 +33,7 @@ from quorum.application.calls.hooks import (
     restore,
 )
 from quorum.application.event_bus import EventBus
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     AnyAnswer,
     Continue,

@@ -1,7 +1,7 @@
 """Hooks: code of the person's own around requests, calls, results and the end of a turn.
 
 What a hook is shown at a point is a subject. All that differs from subject to subject stands here, each time as
-one match over all of them; `quorum.domain.calls.hook` says what the points are.
+one match over all of them; `quorum.domain.calls.hook_points` says what the points are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     Continue,
     ContinueWithMessages,

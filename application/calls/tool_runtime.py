@@ -23,7 +23,7 @@ from quorum.application.ports.tools import ToolSchemaPort
 from quorum.application.ports.workspace import FileKeeper, SecretFinder
 from quorum.application.review.review import Review
 from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
-from quorum.domain.calls.hook import HookAnswer, Skip
+from quorum.domain.calls.hook_points import HookAnswer, Skip
 from quorum.domain.calls.planners import Planner
 from quorum.domain.calls.run_state import RunState
 from quorum.domain.calls.server_tools import OfferedTools

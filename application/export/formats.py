@@ -23,7 +23,7 @@ from quorum.application.ports.storage import SessionArchive
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.canonical import render_canonical
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.unified_diff import parse_diff
 

@@ -105,7 +105,7 @@ from quorum.domain.events.report import RunStatus
 from quorum.domain.panel.panel_answer import BEST_SCORE, AnswerReview
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from quorum.application.export.review_record import ReviewOutcome
+from quorum.application.export.review_json import ReviewOutcome
 from quorum.domain.code_review.review_result import CodeFinding, FindingKind, FindingStanding, ReviewResult
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.json_value import JsonObject, JsonValue

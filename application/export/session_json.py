@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.json_value import JsonValue
 
 

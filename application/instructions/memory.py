@@ -17,7 +17,7 @@ from quorum.domain.instructions.instruction import (
     MemoryProposal,
     require_memory_line,
 )
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 
 _SCOPES = (InstructionScope.PROJECT, InstructionScope.USER)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quorum.domain.review.permissions import Answer, HeldRule, Rule, SavedRule
+from quorum.domain.review.permission_rules import Answer, HeldRule, Rule, SavedRule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.unasked_calls import CallKind, ErrorFigures, SampledCall

@@ -31,7 +31,7 @@ from quorum.domain.review.decision import Decision, can_run_sandboxed, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import AllowedTools, Answer, Rule, Subject
+from quorum.domain.review.permission_rules import AllowedTools, Answer, Rule, Subject
 from quorum.domain.review.plain_request import NO_REQUEST, PlainRequest
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import (

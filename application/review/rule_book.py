@@ -18,7 +18,7 @@ from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import (
+from quorum.domain.review.permission_rules import (
     ARGUMENT,
     COMMAND_TOOL,
     READERS,

@@ -15,7 +15,7 @@ from quorum.domain.review.decision import decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import OwnCode, PathPolicy, list_named_reads
-from quorum.domain.review.permissions import (
+from quorum.domain.review.permission_rules import (
     ARGUMENT,
     COMMAND_TOOL,
     READ_ONLY,

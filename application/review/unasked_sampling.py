@@ -14,7 +14,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.decision import Decision
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.review.unasked_calls import (
     SAMPLED_MODES,
     CallKind,

@@ -10,7 +10,7 @@ from quorum.domain.events.event import Event
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.secrets.patterns import MASK
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_amount
 
 

@@ -11,7 +11,7 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import Event, SessionStarted
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):

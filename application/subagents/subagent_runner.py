@@ -45,7 +45,7 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import OpenCall
 from quorum.domain.subagents.session_ids import build_subagent_id
 from quorum.domain.subagents.subagent_task import SubagentTask

@@ -27,7 +27,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import AttachmentError, LedgerError, ToolError
 from quorum.domain.events.event import Event, MessageAdded
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.mention import find_mentions, find_references, looks_like_attachment, split_resource
 

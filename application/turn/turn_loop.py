@@ -16,7 +16,7 @@ from quorum.application.turn.run_tally import AgentLimits, RunTally
 from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.hook import ContinueWithMessages, PersonMessage
+from quorum.domain.calls.hook_points import ContinueWithMessages, PersonMessage
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.calls.tool_traits import find_traits

@@ -31,7 +31,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import LedgerError, ProviderError
 from quorum.domain.events.event import UserCommandFinished, UserCommandProgressed, UserCommandStarted
 from quorum.domain.instructions.custom_command import ExpandedCommand
-from quorum.domain.review.permissions import AllowedTools
+from quorum.domain.review.permission_rules import AllowedTools
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits, Printed
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
 from quorum.application.view.entries import Call, NoticeKind, Remark
-from quorum.domain.calls.hook import describe_point
+from quorum.domain.calls.hook_points import describe_point
 from quorum.domain.code_review.review_result import (
     CodeFinding,
     FindingStanding,

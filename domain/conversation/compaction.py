@@ -17,7 +17,7 @@ from quorum.domain.conversation.context_size import estimate_bytes
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import StopKind
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import WRITERS
+from quorum.domain.review.permission_rules import WRITERS
 from quorum.domain.text.json_text import count_utf8_bytes, quote_key
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.patch import BadPatch, list_paths, parse_patch

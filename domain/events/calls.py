@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.fact import CallStage, CanonicalPlace, Fact

@@ -17,7 +17,15 @@ from itertools import product
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, READERS, WRITERS, Answer, BadRule, Rule
+from quorum.domain.review.permission_rules import (
+    COMMAND_TOOL,
+    READ_ONLY,
+    READERS,
+    WRITERS,
+    Answer,
+    BadRule,
+    Rule,
+)
 from quorum.domain.secrets.patterns import find_pattern_spans
 
 ALL_READERS = tuple(sorted(READERS))

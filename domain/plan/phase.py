@@ -16,7 +16,7 @@ from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.plan.plan import Plan, PlanTask, render_rule
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Verdict, Vote
-from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.permission_rules import Answer, Rule
 from quorum.domain.review.plan_terms import PlanTerms
 from quorum.domain.review.quorum_result import QuorumConcluded
 

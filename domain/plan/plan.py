@@ -17,7 +17,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule, never_matches
+from quorum.domain.review.permission_rules import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule, never_matches
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.json_value import JsonObject, JsonValue
 

@@ -19,7 +19,7 @@ from quorum.domain.review.ballot import Tally, Verdict
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import (
+from quorum.domain.review.permission_rules import (
     AllowedTools,
     Answer,
     Rule,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 
 
 class GateDecision(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from msgspec import Struct
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.command_pattern import covers_part, fits_words, is_reader, split_pattern
-from quorum.domain.review.permissions import (
+from quorum.domain.review.permission_rules import (
     ARGUMENT,
     COMMAND_TOOL,
     READ_ONLY,

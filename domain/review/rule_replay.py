@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.text.json_value import JsonObject
 
 

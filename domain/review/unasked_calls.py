@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import COMMAND_TOOL, WRITERS
+from quorum.domain.review.permission_rules import COMMAND_TOOL, WRITERS
 
 SAMPLED_MODES = frozenset({Mode.AUTO, Mode.QUORUM})
 """The modes that let calls run which neither a person nor a rule allowed, whatever they are."""

@@ -30,7 +30,7 @@ from quorum.domain.events.event import (
     VoteCast,
 )
 from quorum.domain.fact import CallStage, CanonicalPlace
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
 
 _T = TypeVar("_T")

@@ -19,7 +19,6 @@ from enum import IntEnum
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import Verification
 from quorum.domain.sessions.redaction_log import (
     NO_LINK,
     RedactionEntry,
@@ -27,6 +26,7 @@ from quorum.domain.sessions.redaction_log import (
     is_recorded,
     keep_linked_entries,
 )
+from quorum.domain.sessions.session_summary import Verification
 from quorum.domain.text.json_value import JsonObject
 
 _SALT_BYTES = 16

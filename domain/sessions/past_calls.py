@@ -8,7 +8,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events.event import BatchPlanned, CallFinished, ReviewDecided, ReviewRequested
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.rule_replay import PastAnswer, PastCall
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
 
 CALL_EVENTS = (BatchPlanned.type, ReviewRequested.type, ReviewDecided.type, CallFinished.type)

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.session_summary import SessionSummary
 
 _DAY_MS = 24 * 3600 * 1000
 _LIST_BEGINS = b'{"roots":'

@@ -72,10 +72,9 @@ from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.progress import drop_progress
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import COMMAND_TOOL
+from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.rule_offers import ApprovedCall, GitApproval
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replayed_calls import (
     CallEvent,
     ReplayedCalls,
@@ -86,6 +85,7 @@ from quorum.domain.sessions.replayed_calls import (
 from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
 from quorum.domain.sessions.replayed_plans import ReplayedPhase, ReplayedPlanRounds
 from quorum.domain.sessions.replayed_turns import ReplayedTurns, ReplayedUndos
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import OpenCall, SessionState
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT
 from quorum.domain.text.json_value import JsonObject, JsonValue

@@ -14,7 +14,7 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.job import Job
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage

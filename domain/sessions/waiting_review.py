@@ -10,8 +10,8 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.event import CallFinished, ReviewDecided, ReviewRequested
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.questions import find_dangers
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.printable import make_printable
 
 MIN_DIGEST = 16

@@ -21,7 +21,7 @@ from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import JobRecord
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import COMMAND_TOOL
+from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.channel import Confine

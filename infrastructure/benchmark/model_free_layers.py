@@ -21,7 +21,7 @@ from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.permission_rules import Answer, Rule, Subject
 from quorum.domain.review.plain_request import NO_REQUEST, Asked, PlainRequest
 from quorum.infrastructure.execution.shell.gate import ShellGate
 from quorum.infrastructure.execution.shell.programs import SystemPrograms

@@ -30,12 +30,12 @@ from quorum.infrastructure.config.loading import is_flag
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog, AgentFiles
 from quorum.infrastructure.instructions.skill_catalog import SkillCatalog, SkillFolders
+from quorum.infrastructure.tools.built_in_tools import build_tools
 from quorum.infrastructure.tools.builtin.parts import ToolParts
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from quorum.infrastructure.tools.custom_tool import build_custom_tools
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from quorum.infrastructure.tools.registration import ToolSource, choose_tools
-from quorum.infrastructure.tools.table import build_tools
 
 
 class CallParts:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from quorum.domain.calls.hook import HookPoint, OnHookError, describe_point
+from quorum.domain.calls.hook_points import HookPoint, OnHookError, describe_point
 from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.web_address import is_web_address

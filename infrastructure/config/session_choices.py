@@ -13,7 +13,7 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.session_kind import SessionKind, name_external_model
 from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.panel.panel_answer import Consensus, check_consensus
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.config.loading import LoadedSettings, is_flag
 from quorum.infrastructure.config.model_choice import ModelRoles
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
+from quorum.domain.review.permission_rules import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.toml_text import format_literal, shorten_text
 

@@ -19,14 +19,14 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.ports.workspace import FileKeeper
 from quorum.application.session.session_record import SessionRecord
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.calls.proposed_call import ProposedCall
 from quorum.domain.calls.tool import ToolDefinition, ToolSpec
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts

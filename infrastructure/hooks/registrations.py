@@ -35,7 +35,7 @@ from quorum.application.calls.hooks import (
     find_point,
     restore,
 )
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     AnyAnswer,
     Continue,

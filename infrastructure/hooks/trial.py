@@ -14,7 +14,7 @@ from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.hooks import HookSample, build_subject, copy_subject, encode_editable_field
 from quorum.application.event_bus import EventBus
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
-from quorum.domain.calls.hook import ContinueWithMessages, HookPoint, Skip, describe_point
+from quorum.domain.calls.hook_points import ContinueWithMessages, HookPoint, Skip, describe_point
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage
 from quorum.domain.conversation.response import LlmResponse

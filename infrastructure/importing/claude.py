@@ -25,7 +25,7 @@ from quorum.domain.importing.foreign_session import (
 )
 from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign.claude_settings import CHECKED_WITH, find_claude_rules
 from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_json_file, read_table
 from quorum.infrastructure.config.paths import list_folders_up_to_repository

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from quorum.domain.importing.foreign_rules import TranslatedRule, list_server_tools, name_server
 from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.infrastructure.config.program_tables import SERVER_NAME
 from quorum.infrastructure.config.toml_text import escape_unprintable, hide_credentials, shorten_text

@@ -17,7 +17,7 @@ from msgspec import Struct
 from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
-from quorum.domain.review.permissions import Answer, Rule, SavedRule
+from quorum.domain.review.permission_rules import Answer, Rule, SavedRule
 from quorum.infrastructure.config.about import DEFAULTS_ENTRY
 from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.config.foreign.foreign_file import add_linked_paths

@@ -17,7 +17,7 @@ from quorum.application.ports.people import Approver
 from quorum.domain.events.event import InstructionsLoaded
 from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable

@@ -24,7 +24,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import COMMAND_TOOL, Answer, HeldRule, Rule
+from quorum.domain.review.permission_rules import COMMAND_TOOL, Answer, HeldRule, Rule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.infrastructure.blocking import run_in_thread

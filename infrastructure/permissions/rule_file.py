@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.permissions import Answer, BadRule, Rule, SavedRule
+from quorum.domain.review.permission_rules import Answer, BadRule, Rule, SavedRule
 from quorum.domain.review.rule_offers import ReadCommand, find_failing_example
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.config.paths import is_present

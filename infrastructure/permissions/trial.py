@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from quorum.application.ports.tools import CommandTool, Tool, ToolSchemaPort
 from quorum.application.review.review import Review
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.permission_rules import Answer, Rule, Subject, find_matching_rules
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.toml_text import escape_unprintable

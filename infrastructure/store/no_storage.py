@@ -10,7 +10,7 @@ from quorum.application.session.session_record import SessionRecord
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.questions import RemoteAnswer
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.local_pacer import LocalPacer
 
 

@@ -49,7 +49,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import SessionChoice, SessionSummary, select_own_sessions
+from quorum.domain.sessions.session_summary import SessionChoice, SessionSummary, select_own_sessions
 from quorum.errors import complain, mask_complaints
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import LoadedSettings
@@ -59,7 +59,7 @@ from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load
-from quorum.tui.keys.commands import PROMPT_COMMANDS, RESERVED_NAMES
+from quorum.tui.keys.slash_commands import PROMPT_COMMANDS, RESERVED_NAMES
 
 
 class OpenedRecord(NamedTuple):

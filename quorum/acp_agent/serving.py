@@ -67,7 +67,7 @@ from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
 from quorum.domain.mcp.server_question import ServerQuestion
-from quorum.domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
+from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.errors import complain
 from quorum.version import __version__
 

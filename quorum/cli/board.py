@@ -13,7 +13,7 @@ from quorum.command_line.shared import PLACES
 
 if TYPE_CHECKING:
     from quorum.application.inbox import Inbox, SessionBoard
-    from quorum.domain.sessions.past_session import SessionSummary
+    from quorum.domain.sessions.session_summary import SessionSummary
     from quorum.domain.text.json_value import JsonObject
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.application.review.rule_replay import RuleReplayer
-from quorum.domain.review.permissions import Answer, BadRule, Rule
+from quorum.domain.review.permission_rules import Answer, BadRule, Rule
 from quorum.domain.review.rule_replay import RuleReplay
-from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.session_summary import SessionChoice
 
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
@@ -66,7 +66,12 @@ class SessionOptions(StartOptions):
     def session(self) -> SessionChoice:
         """The session to begin or to resume. The domain is loaded here and not before the first paint."""
         from quorum.domain.conversation.session_kind import SessionKind
-        from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
+        from quorum.domain.sessions.session_summary import (
+            LatestSession,
+            NamedSession,
+            NewSession,
+            PickedSession,
+        )
 
         match self.resume:
             case None if not self.continues:

@@ -15,7 +15,7 @@ from quorum.domain.events.event import TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.fleet_session import FleetSession
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.errors import complain
 from quorum.headless.leave_open import advance_opened, end_process
 from quorum.headless.printer import HeadlessPrinter

@@ -17,7 +17,7 @@ from pathlib import Path
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import TurnFinished
 from quorum.domain.fleet_session import FleetRequest, FleetSession, FleetState
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable

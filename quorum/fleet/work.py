@@ -229,7 +229,7 @@ OF_SESSIONS = (
     "quorum.cli.fleet",
     "quorum.cli.app",
     "quorum.fleet.advance",
-    "quorum.tui.keys.commands",
+    "quorum.tui.keys.slash_commands",
     "quorum.infrastructure.bootstrap",
     "quorum.infrastructure.container",
     "quorum.infrastructure.models.clouds.endpoint",

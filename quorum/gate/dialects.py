@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.review.gate_decision import GateDecision
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.gate.agent_forms import (
@@ -33,7 +33,7 @@ from quorum.gate.payload import (
     require_fields,
     require_object,
 )
-from quorum.infrastructure.tools.table import find_built_in_traits
+from quorum.infrastructure.tools.built_in_tools import find_built_in_traits
 
 
 def read_own_call(

@@ -18,7 +18,7 @@ from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError, QuorumError
 from quorum.domain.review.gate_decision import GateDecision
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import NobodyThere
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload

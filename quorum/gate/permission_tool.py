@@ -10,7 +10,7 @@ from pathlib import Path
 from quorum.command_line.options import StartOptions
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.gate import tui_client

@@ -58,7 +58,7 @@ async def _answer(
     from quorum.application.review.approvers import NonInteractiveApprover
     from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.events.masking import SecretMask
-    from quorum.domain.sessions.past_session import NewSession
+    from quorum.domain.sessions.session_summary import NewSession
     from quorum.infrastructure.agents.session import AgentSessionParts
     from quorum.infrastructure.bootstrap import open_session
 

@@ -24,7 +24,7 @@ from quorum.domain.panel.panel_answer import (
     Synthesis,
     rank_answers,
 )
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # loaded with the first panel: few runs have one

@@ -58,7 +58,7 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import PanelForm
 from quorum.domain.plan.plan_text import render_plan_text
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
@@ -130,7 +130,7 @@ class FinalReviewReport:
         """`final_review`, with the fields of the record of a code review; empty as above."""
         if self._result is None:
             return {}
-        from quorum.application.export.review_record import render_result_fields
+        from quorum.application.export.review_json import render_result_fields
 
         return {"final_review": render_result_fields(self._result, self._models)}
 

@@ -22,7 +22,7 @@ from quorum.starting import explain_start_failures
 if TYPE_CHECKING:
     from quorum.application.ports.people import Approver, Observer
     from quorum.domain.conversation.session_kind import SessionKind
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.infrastructure.changes.repository_changes import ReadChange
     from quorum.infrastructure.container import Container
 
@@ -132,7 +132,7 @@ async def compose_session(
     from quorum.application.review.approvers import NonInteractiveApprover
     from quorum.application.session.session_folders import list_option_folders
     from quorum.infrastructure.bootstrap import build_session, open_session
-    from quorum.tui.keys.commands import RESERVED_NAMES
+    from quorum.tui.keys.slash_commands import RESERVED_NAMES
 
     record = await asyncio.to_thread(open_session, loaded, root, choice or options.session, fork=options.fork)
     try:

@@ -15,7 +15,7 @@ from quorum.rpc.panes import describe_execution, describe_pane, find_tab, name_o
 from quorum.rpc.questions import open_question
 from quorum.rpc.wording import find_risk
 from quorum.tui.chat.chat_screen import ChatScreen
-from quorum.tui.keys.commands import NotACommand, find_action, find_prompt, is_command
+from quorum.tui.keys.slash_commands import NotACommand, find_action, find_prompt, is_command
 from quorum.tui.prompt_box.history import REFUSAL, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.version import __version__

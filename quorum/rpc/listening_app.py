@@ -24,7 +24,7 @@ from quorum.rpc.questions import respond
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.keys.choices import LAYOUTS
-from quorum.tui.keys.commands import COMMANDS
+from quorum.tui.keys.slash_commands import COMMANDS
 
 if TYPE_CHECKING:
     from quorum.gate.gate_service import GateService

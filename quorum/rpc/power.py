@@ -15,7 +15,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, OptionList, TextArea
 
 from quorum.domain.review.mode import Mode
-from quorum.tui.keys.commands import COMMANDS
+from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.session.plan_words import PLAN_WORDS
 
 Power: TypeAlias = Literal["free", "approval", "never"]

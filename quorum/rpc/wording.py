@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.power import find_power
 from quorum.tui.agent.memory import parse_memory
-from quorum.tui.keys.commands import NotACommand, find_action, is_command
+from quorum.tui.keys.slash_commands import NotACommand, find_action, is_command
 
 _OWN_COMMAND = "!"
 

@@ -18,8 +18,8 @@ from quorum.domain.conversation.response import (
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import ResponseCompleted, UsageCounted
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.application.test_run_agent import Bench, reads
 from tests.support.fake_session import Step
 

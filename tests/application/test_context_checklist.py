@@ -18,7 +18,7 @@ from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, Result
 from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
-from quorum.domain.calls.hook import Abort, Continue, HookAnswer, Skip
+from quorum.domain.calls.hook_points import Abort, Continue, HookAnswer, Skip
 from quorum.domain.calls.planners import PLANNERS, Planner, plan_parallel
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.response import LlmResponse

@@ -12,7 +12,7 @@ from quorum.application.review.review import Review
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from tests.infrastructure.test_container import a_container
 
 

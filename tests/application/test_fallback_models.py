@@ -26,8 +26,8 @@ from quorum.domain.events.event import (
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.exchange import ApiExchange

@@ -14,7 +14,7 @@ from quorum.application.calls.tool_runtime import ToolBatch
 from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     Continue,
     ContinueWithMessages,

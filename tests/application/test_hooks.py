@@ -14,7 +14,7 @@ from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     Continue,
     ContinueWithMessages,

@@ -36,7 +36,7 @@ from quorum.domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from quorum.domain.sessions.past_session import ContinuedSession, LedgerRecord, NewSession
+from quorum.domain.sessions.session_summary import ContinuedSession, LedgerRecord, NewSession
 from quorum.tui.screens.review.card import reveal_hidden
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_answers import FakeAnswers

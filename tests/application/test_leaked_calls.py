@@ -11,8 +11,8 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import CallLeaked
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.application.test_run_agent import READ, Bench, reads
 from tests.support.fake_session import Step
 

@@ -11,8 +11,8 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import AttachmentLeftOut
 from quorum.domain.events.reading import event_from_json
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.fake_ports import RecordingObserver
 from tests.support.pictures import an_image, png
 

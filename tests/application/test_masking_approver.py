@@ -10,7 +10,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer
 from quorum.domain.review.rule_replay import PastAnswer, ReplayGroup, RuleReplay
 from quorum.domain.text.json_value import JsonValue

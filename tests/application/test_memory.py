@@ -17,8 +17,8 @@ from quorum.domain.events.event import ErrorOccurred, Event, MemoryAdded, Memory
 from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.reviews import a_review

@@ -13,8 +13,8 @@ from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.fact import CallStage, CanonicalPlace, Fact
 from quorum.domain.sessions.canonical import render_canonical
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.struct_json import Unfit
 from tests.support.builders import a_context
 from tests.support.past_sessions import a_summary

@@ -12,7 +12,7 @@ from quorum.application.calls.hooks import Hook, ResultDraft
 from quorum.application.calls.outputs import Outputs
 from quorum.application.ports.storage import LineSource
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.hook import Continue, HookAnswer
+from quorum.domain.calls.hook_points import Continue, HookAnswer
 from quorum.domain.errors import BlobError, ToolError
 from quorum.domain.events.event import ErrorOccurred, OutputStored
 from quorum.domain.text.json_value import JsonObject

@@ -19,7 +19,7 @@ from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.plan.plan import read_plan
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Subject
+from quorum.domain.review.permission_rules import Subject
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.requested_scope import RequestedScope
 from tests.support.builders import a_context

@@ -35,7 +35,7 @@ from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import NobodyThere, Reject
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.severity import Severity
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.tools.builtin.create_plan import CreatePlan

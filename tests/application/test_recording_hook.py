@@ -4,7 +4,7 @@ import pytest
 
 from quorum.application.calls.hooks import CallDraft, RequestDraft, ResultDraft, TurnEnd
 from quorum.application.recording_hook import RecordingHook
-from quorum.domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, HookPoint, Skip
+from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookAnswer, HookPoint, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
 

@@ -23,8 +23,8 @@ from quorum.domain.events.event import (
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.fake_session import Step

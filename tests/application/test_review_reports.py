@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.application.export.review_annotations import render_annotations
+from quorum.application.export.review_github import render_annotations
 from quorum.application.export.review_sarif import build_sarif
 from quorum.domain.code_review.review_result import (
     CodeFinding,

@@ -10,7 +10,7 @@ from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, SavedRule, Subject, find_matching_rules
+from quorum.domain.review.permission_rules import Answer, Rule, SavedRule, Subject, find_matching_rules
 from quorum.domain.review.questions import RuleScope
 from quorum.domain.review.rule_offers import ApprovedCall, find_failing_example, judge_by_words
 from quorum.infrastructure.execution.shell.parsing import parse

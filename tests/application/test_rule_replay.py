@@ -11,7 +11,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.permission_rules import Answer, Rule
 from quorum.domain.review.rule_replay import MOST_EXAMPLES, PastAnswer, PastCall, RuleReplay
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.execution.shell.parsing import parse

@@ -71,7 +71,7 @@ from quorum.domain.panel.panel_answer import Consensus
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.tools.json_schema import JsonSchema

@@ -11,7 +11,7 @@ from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
-from quorum.domain.calls.hook import Continue, HookAnswer, Skip
+from quorum.domain.calls.hook_points import Continue, HookAnswer, Skip
 from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError

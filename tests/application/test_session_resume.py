@@ -26,8 +26,8 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.events.report import RunStatus
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
 from tests.application.test_run_agent import DOWN, Bench, reads, writes
 from tests.support.builders import a_call, calls_response

@@ -24,7 +24,7 @@ from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.requested_scope import RequestedScope
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.builders import a_call, a_context
 from tests.support.fake_gateway import Answers, FakeGateway, ballot

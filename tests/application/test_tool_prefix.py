@@ -10,7 +10,7 @@ from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.server_tools import CALL_TOOL, MOST_TOOLS
 from quorum.domain.events.event import ToolsListed
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
 from tests.support.fake_ports import RecordingObserver
 

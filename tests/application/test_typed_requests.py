@@ -19,7 +19,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.decision import Decision
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.review.plain_request import PlainRequest
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.subagents.subagent_task import Asker

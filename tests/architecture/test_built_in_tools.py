@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from quorum.domain.calls.tool_traits import ToolTraits
-from quorum.domain.review.permissions import READERS, WRITERS
-from quorum.infrastructure.tools.table import MODULES, find_built_in_traits
+from quorum.domain.review.permission_rules import READERS, WRITERS
+from quorum.infrastructure.tools.built_in_tools import MODULES, find_built_in_traits
 from tests.support.built_in_tools import ROOT, list_built_in_tools
 
 

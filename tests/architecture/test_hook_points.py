@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from docs.hook_points import PAGE, render
 from quorum.application.calls.hooks import Hook
-from quorum.domain.calls.hook import Abort, HookPoint, describe_point
+from quorum.domain.calls.hook_points import Abort, HookPoint, describe_point
 
 
 def test_the_page_about_hooks_lists_the_points_as_they_are() -> None:

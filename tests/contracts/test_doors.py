@@ -26,7 +26,7 @@ from mcp.types import TextContent
 from quorum.domain.events.event import ReviewDecided, ReviewRequested, TurnFinished
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.canonical import render_canonical
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from tests.support.acp_client import allow_once, reject_once, served_editor

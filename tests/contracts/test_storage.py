@@ -44,7 +44,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import RemoteAnswer
-from quorum.domain.sessions.past_session import (
+from quorum.domain.sessions.session_summary import (
     ContinuedSession,
     LatestSession,
     NamedSession,

@@ -25,7 +25,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.canonical import render_canonical
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.builders import a_context
 from tests.support.examples import examples
 from tests.support.scripted_record import (

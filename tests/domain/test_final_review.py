@@ -27,8 +27,8 @@ from quorum.domain.plan.plan import Plan, PlanTask
 from quorum.domain.plan.progress import PLAN_VALUE
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Verdict
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import SessionState
 from tests.support.builders import a_context
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.review.permissions import matches_path
+from quorum.domain.review.permission_rules import matches_path
 
 _ROOTS = ("/w", "/other/root")
 
@@ -38,7 +38,7 @@ def test_a_pattern_that_forbids_in_the_home_folder_covers_folders_and_other_case
 
 
 def test_without_a_known_home_folder_only_what_forbids_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorum.domain.review.permissions.expanduser", lambda path: path)
+    monkeypatch.setattr("quorum.domain.review.permission_rules.expanduser", lambda path: path)
 
     assert matches_path("~/.ssh/**", "/somewhere/.ssh/id", _ROOTS, strict=False)
     assert not matches_path("~/.ssh/**", "/somewhere/.ssh/id", _ROOTS, strict=True)

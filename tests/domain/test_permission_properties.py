@@ -8,7 +8,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.decision import decide
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.permission_rules import Answer, Rule, Subject, find_matching_rules
 from quorum.domain.review.rule_offers import judge_by_words
 from quorum.domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 

@@ -4,7 +4,7 @@ import pytest
 
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.review.permissions import Answer, BadRule, Rule, Subject, find_matching_rules
+from quorum.domain.review.permission_rules import Answer, BadRule, Rule, Subject, find_matching_rules
 from quorum.domain.shell.command_line import (
     JudgedCommand,
     Redirect,

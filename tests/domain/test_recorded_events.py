@@ -12,7 +12,7 @@ import pytest
 from quorum.domain.events.event import Event
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.sessions.canonical import render_canonical
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 
 FOLDER = Path(__file__).parent / "recorded"
 LINES = [json.loads(line) for line in (FOLDER / "events.jsonl").read_text().splitlines()]

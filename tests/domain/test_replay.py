@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
 from quorum.domain.conversation.history import (
@@ -58,8 +58,8 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import Replay, replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import CallEnd, OpenCall, SessionState
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context, calls_response

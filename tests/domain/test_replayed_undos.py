@@ -17,8 +17,8 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.plan.plan import Plan, PlanTask
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import SessionState
 from tests.support.builders import a_context
 

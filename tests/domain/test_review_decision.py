@@ -11,7 +11,7 @@ from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import OwnCode, PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.permission_rules import Answer, Rule, Subject
 from quorum.domain.review.plain_request import Asked
 from quorum.domain.review.plan_terms import NO_PLAN, PlanTerms
 from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand

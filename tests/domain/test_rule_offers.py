@@ -12,7 +12,7 @@ from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.replacing import replace
 from quorum.domain.review.command_pattern import covers_part, is_reader
-from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.permission_rules import Answer, Rule, Subject
 from quorum.domain.review.rule_offers import (
     APPROVALS_BEFORE,
     APPROVALS_BEFORE_FAMILY,

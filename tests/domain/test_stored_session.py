@@ -6,7 +6,7 @@ import pytest
 
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.ledger_chain import ChainedRecord, redact_record
-from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.sessions.stored_session import StoredSession
 from tests.domain.test_ledger_chain import REDACTED, SESSION, chain, log
 

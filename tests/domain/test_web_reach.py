@@ -7,7 +7,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
 from quorum.domain.review.decision import decide
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.permission_rules import Answer, Rule, Subject
 from quorum.domain.review.web_reach import WebSources, find_web_doubt
 
 SEARCHED = (

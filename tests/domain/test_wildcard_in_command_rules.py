@@ -6,7 +6,7 @@ import pytest
 
 from quorum.domain.calls.access import EXCLUSIVE
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.permission_rules import Answer, Rule, Subject, find_matching_rules
 from quorum.domain.review.rule_offers import covers, find_failing_example, generate_candidates, judge_by_words
 from quorum.domain.shell.command_line import CommandLine, SimpleCommand
 from quorum.domain.shell.star_tables import PROGRAMS

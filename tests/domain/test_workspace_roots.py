@@ -1,7 +1,7 @@
 from quorum.domain.events.event import FolderAdded, FolderOrigin, SessionRewound, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy, WorkspaceRoots
-from quorum.domain.review.permissions import matches_path
+from quorum.domain.review.permission_rules import matches_path
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.sessions.state import SessionState
 

@@ -12,7 +12,7 @@ import pytest
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.events.event import CallFinished
 from quorum.domain.sessions.canonical import render_canonical
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
 from quorum.infrastructure.container import Container

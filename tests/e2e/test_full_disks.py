@@ -15,8 +15,8 @@ from typing import Protocol
 
 import pytest
 
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.store.ledger.opening import open_database
 from tests.support.headless_run import QUORUM, configure_for, environment, start
 from tests.support.long_lived_rig import LongLived

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.conversation.history import Message, UserMessage, find_unpaired_call
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.sessions.state import SessionState
 from quorum.infrastructure.store.ledger.opening import open_database
 from quorum.infrastructure.store.ledger.sqlite_file import locate_marker

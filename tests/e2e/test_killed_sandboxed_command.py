@@ -12,7 +12,7 @@ import pytest
 
 from quorum.domain.events.event import SessionResumed
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.sessions.past_session import LatestSession
+from quorum.domain.sessions.session_summary import LatestSession
 from quorum.infrastructure.execution.sandbox.guarded_files import find_guarded
 from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
 from tests.infrastructure.commands.command_bench import alive_with, eventually

@@ -204,7 +204,7 @@ async def test_times_that_lie_in_the_future_change_no_order_and_break_nothing(
 async def _led_in_the_future(home: Path, project: Path, session: str) -> int:
     """Go on with the session by a clock that is a day ahead; the time it showed."""
     from quorum.domain.events.event import TurnStarted
-    from quorum.domain.sessions.past_session import NamedSession
+    from quorum.domain.sessions.session_summary import NamedSession
     from quorum.infrastructure.store.ledger.opening import open_database
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
 

@@ -15,8 +15,8 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
 from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.trust import TrustQuestion
 from quorum.infrastructure.container import Container
 from quorum.tui.agent.turns import QueuedTask, Turns

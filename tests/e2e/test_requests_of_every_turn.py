@@ -15,11 +15,11 @@ import pytest
 
 from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import Hook
-from quorum.domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
+from quorum.domain.calls.hook_points import ContinueWithMessages, Finish, TurnEndAnswer
 from quorum.domain.conversation.history import Message
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.past_session import NamedSession, SessionChoice
+from quorum.domain.sessions.session_summary import NamedSession, SessionChoice
 from quorum.domain.text.amounts import format_amount
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container

@@ -11,8 +11,8 @@ from quorum.domain.conversation.history import ToolResults
 from quorum.domain.events.event import ReviewDecided, SessionResumed
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import Reject, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.past_session import NamedSession
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import NamedSession
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.past_sessions import records_of

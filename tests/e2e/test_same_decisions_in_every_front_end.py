@@ -16,7 +16,7 @@ from quorum.application.ports.tools import CommandTool, SealingTool
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.domain.errors import ToolError
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.review.questions import DecisionLabel, Reject
 from quorum.infrastructure.container import Container
 from tests.support.headless_run import configure, environment, run

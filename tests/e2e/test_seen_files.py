@@ -8,7 +8,7 @@ import pytest
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.events.report import RunReport
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from tests.support.real_session import SessionStage, call, write
 
 

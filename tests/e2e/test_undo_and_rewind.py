@@ -21,7 +21,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ConversationError, LedgerError, RestoreError
 from quorum.domain.events.event import Event, FilesRestored, SessionRewound
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.past_session import NamedSession
+from quorum.domain.sessions.session_summary import NamedSession
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.store.ledger.opening import open_database
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch

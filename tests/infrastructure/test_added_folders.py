@@ -11,7 +11,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import CallFinished, FolderAdded, FolderOrigin, SessionResumed
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, call, shell, write

@@ -8,7 +8,7 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import Event, ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import find_former_efforts
 from tests.infrastructure.test_container import a_container

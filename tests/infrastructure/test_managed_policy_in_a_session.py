@@ -15,7 +15,7 @@ from quorum.domain.errors import ConfigError, ModeRefused, ProviderError, SpendC
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote, tally
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RuleScope
 from quorum.infrastructure.bootstrap import build_unused
 from quorum.infrastructure.composition.inputs import SessionInputs

@@ -10,7 +10,7 @@ from quorum.domain.conversation.exchanges import DEEPEST, ContextExtent
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.event import ContextReceived, ResultReceived
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from tests.support.real_session import RealSession, SessionStage, says, shell
 
 

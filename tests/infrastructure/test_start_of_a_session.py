@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.review.approvers import NonInteractiveApprover
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.models.registry import ProviderRegistry

@@ -9,7 +9,7 @@ import pytest
 
 import quorum.infrastructure.store
 from quorum.domain.errors import ConfigError
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.domain.text.output import Text
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import list_storage_paths, open_record, open_storage

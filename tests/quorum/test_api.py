@@ -14,7 +14,7 @@ from quorum import api
 from quorum.application.calls import hooks
 from quorum.application.calls.hooks import Hook
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.hook import Continue, HookPoint, describe_point
+from quorum.domain.calls.hook_points import Continue, HookPoint, describe_point
 from quorum.domain.replacing import replace
 from quorum.infrastructure.hooks.registrations import PythonHook
 from tests.support.hook_drafts import a_result_draft

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quorum.domain.calls.hook import Finish
+from quorum.domain.calls.hook_points import Finish
 from quorum.domain.conversation.history import AssistantMessage, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from tests.support.headless_run import QUORUM, configure_for, environment

@@ -22,7 +22,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import ConsensusLevel, ConsensusRefused
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.past_session import NamedSession, NewSession, SessionChoice
+from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice
 from quorum.headless.agent_session import find_external_agent
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings

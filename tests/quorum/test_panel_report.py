@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import Event, PanelConcluded, PanelStarted, ResponseCompleted
 from quorum.domain.panel.panel_answer import label_participants
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.headless.panel_report import PanelReport
 
 

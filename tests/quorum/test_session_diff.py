@@ -14,7 +14,7 @@ from quorum.cli.sessions.diff import is_colour_wanted, print_session_diff
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from quorum.domain.events.event import EffectsObserved, Event, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.builders import a_context
 from tests.support.fake_contents import FakeContents
 

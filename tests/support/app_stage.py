@@ -13,7 +13,7 @@ from rich.console import Console
 from textual import events
 from textual.pilot import Pilot
 
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.tui.agent.opening import OpenArchive
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.keys.keyboard_guard import TypingPace

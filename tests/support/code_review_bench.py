@@ -25,7 +25,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import ChangeReviewed
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway

@@ -14,8 +14,8 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import SessionState
 
 

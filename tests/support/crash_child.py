@@ -118,7 +118,7 @@ class HastyPerson:
 
 async def live(order: dict[str, Any]) -> None:
     """Take the session up where it stands, and go on with it until all prompts are answered."""
-    from quorum.domain.sessions.past_session import LatestSession
+    from quorum.domain.sessions.session_summary import LatestSession
     from quorum.infrastructure.bootstrap import build_session, open_session
     from quorum.infrastructure.config.loading import load_settings
 

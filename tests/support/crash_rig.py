@@ -16,8 +16,8 @@ from typing import Any
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.events.event import CallFinished, TurnStarted, UserCommandStarted
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.store.ledger.opening import open_database
 from tests.support.crash_checks import check, images_of
 from tests.support.crash_child import FINISHED, line_of

@@ -70,13 +70,13 @@ from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.past_session import NewSession, SessionChoice
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.sessions.session_summary import NewSession, SessionChoice
 from quorum.domain.sessions.state import PastTurn, PastUndo
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.domain.text.fuzzy import fit
 from quorum.domain.text.json_value import JsonObject
-from quorum.tui.keys.commands import RESERVED_NAMES
+from quorum.tui.keys.slash_commands import RESERVED_NAMES
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
 from tests.support.no_folder import NO_FOLDER

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
 from tests.support.no_folder import NO_FOLDER
 
 

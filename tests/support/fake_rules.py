@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorum.application.ports.rules import SampleStore
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.permissions import Answer, BadRule, HeldRule, Rule
+from quorum.domain.review.permission_rules import Answer, BadRule, HeldRule, Rule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 

@@ -16,17 +16,6 @@ from quorum.domain.replacing import replace
 from quorum.domain.request_rate import RequestRate
 from quorum.domain.sessions.forking import fork_records
 from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
-from quorum.domain.sessions.past_session import (
-    ContinuedSession,
-    LatestSession,
-    LedgerRecord,
-    NamedSession,
-    NewSession,
-    PickedSession,
-    SessionChoice,
-    SessionSummary,
-    Verification,
-)
 from quorum.domain.sessions.pruning import (
     Pruned,
     find_named_contents,
@@ -37,6 +26,17 @@ from quorum.domain.sessions.pruning import (
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
 from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 from quorum.domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
+from quorum.domain.sessions.session_summary import (
+    ContinuedSession,
+    LatestSession,
+    LedgerRecord,
+    NamedSession,
+    NewSession,
+    PickedSession,
+    SessionChoice,
+    SessionSummary,
+    Verification,
+)
 from quorum.domain.sessions.stored_session import StoredSession, find_session
 from tests.support.fake_answers import FakeAnswers
 from tests.support.fake_blob_store import FakeBlobStore

@@ -19,7 +19,7 @@ from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.application.session.agent_session import AgentSession
 from quorum.domain.errors import QuorumError
 from quorum.domain.events.event import ErrorOccurred, Event
-from quorum.domain.sessions.past_session import LatestSession, NewSession
+from quorum.domain.sessions.session_summary import LatestSession, NewSession
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import load_settings
 

@@ -15,7 +15,7 @@ from quorum.domain.conversation.response import LlmResponse, StreamEvent
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PanelAnswered, ResponseCompleted
 from quorum.domain.panel.panel_answer import AnswerStatus
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome, Seal
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.conversation.history import ToolResults, UserMessage
@@ -53,7 +53,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.ballot import InScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from tests.support.builders import a_context
 from tests.support.pictures import an_image, png
 

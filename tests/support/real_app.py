@@ -15,7 +15,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import ReviewRequest
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.model_choice import choose_model

@@ -21,9 +21,9 @@ from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock
 from quorum.domain.events.event import Event
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport
-from quorum.domain.sessions.past_session import LatestSession, SessionChoice
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.restoration import RestorePlan
+from quorum.domain.sessions.session_summary import LatestSession, SessionChoice
 from quorum.domain.sessions.state import PastTurn, SessionState
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.composition.inputs import SessionInputs

@@ -14,7 +14,7 @@ from quorum.application.review.voting import Voting
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.permission_rules import Answer, Rule
 from quorum.domain.review.rule_offers import ReadCommand
 from tests.support.fake_gateway import Answers, FakeGateway
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -50,7 +50,7 @@ from quorum.domain.events.report import CallRecord, RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 REVIEWERS = ("a/reviewer", "b/reviewer", "c/reviewer")

@@ -16,7 +16,7 @@ from quorum.domain.errors import ProviderError
 from quorum.domain.events.event import Event, SubagentProgressed
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunReport
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.container import Container
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway

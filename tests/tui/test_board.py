@@ -9,7 +9,7 @@ import pytest
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.errors import SessionInUse
 from quorum.domain.events.event import JobEnded, JobStarted
-from quorum.domain.sessions.past_session import NamedSession
+from quorum.domain.sessions.session_summary import NamedSession
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.board_screen import BoardScreen

@@ -17,7 +17,7 @@ from quorum.domain.conversation.response import MAX_TOKENS, LlmResponse
 from quorum.domain.events import event as ev
 from quorum.domain.replacing import replace
 from quorum.domain.text.output import StyleChange
-from quorum.infrastructure.tools.table import MODULES
+from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import CardTarget, draw_batch
 from quorum.tui.transcript.kinds.kind import find_kind

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from quorum.application.view.entries import Batch, Call, Kept, Phase
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel
-from quorum.infrastructure.tools.table import MODULES
+from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import draw_batch
 from tests.support.examples import examples

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from quorum.application.view.session_view import SessionView
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.tui.agent.turns import QueuedTask, Turns
 from quorum.tui.agent.user_commands import TypedCommand
 from quorum.tui.app.app import QuorumApp
@@ -23,8 +23,8 @@ from quorum.tui.chat.controllers.settings import SettingsController
 from quorum.tui.chat.controllers.views import ViewController
 from quorum.tui.chat.controllers.writing import PromptSources
 from quorum.tui.chat.welcome import Welcome
-from quorum.tui.keys.commands import COMMANDS
 from quorum.tui.keys.keymap import list_own_bindings
+from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.prompt_box.history import REFUSAL, Recall
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.session.session import Session

@@ -28,7 +28,7 @@ from quorum.command_line.parser import build_parser, list_paths, load_command
 from quorum.command_line.reading import parse
 from quorum.command_line.table import COMMANDS
 from quorum.command_line.words import split_command
-from quorum.domain.sessions.past_session import (
+from quorum.domain.sessions.session_summary import (
     LatestSession,
     NamedSession,
     NewSession,

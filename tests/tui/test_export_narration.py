@@ -30,7 +30,7 @@ from quorum.domain.events.event import (
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.builders import a_call, calls_response
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
 

@@ -1,6 +1,6 @@
 import pytest
 
-from quorum.tui.keys.commands import COMMANDS, find_action
+from quorum.tui.keys.slash_commands import COMMANDS, find_action
 from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage
 

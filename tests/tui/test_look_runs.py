@@ -12,7 +12,7 @@ from quorum.application.view.batches import find_segment
 from quorum.application.view.entries import AnswerEntry, Batch
 from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
 from tests.support.app_stage import on_stage

@@ -3,7 +3,7 @@
 import pytest
 
 from quorum.tui.completion.completion import find_offers
-from quorum.tui.keys.commands import (
+from quorum.tui.keys.slash_commands import (
     _ANSWERS,
     _MEANINGS,
     COMMANDS,

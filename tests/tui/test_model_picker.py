@@ -6,7 +6,7 @@ from textual.widgets import OptionList
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.tui.keys.choices import EFFORTS
-from quorum.tui.keys.commands import find_action, list_actions
+from quorum.tui.keys.slash_commands import find_action, list_actions
 from quorum.tui.screens.model_picker import (
     Catalogue,
     Heading,

@@ -8,7 +8,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import BlobError
 from quorum.domain.text.amounts import format_size
 from quorum.infrastructure.store.blobs.line_index import FileLines
-from quorum.tui.keys.commands import NotACommand, find_action
+from quorum.tui.keys.slash_commands import NotACommand, find_action
 from quorum.tui.screens.pager_screen import KeptLines, PagerScreen, build_pager
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import ReviewRequest, RulePreview
 from quorum.domain.review.rule_replay import PastAnswer, ReplayGroup, RuleReplay
 from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen

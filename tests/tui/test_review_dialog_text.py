@@ -25,7 +25,7 @@ from quorum.tui.screens.review.text.substance import render_substance
 from quorum.tui.screens.review.text.title import build_request_title, build_title
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.kinds import source as code
-from quorum.tui.transcript.kinds.changes import build_diff_lines, draw_diff
+from quorum.tui.transcript.kinds.diff import build_diff_lines, draw_diff
 from quorum.tui.transcript.kinds.rows import Line, clean_line, fold
 from quorum.tui.transcript.kinds.source import LazyCode
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit

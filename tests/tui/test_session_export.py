@@ -13,7 +13,7 @@ from quorum.application.export.formats import export_to
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import TurnStarted
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from tests.support.fake_archive import FakeArchive, a_session
 
 

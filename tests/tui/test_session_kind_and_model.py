@@ -6,7 +6,7 @@ import pytest
 
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import load_settings
 from tests.support.fake_ports import FakePerson, RecordingObserver

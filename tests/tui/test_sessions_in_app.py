@@ -12,7 +12,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
+from quorum.domain.sessions.session_summary import LatestSession, NamedSession, NewSession, PickedSession
 from quorum.tui.screens.session_picker import SessionPicker
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import composing, hold, say

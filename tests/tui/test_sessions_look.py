@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.rewind.restore_screen import RestoreScreen
 from quorum.tui.screens.session_picker import SessionPicker

@@ -4,7 +4,7 @@ from quorum.application.view.entries import Phase
 from quorum.application.view.present import StepStatus
 from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus

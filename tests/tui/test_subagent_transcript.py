@@ -11,7 +11,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
-from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.tui.screens.subagent_screen import SubagentScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started

@@ -14,7 +14,7 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.questions import Approve
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_request, an_edit, composing, failing, hold, review, say

@@ -12,7 +12,7 @@ from quorum.application.view.entries import (
 )
 from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage

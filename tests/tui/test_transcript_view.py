@@ -7,7 +7,7 @@ from textual.events import MouseScrollUp
 
 from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
 from quorum.domain.review.questions import DecisionLabel

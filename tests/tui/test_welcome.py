@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.tui.chat import welcome
 from quorum.tui.chat.welcome import Welcome, find_local_servers, suggest_prompts, suggest_requests
 from quorum.tui.keys.choices import describe_reviews

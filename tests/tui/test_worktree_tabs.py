@@ -8,7 +8,7 @@ import pytest
 
 from quorum.app.worktree_service import WorktreeService
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionSummary
+from quorum.domain.sessions.session_summary import LatestSession, NamedSession, NewSession, SessionSummary
 from quorum.tui.screens.pager_screen import PagerScreen
 from quorum.tui.screens.question_card import QuestionCard
 from tests.support.app_stage import Stage, on_stage

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quorum.application.ports.people import Approver, Observer
     from quorum.application.ports.storage import SessionArchive
     from quorum.application.session.agent_session import AgentSession
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.session_summary import SessionChoice
 
 
 ComposeAgent: TypeAlias = "Callable[[Approver, Observer, SessionChoice, Path], Awaitable[AgentSession]]"

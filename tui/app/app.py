@@ -32,10 +32,10 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.opening import StartFailure
 from quorum.tui.app.gated_app import GatedApp
 from quorum.tui.chat.chat_screen import ChatScreen
-from quorum.tui.keys.commands import Command, list_actions
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, Guarded, KeySorter, SecondPress, TypingPace
 from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.keys.keymap import label_key, list_own_bindings
+from quorum.tui.keys.slash_commands import Command, list_actions
 from quorum.tui.tabs.session_host import SessionHost
 from quorum.tui.tabs.tabbed_app import PATIENCE_SECS
 from quorum.tui.tabs.tabs import Tab, Tabs
@@ -46,7 +46,7 @@ from quorum.tui.widgets.dialog_parts import ClosesItself
 
 if TYPE_CHECKING:
     from quorum.domain.instructions.offer_list import Skill
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.tui.agent.opening import ComposeAgent, OpenArchive
     from quorum.tui.session.session import Session
 
@@ -425,6 +425,6 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
 
 def _choose_new_session() -> SessionChoice:
-    from quorum.domain.sessions.past_session import NewSession
+    from quorum.domain.sessions.session_summary import NewSession
 
     return NewSession()

@@ -27,7 +27,7 @@ from quorum.tui.transcript.cells.lines import fit_text_end
 from quorum.tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
-    from quorum.domain.sessions.past_session import SessionSummary
+    from quorum.domain.sessions.session_summary import SessionSummary
     from quorum.tui.session.session import Session
 
 

@@ -28,7 +28,7 @@ from quorum.tui.completion.offers import (
     WordWish,
     list_word_offers,
 )
-from quorum.tui.keys.commands import COMMANDS, Command, find_command, is_command
+from quorum.tui.keys.slash_commands import COMMANDS, Command, find_command, is_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def find_word_offers(wish: WordWish, words: Sequence[str]) -> Offers:
 
 def _offer_groups(typed: str, custom: Sequence[Command]) -> Offers:
     """All commands, by what one wants to do."""
-    from quorum.tui.keys.commands import list_groups
+    from quorum.tui.keys.slash_commands import list_groups
 
     groups = [*list_groups(), ("Custom", custom)]
     rows = tuple(_build_command_offer(each, group=title) for title, commands in groups for each in commands)
@@ -133,7 +133,7 @@ def _offer_groups(typed: str, custom: Sequence[Command]) -> Offers:
 
 def _offer_commands(typed: str, name: str, custom: Sequence[Command]) -> Offers:
     """The commands that fit the letters; where none begins with them, first the one that the word means."""
-    from quorum.tui.keys.commands import find_synonym
+    from quorum.tui.keys.slash_commands import find_synonym
 
     listed = [*(each for each in COMMANDS if each.is_listed or each.name == name), *custom]
     ranked = sorted(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from quorum.domain.text.printable import make_printable
-from quorum.tui.keys.commands import Command
+from quorum.tui.keys.slash_commands import Command
 
 if TYPE_CHECKING:
     from quorum.domain.instructions.custom_command import CustomCommand

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.text.fuzzy import fit
-from quorum.tui.keys.commands import Command
+from quorum.tui.keys.slash_commands import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from quorum.tui.agent.memory import parse_memory
 from quorum.tui.agent.user_commands import MARK
-from quorum.tui.keys.commands import is_built_in, is_command
+from quorum.tui.keys.slash_commands import is_built_in, is_command
 
 REFUSAL = f"a prompt begins with neither {MARK}, nor # and a space, nor the name of a command"
 """Why a text is not taken where only a prompt can be."""

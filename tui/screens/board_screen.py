@@ -33,7 +33,7 @@ from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
     from quorum.application.inbox import Inbox
-    from quorum.domain.sessions.past_session import SessionSummary
+    from quorum.domain.sessions.session_summary import SessionSummary
     from quorum.domain.sessions.waiting_review import WaitingReview
 
 

@@ -16,9 +16,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from quorum.tui.keys.commands import COMMANDS, Command, find_command, list_groups
 from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.keys.keymap import KeyAction, group_by_context, label_key
+from quorum.tui.keys.slash_commands import COMMANDS, Command, find_command, list_groups
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, QueryInput
 
 _KEY_CELLS = 24

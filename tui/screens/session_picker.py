@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from quorum.domain.errors import QuorumError
-from quorum.domain.sessions.past_session import SessionSummary, select_own_sessions
+from quorum.domain.sessions.session_summary import SessionSummary, select_own_sessions
 from quorum.domain.text.amounts import format_age, format_amount, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.spending import format_dollars

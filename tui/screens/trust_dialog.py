@@ -14,7 +14,7 @@ from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.widgets import ScrollableText
-from quorum.tui.transcript.kinds.changes import build_diff_lines
+from quorum.tui.transcript.kinds.diff import build_diff_lines
 from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,

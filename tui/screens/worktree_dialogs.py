@@ -16,7 +16,7 @@ from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.widgets import ScrollableText
-from quorum.tui.transcript.kinds.changes import build_diff_lines
+from quorum.tui.transcript.kinds.diff import build_diff_lines
 from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line, shorten_digest
 from quorum.tui.widgets.dialog_parts import LineInput
 

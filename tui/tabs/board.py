@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from quorum.application.inbox import SessionBoard, read_board
-from quorum.domain.sessions.past_session import NamedSession
+from quorum.domain.sessions.session_summary import NamedSession
 from quorum.domain.text.amounts import format_duration, format_elapsed, shorten_home
 from quorum.tui.chat.controllers.views import list_subagents
 from quorum.tui.screens.board_screen import BoardRow, BoardScreen, BoardSection, GoThere, make_lines

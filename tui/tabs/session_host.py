@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from quorum.application.session.agent_session import AgentSession
     from quorum.domain.conversation.exchanges import SharedContext
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.tui.agent.opening import ComposeAgent, OpenArchive, Wanted
     from quorum.tui.chat.chat_screen import ChatScreen
     from quorum.tui.session.approver import ScreenApprover
@@ -125,7 +125,7 @@ class SessionHost:
 
     async def _pick_session(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""
-        from quorum.domain.sessions.past_session import NamedSession, NewSession, PickedSession
+        from quorum.domain.sessions.session_summary import NamedSession, NewSession, PickedSession
 
         if not isinstance(choice, PickedSession):
             return choice
@@ -156,7 +156,7 @@ class SessionHost:
     async def _exchange_agent(self, old: AgentSession, wanted: Wanted, person: ScreenApprover) -> AgentSession:
         """The agent of the session that is wanted; the old one where that cannot be had."""
         from quorum.domain.errors import QuorumError
-        from quorum.domain.sessions.past_session import NamedSession
+        from quorum.domain.sessions.session_summary import NamedSession
 
         ended = len(self._chat.jobs.running)
         try:

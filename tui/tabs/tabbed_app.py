@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from quorum.application.agents.external_turns import ExternalTurns
     from quorum.domain.conversation.exchanges import SharedContext
     from quorum.domain.conversation.session_kind import SessionKind
-    from quorum.domain.sessions.past_session import NamedSession, SessionChoice
+    from quorum.domain.sessions.session_summary import NamedSession, SessionChoice
     from quorum.tui.agent.opening import Wanted
     from quorum.tui.screens.board_screen import GoThere
     from quorum.tui.tabs.tab_exchanges import TabExchanges
@@ -109,7 +109,7 @@ class TabbedApp(KeyedApp):
     async def _place(self, tab: Tab, choice: SessionChoice) -> SessionChoice:
         """Have a session that continues in another folder opened in a tab of that folder; what is left for this
         one."""
-        from quorum.domain.sessions.past_session import NewSession
+        from quorum.domain.sessions.session_summary import NewSession
 
         return NewSession() if await self._open_elsewhere(tab, choice) else choice
 
@@ -117,7 +117,7 @@ class TabbedApp(KeyedApp):
         """Open a session of an id that continues in another folder than that of the tab in a tab of its own, if
         it is one."""
         from quorum.domain.errors import LedgerError
-        from quorum.domain.sessions.past_session import NamedSession
+        from quorum.domain.sessions.session_summary import NamedSession
 
         if self.open_worktrees is None or not isinstance(wanted, NamedSession):
             return False
@@ -134,7 +134,7 @@ class TabbedApp(KeyedApp):
         """Open a tab with a session of this kind, and say the question there; the tab in front says why that
         cannot be."""
         from quorum.domain.conversation.session_kind import SessionKind
-        from quorum.domain.sessions.past_session import NewSession
+        from quorum.domain.sessions.session_summary import NewSession
 
         if question and not is_prompt(question):
             self.chat.refuse(REFUSAL)
@@ -198,7 +198,7 @@ class TabbedApp(KeyedApp):
             self.chat.refuse("name the agent, and what it is to do: /agent claude fix the failing test")
         else:
             from quorum.domain.conversation.session_kind import SessionKind
-            from quorum.domain.sessions.past_session import NewSession
+            from quorum.domain.sessions.session_summary import NewSession
 
             if prompt and not is_prompt(prompt):
                 self.chat.refuse(REFUSAL)
@@ -325,7 +325,7 @@ class TabbedApp(KeyedApp):
 
     @on(ChatScreen.SessionWanted)
     async def _open_another(self, message: ChatScreen.SessionWanted) -> None:
-        from quorum.domain.sessions.past_session import NamedSession
+        from quorum.domain.sessions.session_summary import NamedSession
 
         if (tab := self.tabs.find_tab(message.chat)) is None:
             return

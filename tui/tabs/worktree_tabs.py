@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import QuorumError
-from quorum.domain.review.permissions import COMMAND_TOOL
+from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.text.printable import make_printable
 from quorum.domain.worktree import RESERVED_WORDS, Worktree, describe_change
 from quorum.tui.agent.turns import QueuedTask
@@ -17,7 +17,7 @@ from quorum.tui.agent.turns import QueuedTask
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
     from quorum.domain.events.report import RunReport
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.domain.text.json_value import JsonObject
     from quorum.domain.worktree import OpenedWorktree
     from quorum.tui.agent.services import WorktreesPort
@@ -82,7 +82,7 @@ class WorktreeTabs:
         self._open_pager("Worktrees", "\n".join(lines), is_diff=False)
 
     async def _open(self, worktrees: WorktreesPort, name: str) -> None:
-        from quorum.domain.sessions.past_session import LatestSession, NewSession
+        from quorum.domain.sessions.session_summary import LatestSession, NewSession
 
         opened = await worktrees.open(name)
         if there := self._tabs.list_in_folder(Path(opened.worktree.folder)):
@@ -139,7 +139,7 @@ class WorktreeTabs:
 
     async def _close_tabs(self, folder: Path) -> None:
         """Close the tabs of a worktree; where there is no other, one of the repository comes first."""
-        from quorum.domain.sessions.past_session import NewSession
+        from quorum.domain.sessions.session_summary import NewSession
 
         tabs = self._tabs
         if len(tabs.list_in_folder(folder)) == len(tabs.all):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.importing.foreign_rules import EVERY_TOOL, RulePlaces, TranslatedRule, translate_claude_rule
 from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_table
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 

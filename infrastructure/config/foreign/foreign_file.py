@@ -18,7 +18,7 @@ from msgspec import Struct
 from quorum.domain.errors import ConfigError
 from quorum.domain.importing.foreign_rules import TranslatedRule, list_name_runs
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable
 

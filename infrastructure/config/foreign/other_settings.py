@@ -13,7 +13,7 @@ from quorum.domain.importing.foreign_rules import (
     translate_other_rule,
 )
 from quorum.domain.importing.takeover_item import TakeoverItem
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign.claude_settings import build_rule_finding
 from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_table
 

@@ -12,7 +12,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.importing.foreign_rules import EVERY_TOOL, RulePlaces
 from quorum.domain.importing.takeover_item import TakeoverItem
 from quorum.domain.replacing import replace
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign.claude_settings import find_claude_rules
 from quorum.infrastructure.config.foreign.codex_settings import (
     find_codex_rules,

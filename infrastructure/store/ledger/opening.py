@@ -13,7 +13,7 @@ from pathlib import Path
 from quorum.application.ports.storage import BlobStore, OpenedSession
 from quorum.domain.errors import DamagedLedger, LedgerError
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.local_pacer import LocalPacer
 from quorum.infrastructure.storage_backend import ContentObjects, OpenBlobs
 from quorum.infrastructure.store.ledger.locks import Gate, SessionLockFolder

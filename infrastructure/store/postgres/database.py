@@ -21,7 +21,7 @@ from quorum.application.ports.storage import BlobStore, OpenedSession
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.request_rate import RequestRate
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.storage_backend import BlobPlace

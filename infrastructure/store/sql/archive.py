@@ -14,7 +14,6 @@ from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.event import ReviewRequested, TurnFinished
 from quorum.domain.sessions.forking import fork_records
 from quorum.domain.sessions.ledger_chain import ChainedRecord
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from quorum.domain.sessions.pruning import (
     Pruned,
     find_named_contents,
@@ -24,6 +23,7 @@ from quorum.domain.sessions.pruning import (
 )
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
 from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
 from quorum.domain.sessions.stored_session import StoredSession, find_session
 from quorum.domain.subagents.session_ids import find_owner
 from quorum.infrastructure.blocking import run_in_thread

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict
 
 from quorum.domain.sessions.ledger_chain import ChainedRecord
-from quorum.domain.sessions.past_session import SessionSummary
 from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.infrastructure.store.sql.connection import Row, SqlConnection, expand
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record
-from quorum.domain.sessions.past_session import SessionSummary
 from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.sessions.session_facts import StoredSessionFacts
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.rows import ADD_RECORD, ADD_SESSION, build_row

@@ -10,7 +10,8 @@ from quorum.application.ports.storage import OpenedSession
 from quorum.domain.errors import LedgerError, QuorumError, SessionInUse
 from quorum.domain.events.event import Event
 from quorum.domain.sessions.ledger_chain import encode_payload
-from quorum.domain.sessions.past_session import (
+from quorum.domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
+from quorum.domain.sessions.session_summary import (
     ContinuedSession,
     LatestSession,
     LedgerRecord,
@@ -19,7 +20,6 @@ from quorum.domain.sessions.past_session import (
     PickedSession,
     SessionChoice,
 )
-from quorum.domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.session_chain import SessionChain
 from quorum.infrastructure.store.sql.session_locks import SessionLocks, WriteLock, acquire_lock, wait_to_the_end

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quorum.cli.app import AppOptions
     from quorum.cli.app.listening import Listening
     from quorum.domain.events.masking import SecretMask
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.domain.text.json_value import JsonObject
     from quorum.infrastructure.config.loading import LoadedSettings
     from quorum.infrastructure.container import Container
@@ -294,7 +294,7 @@ class _Sessions:
         from quorum.domain.events.masking import SecretMask
         from quorum.errors import mask_complaints
         from quorum.infrastructure.bootstrap import build_session
-        from quorum.tui.keys.commands import RESERVED_NAMES
+        from quorum.tui.keys.slash_commands import RESERVED_NAMES
         from quorum.tui.transcript.layout.view import TranscriptView
 
         with self._making_mask:  # two tabs may be composed at once

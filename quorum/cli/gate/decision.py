@@ -14,7 +14,7 @@ from quorum.cli.gate import GateOptions
 from quorum.command_line.options import StartOptions
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
 from quorum.gate import held_call, tui_client
 from quorum.gate.dialects import DIALECTS, Dialect, Reply

@@ -14,7 +14,7 @@ from quorum.application.program_lookup import find_program
 from quorum.cli.gate import ProbeOptions
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.gate_decision import GateDecision
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
 from quorum.infrastructure.gate.agent_probe import GateBehavior, ProbeResult, probe_agent

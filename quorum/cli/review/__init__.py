@@ -14,10 +14,10 @@ from quorum.run_signals import RunSignals
 
 FORMATS = {
     "markdown": "",
-    "json": "quorum.application.export.review_record",
+    "json": "quorum.application.export.review_json",
     "stream-json": "",
     "sarif": "quorum.application.export.review_sarif",
-    "github": "quorum.application.export.review_annotations",
+    "github": "quorum.application.export.review_github",
 }
 """The module whose `render_review` renders a review in each format; empty: it is printed as a run is."""
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-from quorum.application.export.review_record import RenderReview, ReviewOutcome
+from quorum.application.export.review_json import RenderReview, ReviewOutcome
 from quorum.cli.review import FORMATS, ReviewOptions
 from quorum.domain.code_review.change import Change, CodeReviewRequest
 from quorum.domain.code_review.review_result import ReviewResult

@@ -25,7 +25,7 @@ from quorum.settings import load
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import SessionArchive
-    from quorum.domain.sessions.past_session import SessionSummary, Verification
+    from quorum.domain.sessions.session_summary import SessionSummary, Verification
 
 
 ActedOn = TypeVar("ActedOn", bound=StartOptions)

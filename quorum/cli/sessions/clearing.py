@@ -15,8 +15,8 @@ from quorum.session_store import SessionStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quorum.domain.sessions.past_session import SessionSummary
     from quorum.domain.sessions.pruning import Pruned
+    from quorum.domain.sessions.session_summary import SessionSummary
 
 _DAY_MS = 86_400_000
 

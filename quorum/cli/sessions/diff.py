@@ -13,8 +13,8 @@ from quorum.errors import complain
 if TYPE_CHECKING:
     from quorum.application.ports.storage import ContentStore
     from quorum.domain.calls.effects import FileState
-    from quorum.domain.sessions.past_session import LedgerRecord
     from quorum.domain.sessions.restoration import RestoreStep
+    from quorum.domain.sessions.session_summary import LedgerRecord
 
 _NOTHING = "the session left every file as it was before"
 _RESET, _BOLD, _RED, _GREEN, _CYAN = "\x1b[m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m"

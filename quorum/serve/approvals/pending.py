@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorum.infrastructure.tools.table import find_built_in_traits
+from quorum.infrastructure.tools.built_in_tools import find_built_in_traits
 from quorum.rpc.client import NoAnswer, send_request
 
 _LOOKING_SECS = 10.0

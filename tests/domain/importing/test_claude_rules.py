@@ -1,7 +1,7 @@
 import pytest
 
 from quorum.domain.importing.foreign_rules import RulePlaces, translate_claude_rule
-from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.permission_rules import Answer, Rule
 
 _PLACES = RulePlaces(folder="/srv/project", home="/home/me")
 

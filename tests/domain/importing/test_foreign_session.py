@@ -21,8 +21,8 @@ from quorum.domain.importing.foreign_session import (
     ForeignSummary,
     SessionRecorder,
 )
-from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 
 _SESSION = ForeignSession(
     agent="Claude Code", source_id="a1", cwd="/w", model="anthropic/m", started_ms=1_000, file="/h/a1.jsonl"

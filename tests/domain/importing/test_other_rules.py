@@ -6,7 +6,7 @@ from quorum.domain.importing.foreign_rules import (
     translate_other_rule,
     widen_crossing,
 )
-from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.permission_rules import Answer, Rule
 
 _PLACES = RulePlaces(home="/home/me")
 

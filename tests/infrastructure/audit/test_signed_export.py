@@ -24,8 +24,8 @@ from quorum.domain.sessions.ledger_chain import (
     redact_record,
     relink_record,
 )
-from quorum.domain.sessions.past_session import SessionSummary
 from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.sessions.stored_session import StoredSession, anchor_session
 from quorum.infrastructure.audit.signed_export import SigningKey, encode_canonical, export_signed, sign
 

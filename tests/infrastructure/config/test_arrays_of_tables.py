@@ -1,6 +1,6 @@
 import pytest
 
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.infrastructure.config.keys import find_key, list_keys
 from quorum.infrastructure.config.report import show
 from quorum.infrastructure.config.schema import Settings

@@ -6,7 +6,7 @@ from quorum.domain.review.decision import decide
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.review.quorum_result import Escalation
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.infrastructure.permissions.in_force import build_guard_settings, build_permission_rules

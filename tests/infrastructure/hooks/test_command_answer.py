@@ -1,6 +1,6 @@
 import pytest
 
-from quorum.domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from quorum.domain.calls.hook_points import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.errors import HookFailure
 from quorum.infrastructure.hooks.registrations import read_answer
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.calls.hooks import TurnEnd
-from quorum.domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, Skip
+from quorum.domain.calls.hook_points import Abort, Continue, ContinueWithMessages, Finish, Skip
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.errors import HookFailure
 from quorum.infrastructure.hooks.registrations import OUTPUT_BYTES

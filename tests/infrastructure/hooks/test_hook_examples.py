@@ -10,7 +10,7 @@ import pytest
 
 from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.event_bus import EventBus
-from quorum.domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
+from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from quorum.hooks.audit_log import AuditLog
 from quorum.hooks.json_validator import JsonValidator

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
-from quorum.domain.calls.hook import Continue, HookPoint, OnHookError, Skip
+from quorum.domain.calls.hook_points import Continue, HookPoint, OnHookError, Skip
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.program_tables import HookTable
@@ -133,7 +133,7 @@ async def test_a_class_on_the_import_path_is_made_with_its_settings(home: Home):
 async def test_a_class_in_the_persons_own_folder_is_found_with_its_neighbours(home: Home):
     (home.own / "own_words.py").write_text("REASON = 'as I say'")
     (home.own / "own_gate.py").write_text(
-        "from own_words import REASON\nfrom quorum.domain.calls.hook import Skip\n"
+        "from own_words import REASON\nfrom quorum.domain.calls.hook_points import Skip\n"
         "class Gate:\n    def before_tool_call(self, call):\n        return Skip(REASON)\n"
     )
 

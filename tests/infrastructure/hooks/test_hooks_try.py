@@ -7,7 +7,7 @@ import pytest
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import Hook, RequestDraft
 from quorum.application.recording_hook import RecordingHook
-from quorum.domain.calls.hook import (
+from quorum.domain.calls.hook_points import (
     Abort,
     Continue,
     ContinueWithMessages,

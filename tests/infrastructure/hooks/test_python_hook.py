@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft, TurnEnd
-from quorum.domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from quorum.domain.calls.hook_points import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from quorum.domain.errors import HookAborted, HookFailure
 from quorum.infrastructure.hooks.registrations import PythonHook

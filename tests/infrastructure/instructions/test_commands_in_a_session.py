@@ -17,7 +17,7 @@ from quorum.domain.events.event import (
     UserCommandStarted,
 )
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import LatestSession
+from quorum.domain.sessions.session_summary import LatestSession
 from quorum.domain.sessions.trust import TrustQuestion
 from quorum.infrastructure.container import Container
 from tests.support.fake_gateway import FakeGateway

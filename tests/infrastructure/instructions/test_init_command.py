@@ -11,7 +11,7 @@ from quorum.domain.errors import CommandRefused
 from quorum.domain.events.event import CallFinished, Event, TurnStarted
 from quorum.domain.instructions.custom_command import INIT_SOURCE
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import LatestSession, NewSession
+from quorum.domain.sessions.session_summary import LatestSession, NewSession
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import RealSession, SessionStage, call, shell, write
 

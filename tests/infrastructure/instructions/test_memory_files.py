@@ -13,7 +13,7 @@ from quorum.domain.errors import MemoryRefused
 from quorum.domain.events.event import MemoryAdded, MemoryApproved
 from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from tests.infrastructure.instructions.test_instructions_in_a_session import (
     RecordingEvents,
     Trusting,

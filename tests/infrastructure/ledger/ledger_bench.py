@@ -13,7 +13,7 @@ from pathlib import Path
 from quorum.application.ports.storage import OpenedSession
 from quorum.domain.events.event import Event, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.infrastructure.store.ledger.opening import Database
 
 ROOT = Path(__file__).parents[3]

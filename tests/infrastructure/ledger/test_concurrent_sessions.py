@@ -21,7 +21,7 @@ database.close()
 SIDE_BY_SIDE = """
 import asyncio, itertools, os
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.store.ledger.opening import open_database
 
 async def write(name):

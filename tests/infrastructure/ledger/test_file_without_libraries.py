@@ -22,7 +22,7 @@ from pathlib import Path
 from quorum.domain.events.event import ReviewRequested, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import RemoteAnswer
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import copy_sessions, open_storage, read_schema_state, upgrade_schema
 

@@ -8,7 +8,7 @@ import pytest
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.sessions.ledger_chain import encode_payload
-from quorum.domain.sessions.past_session import LatestSession
+from quorum.domain.sessions.session_summary import LatestSession
 from quorum.infrastructure.store.ledger.opening import Database, open_database
 from quorum.infrastructure.store.ledger.sqlite_file import locate_marker
 from quorum.infrastructure.store.sql.writer import EncodedEvent, LedgerEntry

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.store.ledger.opening import Database, open_database
 from quorum.infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
 from tests.infrastructure.ledger.ledger_bench import (
@@ -29,7 +29,7 @@ from tests.infrastructure.ledger.ledger_bench import (
 APPENDING = """
 import asyncio, os, sys
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():
@@ -50,7 +50,7 @@ FULL_DISK = """
 import asyncio, os, resource
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():

@@ -15,7 +15,7 @@ from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt
 HOLDING = """
 import asyncio, os, sys
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():

@@ -22,7 +22,7 @@ import pytest
 
 from quorum.application.ports.storage import Storage
 from quorum.domain.errors import LedgerError, RestoreError
-from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession
+from quorum.domain.sessions.session_summary import LatestSession, NamedSession, NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import copy_sessions, open_storage, open_unrecorded
 from tests.support.bucket_server import BUCKET, BucketForTests, run_encrypted_bucket_server

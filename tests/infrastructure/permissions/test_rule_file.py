@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.permissions import Answer, Rule, SavedRule
+from quorum.domain.review.permission_rules import Answer, Rule, SavedRule
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.permissions.rule_file import RuleFile, render_rules
 

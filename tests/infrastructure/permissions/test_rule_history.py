@@ -6,9 +6,9 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events.event import BatchPlanned, CallFinished, PlannedLane
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.permission_rules import Answer, Rule
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.permissions.rule_history import WorkspaceHistory
 from tests.support.fake_ports import FakeTool
 from tests.support.fake_storage import FakeStorage

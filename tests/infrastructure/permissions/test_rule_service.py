@@ -9,7 +9,7 @@ from quorum.application.ports.rules import RuleService
 from quorum.domain.conversation.context_account import ContextKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RuleScope
 from tests.support.real_session import RealSession, SessionStage
 

@@ -16,7 +16,7 @@ import pytest
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import ContinuedSession, NewSession
+from quorum.domain.sessions.session_summary import ContinuedSession, NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.storage_backend import BlobPlace
@@ -32,7 +32,7 @@ WRITER = """
 import asyncio, signal, sys, threading
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres import server

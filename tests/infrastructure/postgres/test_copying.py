@@ -12,7 +12,7 @@ import pytest
 from quorum.application.ports.storage import Storage
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.domain.text.output import Structured, Text
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import copy_sessions, open_storage

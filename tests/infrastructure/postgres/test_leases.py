@@ -16,7 +16,7 @@ import pytest
 from quorum.application.ports.storage import OpenedSession
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import ContinuedSession, NamedSession, NewSession
+from quorum.domain.sessions.session_summary import ContinuedSession, NamedSession, NewSession
 from quorum.infrastructure.store.postgres.address import parse_address
 from tests.support.postgres_server import PostgresForTests
 from tests.support.stopped_process import stop_child
@@ -27,7 +27,7 @@ WRITER = """
 import asyncio, os, sys
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 

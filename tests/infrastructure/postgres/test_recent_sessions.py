@@ -12,7 +12,7 @@ import pytest
 
 from quorum.application.identifiers import generate_id
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import ContinuedSession, NewSession
+from quorum.domain.sessions.session_summary import ContinuedSession, NewSession
 from quorum.infrastructure import known_names as known_sessions
 from quorum.infrastructure.known_names import list_known_sessions
 from quorum.infrastructure.store.postgres.address import parse_address

@@ -15,7 +15,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres.address import parse_address

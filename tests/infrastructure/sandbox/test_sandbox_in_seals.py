@@ -7,7 +7,7 @@ import pytest
 from quorum.application.event_bus import EventBus
 from quorum.application.review.review import Review
 from quorum.domain.calls.execution import Seal
-from quorum.domain.calls.hook import Skip
+from quorum.domain.calls.hook_points import Skip
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import HookFailure, StaleSeal, ToolError
 from quorum.domain.review.mode import Mode

@@ -11,7 +11,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.permission_rules import Answer, Rule, Subject
 from tests.support.shell_gates import judge
 
 SURE = [

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.calls.access import EXCLUSIVE
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.permission_rules import Answer, Rule, Subject, find_matching_rules
 from tests.infrastructure.shell.repository_bench import git
 from tests.support.shell_gates import judge
 

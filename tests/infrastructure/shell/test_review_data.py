@@ -15,7 +15,7 @@ from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.permission_rules import Answer, Rule, Subject
 from quorum.domain.review.plain_request import Asked, PlainRequest
 from quorum.infrastructure.execution.shell.script import read_script
 from tests.support.shell_gates import judge

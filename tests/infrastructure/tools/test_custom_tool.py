@@ -15,7 +15,7 @@ from quorum.domain.errors import ConfigError, StaleSeal, ToolError
 from quorum.domain.review.decision import decide
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.text.output import Printed, Structured
 from quorum.infrastructure.config.command_template import CustomParameter, CustomToolDeclaration
 from quorum.infrastructure.files.workspace import Workspace

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
-from quorum.domain.calls.hook import HookPoint, OnHookError
+from quorum.domain.calls.hook_points import HookPoint, OnHookError
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import MessageAdded

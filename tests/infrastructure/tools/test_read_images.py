@@ -8,7 +8,7 @@ import pytest
 
 from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import ResultDraft
-from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.errors import LedgerError

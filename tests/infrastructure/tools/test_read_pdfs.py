@@ -98,7 +98,7 @@ async def test_an_enormous_pdf_is_named_and_not_read(stage: SessionStage) -> Non
 
 async def test_a_hook_that_withholds_the_result_withholds_the_pdf_with_it(stage: SessionStage) -> None:
     from quorum.application.calls.hook_chain import HookRegistration
-    from quorum.domain.calls.hook import HookPoint
+    from quorum.domain.calls.hook_points import HookPoint
 
     (stage.root / "a.pdf").write_bytes(pdf())
     hook = HookRegistration(

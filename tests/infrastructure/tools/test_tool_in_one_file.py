@@ -14,11 +14,11 @@ from quorum.domain.calls.proposed_call import CallEffect
 from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.tool import RiskLevel, ToolCall
 from quorum.domain.calls.tool_traits import find_traits
-from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.permission_rules import Answer, Rule, Subject, find_matching_rules
 from quorum.gate.dialects import read_own_call
 from quorum.gate.payload import BadPayload
 from quorum.infrastructure.container import Container
-from quorum.infrastructure.tools.table import MODULES
+from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import draw_looks

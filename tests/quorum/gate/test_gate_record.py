@@ -19,8 +19,8 @@ from quorum.domain.events.event import (
     SessionStarted,
 )
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from tests.support.gate_rig import GateRig

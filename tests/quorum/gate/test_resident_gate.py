@@ -18,7 +18,7 @@ import pytest
 
 from quorum.cli.gate.resident import find_objection
 from quorum.cli.gate.resident_start import start_resident
-from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.gate.resident_key import identify_resident
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.remote.framing import FrameReader, encode_frame

@@ -6,7 +6,7 @@ from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.power import find_power
 from quorum.rpc.wording import find_risk
-from quorum.tui.keys.commands import COMMANDS
+from quorum.tui.keys.slash_commands import COMMANDS
 
 TOKEN = "t0ken-of-this-start"
 

@@ -17,7 +17,7 @@ from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
-from quorum.tui.keys.commands import COMMANDS
+from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.settings.effects import _AT_ONCE
 from quorum.tui.tabs.tab_exchanges import NestedTooDeep, TabExchanges
 from tests.support.builders import a_context

@@ -14,8 +14,8 @@ from quorum.tui.agent.user_commands import MARK, TypedCommand, parse_user_comman
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.memory import MemoryController
 from quorum.tui.chat.controllers.writing import WritingController
-from quorum.tui.keys.commands import NotACommand, find_action, is_command
 from quorum.tui.keys.keyed_app import does_enter_steer
+from quorum.tui.keys.slash_commands import NotACommand, find_action, is_command
 from quorum.tui.prompt_box.history import REFUSAL, Recall, escape_command, is_leaving, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.transcript.layout.view import TranscriptView

@@ -20,7 +20,7 @@ class SessionController:
 
     def action_new_session(self) -> None:
         if self._current.get_resting("begin another session") is not None:
-            from quorum.domain.sessions.past_session import NewSession
+            from quorum.domain.sessions.session_summary import NewSession
 
             self._want(NewSession())
 
@@ -43,7 +43,7 @@ class SessionController:
         if name == session.agent.session_id and not session.agent.record.in_use:
             self._host.refuse("this session is open already")
             return
-        from quorum.domain.sessions.past_session import NamedSession
+        from quorum.domain.sessions.session_summary import NamedSession
 
         self._want(NamedSession(name))
 

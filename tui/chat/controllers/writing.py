@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from quorum.domain.calls.found_file import FoundFile
     from quorum.domain.conversation.attachment import Attachment
     from quorum.domain.mcp.offers import ArgumentQuery, OfferedPrompt, OfferedResource
-    from quorum.tui.keys.commands import Command
+    from quorum.tui.keys.slash_commands import Command
     from quorum.tui.session.session import Session
 
 _WISH = "attach the file"

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from textual.worker import Worker
 
 from quorum.domain.errors import QuorumError
-from quorum.domain.review.permissions import Answer, HeldRule
+from quorum.domain.review.permission_rules import Answer, HeldRule
 from quorum.domain.review.questions import RuleScope
 from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable

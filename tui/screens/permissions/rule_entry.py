@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 from textual.widgets import Input
 
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.tui.screens.review.forms import SCOPES, ReplayRows, list_covered

@@ -27,7 +27,7 @@ from quorum.tui.screens.rewind.file_plan_screen import (
     render_ignored,
     split_steps,
 )
-from quorum.tui.transcript.kinds.changes import format_counts
+from quorum.tui.transcript.kinds.diff import format_counts
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 

@@ -47,7 +47,7 @@ from quorum.tui.transcript.draw.remarks import (
     fold_decision_texts,
 )
 from quorum.tui.transcript.draw.rows import RowColumns, describe_call, describe_course, draw_row
-from quorum.tui.transcript.kinds.changes import draw_diff, draw_folded_diff
+from quorum.tui.transcript.kinds.diff import draw_diff, draw_folded_diff
 from quorum.tui.transcript.kinds.kind import choose_view, find_kind
 from quorum.tui.transcript.kinds.plain import MOST_LINES, PAGER, Part, draw_more
 from quorum.tui.transcript.kinds.terminal import draw_command, draw_live

@@ -8,7 +8,7 @@ from quorum.application.view.entries import Call, Kept
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.kinds import changes, json_tree, matches, plain, plan, source, terminal, tree
+from quorum.tui.transcript.kinds import diff, json_tree, matches, plain, plan, source, terminal, tree
 from quorum.tui.transcript.kinds.plain import Part
 
 _LOOKED_AT = 4_000
@@ -64,7 +64,7 @@ def choose_view(call: Call) -> View:
     """How a call is looked at."""
     match kind := find_kind(call):
         case OutputKind.CHANGES:
-            return changes
+            return diff
         case OutputKind.TERMINAL:
             return terminal
         case OutputKind.MATCHES:

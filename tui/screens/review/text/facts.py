@@ -26,7 +26,7 @@ from quorum.tui.screens.review.text.plan import find_plan, summarise_comparison,
 from quorum.tui.screens.review.text.substance import find_command, render_substance
 from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.transcript.cells.lines import fit_text
-from quorum.tui.transcript.kinds.changes import count_files
+from quorum.tui.transcript.kinds.diff import count_files
 from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,

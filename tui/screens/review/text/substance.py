@@ -12,7 +12,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
 from quorum.tui.screens.review.text.plan import draw_plan, find_plan
-from quorum.tui.transcript.kinds.changes import parse_lines, render_diff
+from quorum.tui.transcript.kinds.diff import parse_lines, render_diff
 from quorum.tui.transcript.kinds.rows import (
     Line,
     LineKind,

@@ -14,7 +14,7 @@ from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.domain.text.unified_diff import NO_FILE
 from quorum.tui.screens.review.earlier import Earlier
 from quorum.tui.transcript.cells.lines import fit_text
-from quorum.tui.transcript.kinds.changes import format_counts, parse_lines
+from quorum.tui.transcript.kinds.diff import format_counts, parse_lines
 from quorum.tui.transcript.kinds.rows import clean_line
 
 _TARGETS = ("path", "base_dir", "url", "query", "pattern")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorum.application.export.review_record import ReviewOutcome
+from quorum.application.export.review_json import ReviewOutcome
 from quorum.domain.code_review.review_result import CodeFinding, FindingStanding, ReviewResult
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.printable import make_printable
