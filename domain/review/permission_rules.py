@@ -1,7 +1,7 @@
 """Permission rules: what the person settled beforehand, as patterns of calls.
 
-Patterns of paths are written `src/**`, `*.md`, `/etc/hosts`, `~/notes/**`. What a custom command allows its turn
-is a list of tools that can only withhold what could run otherwise.
+Patterns of paths are written `src/**`, `*.md`, `/etc/hosts`, `~/notes/**`. What a custom command allows its
+turn is a list of tools that can only withhold what could run otherwise.
 
     write_file(src/**)        a tool and the paths it touches
     run_command(git log *)    the words of every part of a shell command
