@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Agents have a hook that is told each prompt; the guess was that it hears what the person submits, and nothing else.
+# Agents have a hook that is told each prompt; by its name it hears what the person submits, and nothing else.
 # Claude Code also runs it for its own notice that a background command has ended, which no field tells from a prompt.
 # Copilot CLI also runs it for what the model asks a subagent for, told apart by fields about the agent alone. Who takes
 # such a text for the wish of the person lets a model write it; quorum leaves both out.
