@@ -200,6 +200,7 @@ class AgentRun:
         self._agent: Agent = start(self)
         self._terms, self._connecting = AgentTerms(), asyncio.Lock()
         self._stream = StreamEvents(events.show)
+        self._unsent: list[str] = []
         self._runtime: ToolRuntime | None = None
         self._one_call = asyncio.Lock()
         self._tasks: dict[asyncio.Task[None], asyncio.Future[str]] = {}
@@ -304,8 +305,13 @@ class AgentRun:
         self._seen = await self._keeper.keep()
 
     async def _ask(self, text: str) -> AgentEnd:
-        await self.connect()
-        return await self._agent.prompt(text)
+        unsent, self._unsent = [*self._unsent, text], []
+        try:
+            await self.connect()
+        except ProviderError:
+            self._unsent = unsent  # it goes before the next prompt
+            raise
+        return await self._agent.prompt("\n\n".join(unsent))
 
     async def finish(self, report: RunReport) -> None:
         """Record that the session ends, also one that was interrupted before it began. Raises LedgerError."""

@@ -11,7 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import postpone_cancellation
 from quorum.application.event_bus import EventBus
-from quorum.application.ports.agents import AgentTerms
+from quorum.application.ports.agents import AgentOffers, AgentTerms
 from quorum.application.review.review import Review
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import Dialogue
@@ -75,6 +75,12 @@ class ExternalTurns(RunAgent):
             self._events.note(ErrorOccurred(message=str(error)))
         except LedgerError:  # whoever records next says it
             return
+
+    async def find_offers(self) -> AgentOffers:
+        """What can be chosen of the agent, once its start has ended."""
+        if self._starting is not None:
+            await asyncio.wait({self._starting})
+        return self.work.offers
 
     async def aclose(self) -> None:
         """End the agent."""

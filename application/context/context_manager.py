@@ -273,6 +273,7 @@ class ContextManager:
         self._ask_window = ask_window
         self._sleep = sleep
         self._asked: set[str] = set()
+        self._asking = asyncio.Lock()
         self._conversation = conversation
         self._events = events
         self._outputs = outputs
@@ -311,12 +312,17 @@ class ContextManager:
         """
         if self._ask_window is None or model in self._asked:
             return
-        self._asked.add(model)
+        async with self._asking:
+            if model not in self._asked:
+                await self._wait_for_window(model, self._ask_window)
+
+    async def _wait_for_window(self, model: str, ask_window: AskWindow) -> None:
         for attempt in range(1, _MOST_LOADING_WAITS + 1):
             try:
-                window = await self._ask_window(model, is_known=self.gauge.knows_window(model))
+                window = await ask_window(model, is_known=self.gauge.knows_window(model))
             except ProviderError as error:
                 if not error.is_loading:  # the request that follows says what is wrong
+                    self._asked.add(model)
                     return
                 self._events.show(
                     RetryScheduled(
@@ -328,6 +334,7 @@ class ContextManager:
                 )
                 await self._sleep(_LOADING_WAIT_SECS)
                 continue
+            self._asked.add(model)
             if window is not None:
                 self.gauge.take_served_window(model, window)
             return

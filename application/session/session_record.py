@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -14,7 +15,7 @@ from quorum.domain.events.event import Event, SessionStarted
 from quorum.domain.sessions.session_summary import LedgerRecord
 
 
-class SessionRecord(Struct, frozen=True, kw_only=True):
+class SessionRecord(Struct, frozen=True, kw_only=True, dict=True):
     """The record of one session among all others.
 
     `ledger` is None if another process writes it: `in_use` then says so, with the remedy, and the session
@@ -49,7 +50,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     def contents(self) -> ContentStore:
         return self.storage.contents
 
-    @property
+    @cached_property
     def form(self) -> SessionKind:
         """What the session is for, since its beginning."""
         if self.external_agent:
@@ -70,7 +71,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
                 f"quorum agent {agent} --resume {self.session_id}"
             )
 
-    @property
+    @cached_property
     def connected(self) -> AgentConnected | None:
         """How that agent began, when it did last."""
         events = (record.event for record in reversed(self.records))

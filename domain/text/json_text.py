@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 
 from quorum.domain.text.json_value import JsonValue
 
-# texts, which stay, and what stands between them
-_WORDS = re.compile(r"(?P<text>\"(?:[^\"\\]|\\.)*+\")|\b(?P<word>True|False|None)\b|,(?=\s*[}\]])", re.DOTALL)
+# texts, which stay, also one that is cut off, and what stands between them
+_WORDS = re.compile(
+    r"(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|\b(?P<word>True|False|None)\b|,(?=\s*[}\]])", re.DOTALL
+)
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null", "": ""}
 _LONGEST_DEEP = 10_000_000  # characters
 

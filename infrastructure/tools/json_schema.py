@@ -213,6 +213,8 @@ def _repair_object(
 
 def _is_absent(schema: JsonObject, value: JsonValue) -> bool:
     """Whether a value that does not fit is how models leave an argument out."""
+    if _find_allowed(schema, value) is not None:
+        return False
     if isinstance(value, str):
         is_empty = value.strip().lower() in _ABSENT_WORDS
     elif isinstance(value, list | tuple | Mapping):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from quorum.application.context.context_manager import ContextManager
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import ToolResults, UserMessage
@@ -83,6 +87,36 @@ async def test_a_server_that_loads_the_model_is_waited_for_before_the_first_requ
     assert len(waits) == 2
     told = [each.reason for each in rig.seen.events if isinstance(each, RetryScheduled)]
     assert told == [f"{MODEL} is being loaded"] * 2
+
+
+async def test_who_interrupts_the_wait_for_a_model_has_its_server_asked_again() -> None:
+    rig, answers = Rig(window=None), [None, 5_000]
+
+    async def ask(_model: str, *, is_known: bool) -> int | None:
+        if (window := answers.pop(0)) is None:
+            raise ProviderError("it loads", kind=ProviderErrorKind.SERVER, is_loading=True)
+        return window
+
+    async def wait(_secs: float) -> None:
+        raise asyncio.CancelledError
+
+    care = ContextManager(
+        conversation=rig.conversation,
+        events=rig.events,
+        outputs=rig.outputs,
+        summariser=rig.summariser,
+        gauge=rig.gauge,
+        budget=rig.budget,
+        values=dict,
+        ask_window=ask,
+        sleep=wait,
+    )
+
+    with pytest.raises(asyncio.CancelledError):
+        await care.learn_whether_small(MODEL)
+
+    assert await care.learn_whether_small(MODEL)
+    assert rig.gauge.find_window(MODEL) == 5_000
 
 
 async def test_results_that_do_not_fit_keep_their_ends_and_say_what_is_missing() -> None:

@@ -84,8 +84,6 @@ REPRESENTED = {
     "test_a_tool_that_tries_to_end_the_process_fails_alone",
     "tests/application/test_lookalikes_in_reviews.py": "tests/domain/test_lookalikes.py::"
     "test_a_command_that_is_not_what_it_looks_like_is_named",
-    "tests/e2e/test_board_stops.py": "tests/tui/test_board.py::"
-    "test_the_process_of_a_session_elsewhere_is_asked_to_end_once_that_is_confirmed",
     "tests/e2e/test_escalation.py": "tests/application/test_quorum_review.py::"
     "test_with_escalation_one_sure_approval_lets_a_call_run_and_the_record_says_on_what_it_rests",
     "tests/e2e/test_plan_reviews_in_runs.py": "tests/application/test_plan_reviews.py::"

@@ -202,8 +202,12 @@ async def test_an_agent_that_wants_a_login_says_so_and_is_tried_again(rig: Exter
     async with rig.open() as session:
         report = await session.do(["say", "hm"])
 
+        rig.file("signed-in", "")
+        again = await session.do(["tell_notes"])
+
     assert report.status is RunStatus.FAILED
     assert all("sign in to it first" in error for error in session.errors)
+    assert again.text == '[["say", "hm"]]'  # what was said while it was not there
 
 
 @pytest.mark.long

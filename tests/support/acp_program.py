@@ -65,7 +65,7 @@ class Program:
         )
 
     async def new_session(self, **_given: Any) -> NewSessionResponse:
-        if "--needs-login" in self._flags:
+        if "--needs-login" in self._flags and not await asyncio.to_thread(Path("signed-in").exists):
             raise RequestError.auth_required()
         self._session = "theirs-1"
         return NewSessionResponse(session_id=self._session, modes=_MODES)

@@ -249,6 +249,9 @@ class ExternalWork:
     def work(self) -> ExternalWork:
         return self
 
+    async def find_offers(self) -> AgentOffers:
+        return self.offers
+
     async def choose(self, category: str, name: str) -> None:
         if name not in self.offers.modes:
             text = f"it does not offer the {category} {name}"

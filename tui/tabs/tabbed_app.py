@@ -211,7 +211,7 @@ class TabbedApp(KeyedApp):
     async def _choose_of_agent(self, external: ExternalTurns, category: str, name: str) -> None:
         from quorum.domain.errors import QuorumError
 
-        offers = external.work.offers
+        offers = await external.find_offers()
         if name and category in ("mode", "model"):
             try:
                 await external.work.choose("mode" if category == "mode" else "model", name)

@@ -269,8 +269,10 @@ class ChatAnswer:
         if delta := require_object_field(choice, "delta"):
             self._extend(delta)
         else:
-            self._take_message(read_object_field(choice, "message"))
-            self._read_text(read_text_field(choice, "text"))  # as the API before this one tells it
+            message = read_object_field(choice, "message")
+            self._take_message(message)
+            if not message:  # as the API before this one tells it
+                self._read_text(read_text_field(choice, "text"))
         self._usage = read_object_field(choice, "usage") or self._usage  # Moonshot tells it here
         self._finish = read_finish_reason(choice) or self._finish
 

@@ -196,6 +196,9 @@ def _repeats(piece: _CallPiece, known: _Call) -> bool:
 
 def _cut_repeated(piece: _CallPiece, known: _Call) -> _CallPiece:
     """What a piece adds: some servers end a call with all of its arguments once more."""
+    text = piece.arguments.strip()
+    if not (known.pieces and text.startswith("{") and text.endswith("}")):
+        return piece
     if not known.arguments.strip() or known.is_whole or not piece.arguments.startswith(known.arguments):
         return piece
     is_all = parse_arguments(piece.arguments)[1] is None

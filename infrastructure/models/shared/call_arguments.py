@@ -12,7 +12,6 @@ import re
 from uuid import uuid4
 
 from quorum.domain.conversation.response import ToolUseBlock
-from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.shared.json_fields import (
     parse_arguments,
@@ -41,22 +40,24 @@ _FRAMED = re.compile(
 
 _MOST_OBJECTS = 20
 # The one name space of OpenAI's own templates; no tool's name can hold a dot.
-_NAMESPACE = "functions."
+_NAMESPACE = re.compile(r"(?:functions\.)+")
 
 
 def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
     """The call with these arguments as a model wrote them, repaired where the text can be read in one way."""
-    plain = name.strip().removeprefix(_NAMESPACE)
+    repairs: list[str] = []
+    plain = name.strip()
+    if (found := _NAMESPACE.match(plain)) is not None:
+        plain = plain[found.end() :]
     if plain != name and plain:
-        block = build_call_block(call_id, plain, raw)
-        return replace(block, repairs=(f"the name {name[:80]!r} was read as {plain[:80]!r}", *block.repairs))
+        repairs.append(f"the name {name[:80]!r} was read as {plain[:80]!r}")
     arguments, problem = parse_arguments(raw)
     if problem is not None and (repaired := _repair_arguments(raw)) is not None:
-        arguments, what = repaired
-        return ToolUseBlock(
-            id=call_id, name=name, input=arguments, repairs=(f"the text of the arguments: {what}",)
-        )
-    return ToolUseBlock(id=call_id, name=name, input=arguments, parse_error=problem)
+        (arguments, what), problem = repaired, None
+        repairs.append(f"the text of the arguments: {what}")
+    return ToolUseBlock(
+        id=call_id, name=plain or name, input=arguments, parse_error=problem, repairs=tuple(repairs)
+    )
 
 
 def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
@@ -110,7 +111,8 @@ def _drop_repeated(text: str) -> str:
             found.append(value)
             meant = text[position:end]
         position = end + len(text[end:]) - len(text[end:].lstrip())
-    return meant if found and all(each == found[0] for each in found) else ""
+    is_read = position == len(text)
+    return meant if is_read and found and all(each == found[0] for each in found) else ""
 
 
 def _strip_frame(text: str) -> str:

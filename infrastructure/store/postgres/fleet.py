@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
-from typing import Any, Protocol
+from typing import Any
 
 import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
@@ -95,29 +95,13 @@ _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
 
 
-class FleetTable(Protocol):
-    """What a worker needs of the sessions. All block and raise LedgerError."""
-
-    def find(self, session_id: str) -> FleetSession | None:
-        """The session of exactly this id."""
-        ...
-
-    def put(self, session_id: str, advance: Advance) -> None:
-        """Keep what came of advancing a session."""
-        ...
-
-    def put_delay(self, session_id: str, reason: str) -> None:
-        """Keep why a session could not be advanced; it stays queued."""
-        ...
-
-
 class FleetWorker:
     """Runs jobs until it is cancelled. A job that fails in any way is tried again: a session that is advanced
     twice does nothing twice."""
 
     def __init__(
         self,
-        table: FleetTable,
+        table: PostgresFleet,
         connect_options: Mapping[str, str],
         advance: AdvanceSession,
         *,

@@ -112,12 +112,12 @@ async def _find_beginning(session: SessionSummary, turn: int, store: SessionStor
 async def stop(wish: OneSessionOptions, store: SessionStore) -> int:
     """Ask the process that has a session open to end; always 0. Raises LedgerError where that cannot be."""
     session = await store.find_named(wish.session)
-    await store.archive.end_holder(session.owner or session.id)
     others = [
         one.id
         for one in await store.archive.list_sessions()
         if one.id != session.id and one.owner is None and one.holder == session.holder
     ]
+    await store.archive.end_holder(session.owner or session.id)
     had = " and ".join((_show_id(session.id), *map(_show_id, others)))
     print(f"{make_printable(session.holder, newlines=False)} was asked to end; it has {had}")
     return 0

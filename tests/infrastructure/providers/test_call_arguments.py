@@ -34,6 +34,21 @@ def test_a_text_without_a_single_reading_is_an_error(raw: str) -> None:
     assert not block.repairs
 
 
+def test_a_call_that_is_cut_off_within_a_long_text_is_an_error_at_once() -> None:
+    block = build_call_block("1", "write_file", '{"path": "a", "content": "' + 'x\\"' * 100_000)
+
+    assert block.parse_error
+    assert not block.repairs
+
+
+def test_a_name_behind_its_name_space_is_read_however_often_that_stands_there() -> None:
+    assert build_call_block("1", "functions." * 2_000 + "read_file", "{}").name == "read_file"
+
+
+def test_an_object_beside_many_equal_ones_is_never_left_out() -> None:
+    assert build_call_block("1", "t", '{"a": 1}' * 20 + '{"b": 2}').parse_error
+
+
 @pytest.mark.parametrize(
     ("status", "message", "is_of_length"),
     [
