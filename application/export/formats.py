@@ -1,8 +1,6 @@
-"""The forms in which a session can be exported.
+"""Exports of a session: as Markdown, one HTML page, plain text or JSON, and as a file whose name says which.
 
-An export as a file: its name chooses the form. An account as plain text for a terminal, long texts cut.
-
-An account as one HTML page: no scripts, nothing loaded from elsewhere, every text escaped.
+A page has no scripts and loads nothing from elsewhere; every text in it is escaped.
 """
 
 from __future__ import annotations
