@@ -1,6 +1,6 @@
-"""The past calls of a workspace, kept in memory as permission rules are replayed on them.
+"""Past calls for rules to be replayed on: of the sessions of a folder, or of a file of JSON lines.
 
-Where past calls come from: the sessions of a folder, and files with one JSON object per line.
+Those of a workspace are kept in memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a command prints, as plain text of bounded size, and how it styled it.
+"""What a command prints, as plain text of bounded size with its styles, also shown while it runs.
 
-Showing what a command prints while it prints it, without drowning whoever watches.
+A running command shows its last lines, so that whoever watches is not drowned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""edit_file: passages of a file replaced by others.
+"""edit_file: passages of a file replaced by others, or found to differ from what the edit names.
 
-A passage that differs from a file only in characters that look the same, or cannot be seen. Finding the passage
-that an edit names, and helping where it cannot be found.
+A passage may differ only in characters that look the same, or cannot be seen; the error says so.
 """
 
 from __future__ import annotations
