@@ -1,4 +1,7 @@
-"""The inbox: decisions that wait in any session, answered from any process by the digest of their packet."""
+"""The inbox: decisions that wait in any session, answered from any process by the digest of their packet.
+
+It also lists what is open and what has ended in the sessions of one storage.
+"""
 
 from __future__ import annotations
 

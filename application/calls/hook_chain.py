@@ -1,6 +1,6 @@
 """Runs hooks in their order, at the points and for the calls they are registered for, bounded in time.
 
-What a failing hook means is said here as well.
+It also says what a failing hook means.
 """
 
 from __future__ import annotations

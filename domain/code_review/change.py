@@ -1,6 +1,6 @@
 """A change to review: what is asked for, its files with their hunks, what is not shown, and its parts.
 
-A part fits into one question to a reviewer.
+Each part fits into one question to a reviewer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What an MCP server answers in the forms of the protocol, so that one odd part of it costs only itself.
 
-The SDK drops a message that has a part it does not expect, and the call that it answers waits to its limit. So
-blocks, entries of lists and structured content are each made to fit, or replaced by a text that says why they
-cannot.
+The SDK drops a message that has a part it does not expect, and the call that it answers waits to its limit.
 """
 
 from __future__ import annotations

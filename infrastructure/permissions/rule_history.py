@@ -1,7 +1,4 @@
-"""Past calls for rules to be replayed on: of the sessions of a folder, or of a file of JSON lines.
-
-Those of a workspace are kept in memory.
-"""
+"""Past calls for rules to be replayed on: of the sessions of a folder, or of a file of JSON lines."""
 
 from __future__ import annotations
 

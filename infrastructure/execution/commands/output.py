@@ -1,6 +1,6 @@
 """What a command prints, as plain text of bounded size with its styles, also shown while it runs.
 
-A running command shows its last lines, so that whoever watches is not drowned.
+Of a running command only the last lines are shown.
 """
 
 from __future__ import annotations

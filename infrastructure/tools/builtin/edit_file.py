@@ -1,6 +1,7 @@
-"""edit_file: passages of a file replaced by others, or found to differ from what the edit names.
+"""edit_file: passages of a file replaced by others.
 
-A passage may differ only in characters that look the same, or cannot be seen; the error says so.
+Where a passage is not found, the error says what resembles it, such as one that differs only in characters that
+look the same or cannot be seen.
 """
 
 from __future__ import annotations
