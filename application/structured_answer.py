@@ -1,6 +1,7 @@
 """Asks a model for an answer in fields: it has to call one tool, and free text is never read.
 
-The struct of an answer is the one place that says which fields it has and what they mean.
+The struct of an answer is the one place that says which fields it has and what they mean. An answer that is too
+long is broken off: a stream need not have an end.
 """
 
 from __future__ import annotations

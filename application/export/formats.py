@@ -1,6 +1,7 @@
-"""Exports of a session: as Markdown, one HTML page, plain text or JSON, and as a file whose name says which.
+"""The forms in which a session can be exported: Markdown, one HTML page, plain text, JSON and canonical lines.
 
-A page has no scripts and loads nothing from elsewhere; every text in it is escaped.
+The name of a file chooses its form. A page has no scripts and loads nothing from elsewhere; every text in it is
+escaped.
 """
 
 from __future__ import annotations
