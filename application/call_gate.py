@@ -1,8 +1,4 @@
-"""Deciding about the calls of another agent, by the runtime, with tools that leave the work to the caller.
-
-The session of another agent as it begins, or continues: what a process before left open is closed. What was
-said about one proposed call on its way through the runtime.
-"""
+"""Decides about the calls of another agent, in a session of ours, and leaves carrying them out to the agent."""
 
 from __future__ import annotations
 

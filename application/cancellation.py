@@ -1,7 +1,4 @@
-"""Being cancelled without leaving things half done.
-
-Work on what models ask for: it may be of any size, and the event loop has others to serve.
-"""
+"""Runs work to its end in spite of a cancellation, and large work beside the event loop, in a thread."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Carries every event: first onto the record, then to those who watch, in the order in which they happened.
 
-What a session tells while an answer arrives, as events of the run.
+What a model's session reports while an answer arrives becomes events as well (`StreamEvents`).
 """
 
 from __future__ import annotations

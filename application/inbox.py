@@ -1,9 +1,6 @@
 """The inbox: decisions that wait in any session, answered from any process by the digest of their packet.
 
-Accepts answers from other processes while the person here is asked.
-
-A waiting decision as the review dialog shows it, in another process than the one that asks. What waits for the
-person, what is open and what ended in the sessions of one storage.
+It also lists what is open and what has ended in the sessions of one storage.
 """
 
 from __future__ import annotations

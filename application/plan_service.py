@@ -1,7 +1,4 @@
-"""The plans of one session: the scope it works in, and the plan that is in force.
-
-How far the plan of a session is, read from its state.
-"""
+"""The plans of one session: the scope it works in, the plan that is in force, and how far it is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Keeps a session within its spend caps: every request is admitted before it is sent, and counted after it.
 
-The way to the models on which every request is admitted by the spend limiter, and counted.
+`MeteredGateway` is the way to the models on which no request gets around that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Asking a model for an answer in fields: it is made to call one tool, and free text is never read.
+"""Asks a model for an answer in fields: it has to call one tool, and free text is never read.
 
-The most that a model may write in one answer: a stream without an end is ended by us. The fields of an answer
-as a struct: what they may be and what is said of them stands on the struct alone.
+The struct of an answer is the one place that says which fields it has and what they mean. An answer that is too
+long is broken off: a stream need not have an end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Images and PDFs as the person names them: in a file of any folder, or in the clipboard.
 
-What a file's first bytes say of the image in it.
-
-The image in the clipboard, through the program that this desktop has for it.
+The first bytes of an image tell its kind and size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The container that front ends hold: what they use of a session.
 
-All else is built by its typed parts. `dependency_injector`, without the libraries that it would load for what
-quorum does not use of it.
+All else is built by its typed parts. `dependency_injector` is imported without the libraries that it would load
+for what quorum does not use of it.
 """
 
 from __future__ import annotations

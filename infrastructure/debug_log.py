@@ -1,6 +1,6 @@
-"""The file of the debug log: one for each run, readable by its owner alone, bounded, without secrets.
+"""The debug log: the events of a session as lines of a file, and never the texts of these events.
 
-The events of a session as lines of the debug log: what happened, and never the texts of it.
+There is one file for each run, readable by its owner alone, bounded, without secrets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Finds files of the workspace by a part of their path, at any time, without keeping anybody waiting.
+"""Finds files of the workspace by a few letters of their path, at any time, without keeping anybody waiting.
 
-Paths to be found by a few letters: 100,000 of them are searched in some milliseconds.
-
-Which files a project has: those git would keep, or, without git, those that no ignore file leaves out.
+A project's files are those that git would keep or, without git, those that no ignore file leaves out. 100,000
+paths are searched in some milliseconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes, shows, merges and drops the git worktrees of tabs.
 
-No program that the repository names is started. Links in a worktree to folders of the main working tree that
-git ignores, such as `.venv` and `node_modules`.
+No program that the repository names is started. Folders that git ignores, such as `.venv` and `node_modules`,
+can be linked from a worktree to the main working tree.
 """
 
 from __future__ import annotations

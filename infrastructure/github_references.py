@@ -1,8 +1,4 @@
-"""Implements the port ReferenceSource with `gh`, GitHub's own program, and the login that it has.
-
-Runs `gh`, GitHub's own program, with the login that it has. The open pull requests of a repository on GitHub,
-as `gh` lists them.
-"""
+"""Runs `gh`, GitHub's own program, for issues and pull requests, with the login that it has."""
 
 from __future__ import annotations
 

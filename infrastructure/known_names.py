@@ -1,8 +1,7 @@
-"""Settings as far as a completion needs them: read from the person's own files, unchecked, and only that.
+"""The names that shell completion offers: servers, models, providers and sessions, read without any check.
 
-Models and providers that a person is likely to name. The recorded sessions, read straight from the database.
-
-A project's file is not read. It is a stranger's, and what it names would be offered at the prompt of a shell.
+Only the person's own files and database are read. A project's file may be a stranger's, and what it names would
+be offered at the prompt of a shell.
 """
 
 from __future__ import annotations

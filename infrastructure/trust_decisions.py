@@ -1,7 +1,7 @@
 """What the person trusts, from earlier runs and in this one; nobody is asked twice about the same content.
 
-What the person trusts, in the state folder: `trust.toml` has a digest for each project's file, and `trusted-
-texts.json` the lines under each digest, so that a change can be shown.
+In the state folder `trust.toml` has a digest for each project's file, and `trusted-texts.json` the lines under
+each digest, so that a change can be shown.
 """
 
 from __future__ import annotations

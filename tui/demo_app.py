@@ -1,7 +1,4 @@
-"""The app with a guide in its first tab.
-
-The steps of the tour: what is said, what is put into the prompt, and what leads on to the next.
-"""
+"""The app with a guide in its first tab, and the steps of its tour."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The line below the transcript in which the person types what to find.
-
-Goes through the hits of a search in a transcript and shows them there.
-"""
+"""Finding in the transcript: the line below it to type in, and the way from hit to hit."""
 
 from __future__ import annotations
 

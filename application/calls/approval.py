@@ -1,4 +1,7 @@
-"""Obtaining an approval of exactly one packet: votes, questions, edits, sealed anew and asked again."""
+"""Obtaining an approval of exactly one packet: votes, questions, edits, sealed anew and asked again.
+
+A plan is judged by the reviewers before the person is asked about it.
+"""
 
 from __future__ import annotations
 

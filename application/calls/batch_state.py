@@ -1,9 +1,4 @@
-"""What the calls of one batch share: the plan, and the packets approved ahead of their turn.
-
-Risky calls of several sessions in one workspace: those of one session at a time.
-
-The access that was decided about: the running call reaches these paths, and no others.
-"""
+"""What the calls of a batch share: their plan, the packets approved ahead, and the access decided about."""
 
 from __future__ import annotations
 

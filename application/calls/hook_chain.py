@@ -1,6 +1,6 @@
-"""Runs hooks in their order, bounded in time, and says what a failing one means.
+"""Runs hooks in their order, at the points and for the calls they are registered for, bounded in time.
 
-Hooks in their places: when each is asked, and about which calls.
+It also says what a failing hook means.
 """
 
 from __future__ import annotations

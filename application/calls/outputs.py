@@ -1,7 +1,4 @@
-"""What becomes of a tool's output on its way into the conversation.
-
-The whole of what a tool printed, behind the part of it that is shown.
-"""
+"""What becomes of a tool's output on its way into the conversation: shown whole, or in part and kept aside."""
 
 from __future__ import annotations
 

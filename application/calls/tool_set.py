@@ -1,6 +1,6 @@
-"""The tools of a session: those it is built with, and those that tool servers offer while it runs.
+"""The tools of a session, built in or offered by tool servers while it runs, and how the runtime calls them.
 
-The edge between the runtime and the code of a tool: what a tool returns is checked here, once.
+What the code of a tool returns is checked here, once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Keeping a conversation within its model's window: outputs give way first, then the past to a summary.
-
-How full a model's window is, and how much room the parts of a shortened conversation get.
-"""
+"""Keeps a conversation within its model's window: outputs give way first, then the past to a summary."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The forms in which a session can be exported.
+"""The forms in which a session can be exported: Markdown, one HTML page, plain text, JSON and canonical lines.
 
-An export as a file: its name chooses the form. An account as plain text for a terminal, long texts cut.
-
-An account as one HTML page: no scripts, nothing loaded from elsewhere, every text escaped.
+The name of a file chooses its form. A page has no scripts and loads nothing from elsewhere; every text in it is
+escaped.
 """
 
 from __future__ import annotations

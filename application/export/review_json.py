@@ -1,6 +1,6 @@
 """A code review as JSON: the record `quorum_result` of the topic `code_review`.
 
-Its schema is in docs. What a format of code reviews renders.
+Its schema is `docs/code-review.schema.json`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sessions as JSON: one in a list, and one with all its records. JSON data without secrets."""
+"""Sessions as JSON without secrets: one in a list, and one with all its records."""
 
 from __future__ import annotations
 

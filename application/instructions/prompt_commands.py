@@ -1,8 +1,4 @@
-"""Slash commands whose text is not typed: /init, custom commands of files, and prompts of MCP servers.
-
-The command /init: the model looks at the project, and writes or improves its AGENTS.md. Custom slash commands
-of a session: which there are, and what a prompt that is one stands for.
-"""
+"""Slash commands whose text is not typed: /init, custom commands of files, and prompts of MCP servers."""
 
 from __future__ import annotations
 

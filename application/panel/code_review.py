@@ -1,7 +1,5 @@
 """A code review: reviewers in parallel, their findings tried by each other, and votes that decide.
 
-A code review as Markdown.
-
 What reviewers say is recorded as it arrives, and is not asked for again.
 """
 

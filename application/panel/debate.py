@@ -1,6 +1,6 @@
 """A debate: one model's answer, rounds of objections to it, rulings on each, and revisions of the answer.
 
-The result of a debate as Markdown. Participants are named by their labels, as they know each other.
+Its result as Markdown names participants by their labels, as they know each other.
 """
 
 from __future__ import annotations

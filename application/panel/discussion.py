@@ -1,6 +1,6 @@
 """A discussion: parallel answers, anonymous reviews of each other, and a synthesis that says who said what.
 
-The result of a discussion as Markdown. Participants are named by their labels, as they know each other.
+Its result as Markdown names participants by their labels, as they know each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""An ensemble: parallel answers, scored by each other; the best one stands, with what the others add to it.
+"""An ensemble: all models answer and score each other; the best answer stands, with what the others add.
 
-An ensemble that writes AGENTS.md: each model drafts it, and a moderator makes one file of the drafts.
-
-What the moderator of an ensemble is asked, and how its answer in fields is read.
+`DraftEnsemble` writes AGENTS.md: there the moderator makes one file of the models' drafts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A panel in the place of a model: what the person says goes to several models, and one text comes back.
-
-A session whose prompts are answered by one model, or by several: as it was chosen.
-"""
+"""A panel in the place of a model: a prompt goes to several models, or to one, and one text comes back."""
 
 from __future__ import annotations
 

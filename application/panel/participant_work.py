@@ -1,7 +1,6 @@
-"""What a participant does before it answers in fields: what it looks at, what that costs, and what is shown.
+"""What participants of a panel do: look at the project, write a draft or an answer, and review each other.
 
-Participants of a panel review each other's answers, without knowing who wrote them. Participants look at the
-project, each on its own, and then write a text in a form: a plan, or a file.
+Reviewers do not know who wrote what they review.
 """
 
 from __future__ import annotations

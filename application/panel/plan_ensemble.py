@@ -1,8 +1,4 @@
-"""An ensemble that plans: each model makes a plan, the others score it, and the best one is proposed.
-
-What the models of an ensemble that plans are asked, and how their answers in fields are read. What several
-models say of each other's plans, in sentences for the person.
-"""
+"""An ensemble that plans: each model makes a plan, the others score it, and the best one is proposed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The port to the changes that can be reviewed, and to the repository as it is with them.
-
-The port to what keeps issues and pull requests.
-"""
+"""Ports to what is outside of a session: changes of a repository, its files, and issues and pull requests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Port to a command that continues after its call has its result.
-
-The port to what a session does in the background before anybody waits for it.
-"""
+"""Ports to work in the background: a command that continues after its call, and what nobody waits for yet."""
 
 from __future__ import annotations
 

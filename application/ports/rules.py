@@ -1,7 +1,4 @@
-"""Ports to the rules about calls: where they are kept, and how a person looks at them and changes them.
-
-Port to the calls that a mode let run unasked and that the person judges afterwards.
-"""
+"""Ports to the rules about calls, to past calls that rules are tried on, and to calls judged afterwards."""
 
 from __future__ import annotations
 

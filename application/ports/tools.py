@@ -1,8 +1,4 @@
-"""Ports of tools: what a tool is, how its definition becomes a schema, and the processes it starts.
-
-The port to what a model may call before it answers in fields. The port to the sandbox that the commands of a
-session share.
-"""
+"""Ports of tools: what a tool is, how its definition becomes a schema, and what tools need of a session."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The person of a run that nobody watches, and of models that must not reach anybody with a question.
-
-The person of a run whose reviews are answered later, from another process. Puts questions to the person with
-their secrets hidden, and takes the answers back as they are meant.
-"""
+"""Implementations of the port `Approver`: one where nobody can answer, one that defers, and one that masks."""
 
 from __future__ import annotations
 

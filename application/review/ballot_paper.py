@@ -1,10 +1,4 @@
-"""What a reviewer is asked, and how its answer is read.
-
-Who votes on calls, and how the votes are counted. What a reviewer is asked about a plan, and how its answer is
-read.
-
-Asking one reviewer for its ballot: one request, for calls that wait for it and for measuring reviewers.
-"""
+"""What a reviewer is asked about a call or a plan, how it is asked, and how its answer is read."""
 
 from __future__ import annotations
 

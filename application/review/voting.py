@@ -1,8 +1,7 @@
-"""Asking the quorum: every reviewer at once, each for itself, and none can hold up the others.
+"""Asks reviewers for their votes, on a packet that waits or on labelled calls that measure the reviewers.
 
-Asking reviewers about labelled calls, to measure them: the question is that of a real review.
-
-The votes about one packet, as they come in: whoever shows them looks again when notified.
+Every reviewer of a packet is asked at once, and none can hold up the others. Whoever shows the votes looks
+again when notified. The question about a labelled call is that of a real review.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The model of a session, and those that could take its place.
-
-What fills the window of a session's model, and making room in it because the person asks for it.
-"""
+"""The model of a session, those that could take its place, and what fills its window."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Has subagents do tasks, several at the same time, each in a session of its own.
 
-The instructions of a subagent, in place of those of the person's own agent. Ends of subagents that are on their
-own records, and not yet on that of their owner, whose process died. The record of a subagent's session, from
-which its owner's record gets what concerns both.
+What concerns both is recorded in the session of the subagent and in that of its owner; ends that the owner's
+process did not live to record are found in the subagent's (`find_subagent_ends`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The images and PDFs that the person attached: kept first, then found in a prompt by their labels.
+"""Files that a prompt or a tool shows the model: attached images and PDFs, and what a prompt mentions with `@`.
 
-Attaches to a prompt what it mentions with `@`, as far as the model might read it without a question.
-
-Images and PDFs that a tool has read: the model sees them in the request that brings the result.
+Images and PDFs are kept first, then found in a prompt by their labels. A mention is attached as far as the
+model might read it without a question. What a tool has read goes with the request that brings the result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""How calls end that a process left open when it died.
+"""How a turn goes on that broke off: the calls that were left open, and what the model reads to continue.
 
-None of them runs a second time. What a model reads where its turn broke off, its answer was cut off, or its
-rounds of calls are used up.
+None of the calls runs a second time.
 """
 
 from __future__ import annotations

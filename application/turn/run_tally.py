@@ -1,4 +1,4 @@
-"""The totals of a run, and which of its endings is reported. The bounds of one turn."""
+"""The bounds of one run, its totals, and which of its endings is reported."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Sends requests to a model that can be switched at any time, without one being lost or answered twice.
 
-The models that stand in, one after the other, where the chosen one is overloaded or cannot be reached. How much
-the models of a session reason.
+Fallback models stand in, one after the other, where the chosen one is overloaded or cannot be reached.
 """
 
 from __future__ import annotations

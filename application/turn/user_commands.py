@@ -1,6 +1,7 @@
-"""Commands that the person types: run at once, without review, recorded, visible to the model.
+"""User commands (`!`), and the terms that a custom command sets for its turn.
 
-What a custom command sets for its turn: the tools that may change something, and the model that answers.
+A user command runs at once, without review; it is recorded and visible to the model. A custom command may set
+the tools that may change something, and the model that answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The calls of a session as they are planned, wait, run and end: events about calls, turned into entries.
+"""Turns events about calls into entries: batches that are planned, wait, run and end.
 
-Runs of answers that only looked: batches of finished reads, searches and lists, with but thoughts between.
+Batches in a row that only looked are joined into one run, with the thoughts between them.
 """
 
 from __future__ import annotations

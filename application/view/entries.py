@@ -1,8 +1,7 @@
-"""What the transcript consists of: prompts, answers, batches of calls, notices.
+"""What the transcript consists of: prompts, answers, batches of calls, subagents, notices.
 
-Drawing is elsewhere. A subagent as the view of its owner's session knows it.
-
-Each entry's `version` changes whenever its drawing would; `undone`: it belongs to a turn that was taken back.
+Drawing is elsewhere. Each entry's `version` changes whenever its drawing would; `undone`: it belongs to a turn
+that was taken back.
 """
 
 from __future__ import annotations

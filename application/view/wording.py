@@ -1,9 +1,4 @@
-"""What let a reviewed call run, in a few words.
-
-The words in which the ending of a turn, and events of the session as a whole, are described. What a hook did,
-in words. The sentences about the steps of a code review, for any front end. The sentences about the steps of a
-debate, for any front end. The sentences about the steps of a panel, for any front end.
-"""
+"""Sentences about what happens in a session, its panels and its reviews, the same for any front end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How often single reviewers are wrong, how fast they are, and whether their confidence can be believed.
+"""How often reviewers are wrong, how fast they are, and how far their confidence can be believed.
 
-Exact formulas over counts: no approximation that fails for the small numbers of a benchmark. What a reviewer's
-ballots about labelled calls are worth in later reviews.
+Exact formulas over counts: no approximation that fails for the small numbers of a benchmark.
+`calibrate_reviewer` gives what a reviewer's votes are worth in later reviews.
 """
 
 from __future__ import annotations

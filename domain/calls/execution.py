@@ -1,7 +1,4 @@
-"""The execution of one call: who it is, what state it is in, how it ended.
-
-What a tool says a call will touch, measured before it runs.
-"""
+"""The execution of one call: who it is, what it will touch, what state it is in, how it ended."""
 
 from __future__ import annotations
 

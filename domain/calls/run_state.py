@@ -1,6 +1,6 @@
-"""What a run shares between its tools, changed only by queued modifiers.
+"""What a run shares between its tools, and what its model knows of the content of files.
 
-What a model knows of a file: which content it last saw, and whether it saw all of it.
+The state is changed only by queued modifiers.
 """
 
 from __future__ import annotations

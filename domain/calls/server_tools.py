@@ -1,7 +1,4 @@
-"""Tools of MCP servers that no request lists: how they are called, and what the model is told of them.
-
-The tools that a request offered to its model, and what a call of any other reads.
-"""
+"""Which tools a request lists, how others of MCP servers are called, and what is said of both."""
 
 from __future__ import annotations
 

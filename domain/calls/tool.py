@@ -1,7 +1,4 @@
-"""Tools as the model and the runtime know them: definitions, calls, and what goes back.
-
-Which models are offered a tool that only some are trained on.
-"""
+"""Tools as the model and the runtime know them: definitions, calls, and what goes back."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What is to be known of a built-in tool where nobody runs it: on a screen, at a door, when tools are chosen.
+"""What is to be known of a tool by its name, where nobody runs it: its traits, and its names in other agents.
 
-Names that other agents give to what our tools do, so that files written for them can be used.
-
-Each tool's own module says it, in a `ToolTraits` named TRAITS; any other tool has the traits of `ToolTraits()`.
+Each built-in tool's own module says its traits, in a `ToolTraits` named TRAITS; any other tool has those of
+`ToolTraits()`. Names of other agents count so that files written for these can be used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A change to review: its files with their hunks, what of it cannot be shown, and how a session reviews it.
+"""A change to review: what is asked for, its files with their hunks, what is not shown, and its parts.
 
-A change as text for reviewers, in parts that fit into one question each. What a person asks to have reviewed,
-as text of a prompt and as a value.
+Each part fits into one question to a reviewer.
 """
 
 from __future__ import annotations

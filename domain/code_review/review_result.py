@@ -1,7 +1,4 @@
-"""What a code review comes to: the findings, the votes, and whether the change is approved.
-
-What reviewers find in a change, and what becomes of it once others have tried it.
-"""
+"""What a code review comes to: findings, rulings on them, votes, and whether the change is approved."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What a message shows a model beside its text, and how much of it a provider takes.
+"""What a message shows a model beside its text: images, PDFs and mentioned files, within a provider's limits.
 
-An image that the person showed a model: what is known of it; its content is kept apart, under its hash. A
-document that a model is shown: what is known of it; its content is kept apart, under its hash. A file or folder
-that a prompt mentions: what of it the model reads below the prompt, or why nothing.
+The content of an image or PDF is kept apart, under its hash.
 """
 
 from __future__ import annotations

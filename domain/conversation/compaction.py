@@ -1,7 +1,4 @@
-"""Making a conversation shorter: which outputs give way, where it may be cut, what stands for what is gone.
-
-What is attached to prompts, where room is needed: which of it gives way, to lines that name it.
-"""
+"""Makes a conversation shorter: what gives way, where it may be cut, what stands for what is gone."""
 
 from __future__ import annotations
 

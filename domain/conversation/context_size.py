@@ -1,6 +1,6 @@
-"""How much of a model's window a conversation takes: estimated from its bytes, set right by counts.
+"""How large a conversation is in its model's window, and how long answers and results may be.
 
-How long answers and results may be: what known models write at most, and outputs cut to what fits.
+Sizes are estimated from bytes, and set right by the counts that providers give.
 """
 
 from __future__ import annotations

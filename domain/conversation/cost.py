@@ -1,7 +1,4 @@
-"""What models cost: prices per token, and the tokens of requests made into money.
-
-Spend caps: how many tokens and US dollars a session and one turn of it may use.
-"""
+"""What requests cost, by the prices of models, and the caps on what a session and one turn of it may spend."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What a model answers: content blocks, why it stopped, what it used.
-
-Thoughts that a model writes into its text, between the tags that models are trained with. What a session tells
-while an answer arrives.
-"""
+"""What a model answers: content blocks, why it stopped, what it used, and its pieces as they arrive."""
 
 from __future__ import annotations
 

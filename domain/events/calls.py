@@ -1,7 +1,4 @@
-"""What becomes of the calls of a batch: their order, their running and results, and what they did to files.
-
-The commands that the person runs themselves.
-"""
+"""Events about calls: their order, their running and results, what they did to files, and user commands."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Everything that happens, as one closed union of facts in the past tense.
 
-A *durable* event is part of the record of a session; an *ephemeral* one only feeds what is on the screen
-and may be merged with its neighbours for a slow observer.
+Events about reviews, plans, memory, MCP servers, jobs and diagnostics are defined here, others in modules
+beside it. A *durable* event is part of the record of a session; an *ephemeral* one only feeds what is on the
+screen and may be merged with its neighbours for a slow observer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hides secrets in texts, JSON and events: known values exactly, and what looks like a secret by its shape.
 
-Hides secrets in texts that arrive in pieces: no piece of one is shown before it is known to be one.
+Of a text that arrives in pieces, none is shown before it is known not to be part of a secret.
 """
 
 from __future__ import annotations

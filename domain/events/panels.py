@@ -1,8 +1,4 @@
-"""What happens while several models answer the same question: their answers, their reviews, the synthesis.
-
-What happens in a debate beside what its panel tells: objections, responses, rulings, revised answers. What
-happens in a code review beside what its panel tells: what reviewers look at, find and try.
-"""
+"""Events of panels: answers of several models, their reviews and conclusion, debates and code reviews."""
 
 from __future__ import annotations
 

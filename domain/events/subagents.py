@@ -1,8 +1,4 @@
-"""What happens while a subagent works on a task that a call gave it.
-
-What came of a subagent's task, and how its owner reads it. What a session is told of another one: of the one
-that it was opened from, or of one that has an answer.
-"""
+"""Events about other sessions: subagents that work on a task, and what a session takes over from another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A permission rule of another agent in our words: never narrower where it restricts, never wider where it
-allows. Permission rules of Claude Code: `Bash(git push:*)`, `Read(./secrets/**)`, `mcp__server__tool`.
-Command rules of Codex, which its files state as calls: `prefix_rule(pattern=["git", "push"], …)`. Permission
-rules of opencode, Gemini CLI, Copilot CLI and Kimi Code: tools of theirs, with patterns.
+"""Permission rules of other agents in our words: restrictions never narrower, allowances never wider.
+
+Rules of Claude Code read `Bash(git push:*)`, `Read(./secrets/**)`, `mcp__server__tool`; those of Codex are
+calls, `prefix_rule(pattern=["git", "push"], …)`. opencode, Gemini CLI, Copilot CLI and Kimi Code have tools of
+theirs, with patterns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Instruction files: what a project and a person tell the agent, and how much of it a request carries.
-
-A line that the person adds to an instruction file, as a change that is shown before it is made.
-"""
+"""Instruction files: what they tell the agent, how much of it a request carries, and lines added to them."""
 
 from __future__ import annotations
 

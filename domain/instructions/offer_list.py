@@ -1,7 +1,7 @@
-"""What every request says of things that the model may choose from by their names.
+"""Agent definitions and skills: what is known of each, and what every request says of them.
 
-Agent definitions: files that say what kind of agent a subagent is, and what it may have. Skills: folders with
-instructions for one kind of task, which the model loads when it has such a task.
+A definition says what kind of agent a subagent is, and what it may have. A skill is a folder with instructions
+for one kind of task, which the model loads when it has such a task.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The system prompt in parts, and the messages that tell of changes in them.
-
-What a model should know of the machine and the project that it works in.
-"""
+"""The system prompt in parts, the machine and project it tells of, and the messages about changes in it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A tool as an MCP server offers it, and the name under which a model calls it.
-
-A prompt as an MCP server offers it, and the slash command that a person types for it. A resource as an MCP
-server lists it, and what a prompt names it by. Which argument of a prompt or of a resource template of an MCP
-server is being typed. How an MCP server stands, as the person sees it.
-"""
+"""What an MCP server offers, and the names it is used by: tools, prompts, resources and their arguments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What an MCP server asks the person while it works: a form to fill in, or an address to open.
 
-Values of a form: typed by the person, checked against their fields. The schema of a form as a server sends it,
-read into fields. It comes from outside: all of it is bounded.
+A form comes from outside, so all of it is bounded, and typed values are checked against its fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the requests of a panel cost, as far as that can be known before the first of them.
-
-Which requests a panel sends, and how long they can get: what is known before the first answer.
-"""
+"""Which requests a panel sends, and what they cost, as far as that is known before the first of them."""
 
 from __future__ import annotations
 

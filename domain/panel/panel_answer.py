@@ -1,12 +1,4 @@
-"""What one participant of a panel answered, or why it did not.
-
-How many models answer the prompts of a session, and how they come to one answer.
-
-What several models do with one question. What participants say of each other's answers: structured ballots, and
-the order that follows from them. What the answers of a panel come to: a conclusion, and who said what. A panel
-whose answer is not on record yet: what of it need not be asked for again. The choice among the plans that
-several models made: which one stands, and what was said of all of them.
-"""
+"""How several models answer one prompt: the forms there are, the answers and reviews, and the conclusion."""
 
 from __future__ import annotations
 

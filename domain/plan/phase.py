@@ -1,8 +1,4 @@
-"""The phase of a session: whether a plan is being made, and the plan that was approved.
-
-The review of what an approved plan has led to. A round in which reviewers judged a plan before the person was
-asked about it.
-"""
+"""The phase of a session: whether a plan is made or in force, how it is judged, and the review at its end."""
 
 from __future__ import annotations
 

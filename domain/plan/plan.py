@@ -1,7 +1,6 @@
 """The plan that a model proposes and a person approves: tasks, their order, and what each declares to touch.
 
-Which tasks of a proposed plan a person keeps, and which they drop. A plan as a model writes it, checked: what
-is wrong is named with its place, all of it at once.
+What is wrong with a plan is named with its place, all of it at once.
 """
 
 from __future__ import annotations

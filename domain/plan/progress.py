@@ -1,7 +1,4 @@
-"""How far the tasks of an approved plan are.
-
-The list of steps that a model keeps with `update_plan`: how it is read, written and compared.
-"""
+"""How far a plan is: the tasks of an approved one, and the steps that a model keeps with `update_plan`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The quorum of models: ballots, the rule they are counted by, and what an outage may do to the count.
-
-What a reviewer looks at first: a lens, so that several reviewers do not all look at the same.
+"""The quorum of models: ballots, the lenses of reviewers, and the rule by which votes are counted.
 
 Whether a call is harmless and whether it was asked for are two questions: an approval of what nobody asked for
 is none. An outage is not a verdict. Approved means that the rule holds even if every missing answer had been a

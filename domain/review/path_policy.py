@@ -1,8 +1,4 @@
-"""Which paths are the workspace, which are protected from writing, which are sensitive even to read.
-
-The folders of a workspace: the working directory, and those that the person adds while a session lasts. The
-paths that a command names to read, by its words alone.
-"""
+"""Which paths are the workspace, which are protected from writing, which are sensitive even to read."""
 
 from __future__ import annotations
 

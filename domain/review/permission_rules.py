@@ -1,7 +1,6 @@
 """Permission rules: what the person settled beforehand, as patterns of calls.
 
-Patterns of paths are written `src/**`, `*.md`, `/etc/hosts`, `~/notes/**`. What a custom command allows its
-turn is a list of tools that can only withhold what could run otherwise.
+Patterns of paths are written `src/**`, `*.md`, `/etc/hosts`, `~/notes/**`.
 
     write_file(src/**)        a tool and the paths it touches
     run_command(git log *)    the words of every part of a shell command
@@ -9,7 +8,8 @@ turn is a list of tools that can only withhold what could run otherwise.
     web_fetch(url=https://docs.example.org/*)     one argument of any other tool
     deploy_*                  every call of the tools of these names
 
-A rule that forbids or asks binds wherever it may apply; one that allows binds only where it surely does.
+A rule that forbids or asks binds wherever it may apply; one that allows binds only where it surely does. The
+tools that a custom command allows its turn (`AllowedTools`) can only withhold what could run otherwise.
 """
 
 from __future__ import annotations

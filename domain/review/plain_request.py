@@ -1,10 +1,8 @@
 """What the person plainly asks for, read from a message that they typed, and from nothing else.
 
-Names of what a command touches, as a person may write them.
-
-A guard that can be talked out of its objections is none, so little is read: a short message in English that
-says in the imperative what to do and to what. What refuses, reports, asks, quotes or looks pasted is no plain
-request, and the objection stands.
+A guard that can be talked out of its objections is useless, so little is read: a short message in English that
+says in the imperative what to do and to what. A message that refuses, reports, asks, quotes or looks pasted is
+no plain request, and the objection stands.
 """
 
 from __future__ import annotations

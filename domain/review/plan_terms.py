@@ -1,8 +1,4 @@
-"""What a decision about a call depends on of plans.
-
-What a reviewer objects to in a plan. What several models planned, and said of each other's plans, beside the
-plan that is asked about.
-"""
+"""How plans bind calls, and what is said of a plan that is asked about: objections and other models' plans."""
 
 from __future__ import annotations
 

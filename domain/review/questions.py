@@ -1,7 +1,4 @@
-"""What is put to a person, and what they may answer.
-
-An answer to a review that is given from another process than the one that asks.
-"""
+"""What is put to a person about a call, and what they may answer, here or from another process."""
 
 from __future__ import annotations
 

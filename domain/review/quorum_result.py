@@ -1,6 +1,4 @@
-"""The record of the votes on one packet: `quorum_result`, version 2.
-
-Escalation: the first reviewer is asked alone, and the others only where its vote leaves doubt.
+"""The record `quorum_result` of the votes on one packet, version 2, and how the votes come to it.
 
 Records of version 1 are read as well: they lack `in_scope` and `counts_as`, and each vote counted as it stands.
 """

@@ -1,15 +1,10 @@
-"""Rules learnt from approvals: what would have spared a question that the person has answered twice before.
-
-Calls that the person approved in a session, as far as rules can be learnt from them. Calls like one that a rule
-is to let run, and that it had better not: the examples it is held to. Examples of what a saved rule must and
-must not cover, checked by their words whenever it is loaded. Rules that would let a call and its like run, made
-from the call, the narrowest first.
+"""Rules made from calls that the person approved, and the examples that such rules are held to.
 
 A command is taken part by part: only the parts that would still be asked about need a rule, and each gets the
-narrowest one that covers two approved calls. Of a test
-runner, a build, a linter or a script it is the rule for all of its harmless uses, and one approved call is
-enough. Nothing is learnt about programs that have uses that only read (a
-rule for `cat` would open every path), about code in the words of a command, and about opaque commands.
+narrowest one that covers two approved calls. Of a test runner, a build, a linter or a script it is the rule for
+all of its harmless uses, and one approved call is enough. Nothing is learnt about programs that have uses that
+only read (a rule for `cat` would open every path), about code in the words of a command, and about opaque
+commands.
 """
 
 from __future__ import annotations

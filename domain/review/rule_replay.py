@@ -1,7 +1,4 @@
-"""What permission rules would have decided about past calls, beside what was decided then.
-
-A call of an earlier turn or session, with what became of its permission.
-"""
+"""What permission rules would have decided about past calls, beside what was decided then."""
 
 from __future__ import annotations
 

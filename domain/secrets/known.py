@@ -1,7 +1,7 @@
 """Secrets that are known by value, in every form in which they commonly turn up.
 
-What may be hidden from the person who approves a call: what looks random, and acts as nothing else. What, at
-the end of a text that still grows, could become a secret: it is not shown before that is clear.
+What could still become a secret at the end of a text that grows is not shown before that is clear. From the
+person who approves a call only what looks random and acts as nothing else is hidden (`find_hideable_parts`).
 """
 
 from __future__ import annotations

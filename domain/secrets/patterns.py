@@ -1,7 +1,4 @@
-"""What secrets look like: keys with well-known beginnings, private keys, what stands behind a telling name.
-
-How secrets differ from words, names and paths, judging by their characters alone. Which environment variables
-and settings hold secrets, judging by their names.
+"""What secrets look like: known beginnings of keys, private keys, values behind telling names, random words.
 
 Each shape is only tried where one of its fixed parts stands, so that ordinary text costs next to nothing.
 """

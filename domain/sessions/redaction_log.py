@@ -1,11 +1,9 @@
 """The redactions of a session: a chain of entries of its own, beside that of the records.
 
-The hash that links the entries of a chain.
-
 Each entry says which record lost something and when, with the digest of the payload before and after. A record
-that is marked as redacted has to end with the digest that its last entry gives: so a payload that somebody
-replaced is not taken for a redaction. The entries are no records of the session themselves: the process that
-writes it would fail on a record that another process adds.
+that is marked as redacted has to end with the digest that its last entry gives, so a replaced payload is not
+taken for a redaction. The entries are not records of the session themselves: the process that writes the
+session would fail on a record that another process adds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""The calls of the last answer, and how far the recorded events lead with each of them.
-
-What a session was told of others, replayed from its events.
-
-The commands that a person ran themselves, replayed from the events of a session. The jobs of a session: which
-have no end, and whose end the model has not read yet.
-"""
+"""Calls, user commands, jobs and messages of other sessions, replayed from the events of a session."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where a session stands with plans, replayed from its events.
-
-The rounds in which reviewers judged plans that nobody has decided on yet, replayed from the events.
-"""
+"""Where a session stands with plans, and how reviewers judged the undecided ones, replayed from its events."""
 
 from __future__ import annotations
 

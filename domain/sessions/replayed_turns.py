@@ -1,7 +1,4 @@
-"""The turns of a session, with what their calls did to files.
-
-The undos of a session that can be redone, replayed from its events.
-"""
+"""The turns of a session, with what their calls did to files, and its undos, replayed from its events."""
 
 from __future__ import annotations
 

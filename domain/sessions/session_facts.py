@@ -1,7 +1,4 @@
-"""The facts that a list shows of a session, collected from its events.
-
-A session that happened elsewhere, with the chain that its record has here.
-"""
+"""The facts that a list shows of a session, collected from its events, also for one that happened elsewhere."""
 
 from __future__ import annotations
 

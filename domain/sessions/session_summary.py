@@ -1,4 +1,4 @@
-"""Recorded sessions: which there are, what is in one, and whether its chain is intact."""
+"""Recorded sessions as values: which one to open, what a list shows, its records and their verification."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A session as it is kept, with its chain, and the one among many that a name means.
+"""A session as it is kept, with its chain, the one among many that a name means, and anchors.
 
-Anchors: how far a session had come at one time, noted so that a tail that is cut off later is seen.
+An anchor notes how far a session has come, so that a tail that is cut off later is seen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The git commands that only read, each with the options and operands for which that is so.
-
-Which shell texts change the repository, by the git commands that stand in them.
+"""The git commands that only read, each with its harmless options and operands, and those that change `.git`.
 
 What git runs besides itself is settled by a repository's own configuration, so these hold only where that is
 known to be harmless, and with the settings below laid over it.

@@ -1,12 +1,10 @@
 """The commands that only read, each with the options and operands for which that is so.
 
-The options of a known command that its harmless uses do not include.
-
 Left out on purpose: what runs other programs (`env`, `rg --pre`, `sort --compress-program`, `diff --paginate`;
 `find -exec` and `xargs` have modules of their own), what writes (`sort -o`, `tree -o`, `uniq IN OUT`), what
-follows links out of the workspace (`ls -L`, `diff -r`), what takes its list of files from a file
-(`wc --files0-from`), what shows the environment (`printenv`, `env`) or the command lines of other programs, in
-which passwords may stand (`ps`), what speaks to the network or the kernel (`dig`, `ping`, `who --lookup`, `ss`,
+follows links out of the workspace (`ls -L`, `diff -r`), what takes its list of files from a file (`wc
+--files0-from`), what shows the environment (`printenv`, `env`) or the command lines of other programs, in which
+passwords may stand (`ps`), what speaks to the network or the kernel (`dig`, `ping`, `who --lookup`, `ss`,
 `hostname -I`), what never ends (`tail -f`, `tail +1f`), what a file of the project can steer (`cargo`, `npm`,
 `go`, also for their versions), and what reads its words in a way of its own (`xxd`, `strings`).
 """

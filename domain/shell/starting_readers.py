@@ -1,7 +1,4 @@
-"""`find` that runs another command on what it finds: what it searches, and what it runs.
-
-`xargs` that runs a reader on names that come through a pipe: which names those are, and what it runs.
-"""
+"""`find` and `xargs` that run only commands that read: what they search, and what they run on which names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Counts, sizes, tokens and durations in words, the same in every front end.
-
-How long ago something was, and where, in a few letters.
-"""
+"""Counts, sizes, tokens, durations, ages and paths in words, the same in every front end."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""JSON values as text: what kind they are, how large, and how they read.
+"""JSON values as text: their kind and size, how they are written, and what models write by mistake.
 
-JSON as models write it by mistake, where it can be read in one way only.
+A mistake is mended only where the text can be read in one way.
 """
 
 from __future__ import annotations

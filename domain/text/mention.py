@@ -1,6 +1,7 @@
-"""How a prompt names files: `@path`, in quotes where the path holds blanks or what cannot be seen.
+"""How a prompt names files, resources, issues and pull requests.
 
-How a prompt names issues and pull requests: `#12`, `owner/repo#3`, or their address.
+Files: `@path`, in quotes where the path holds blanks or what cannot be seen. Issues and pull requests: `#12`,
+`owner/repo#3`, or their address.
 """
 
 from __future__ import annotations

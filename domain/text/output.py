@@ -1,6 +1,6 @@
-"""What a tool returns: text that stands for itself, or content kept aside behind a summary.
+"""What a tool returns: text that stands for itself, with its styles beside it, or content kept aside.
 
-How a program styled what it printed, kept beside the plain text: whoever only reads gets no sequences.
+Whoever only reads the text gets no terminal sequences.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Makes text of models, tools and files safe to draw: nothing in it acts on a terminal or hides.
-
-Terminal sequences in a text: what a terminal acts on and does not show, and what they hide of a text.
-"""
+"""Makes text of models, tools and files safe to draw: nothing in it acts on a terminal or hides."""
 
 from __future__ import annotations
 

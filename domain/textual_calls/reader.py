@@ -1,6 +1,7 @@
-"""Reads the calls in an answer while it arrives: those in its outermost text, and no others.
+"""Finds the calls that a model writes into the text of its answer.
 
-Recognises an answer that calls a tool in its text: such a call never runs.
+`TextualCallReader` reads those in the outermost text while the answer arrives. `find_leaked_call` recognises an
+answer whose call no reader takes: it never runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A session as one signed file: its chain in canonical JSON, in a COSE_Sign1 message with Ed25519 (RFC 9052).
 
-The key that exports are signed with: in the keyring, or in a file that nobody else can read.
-
-What is in the file, a program of one file checks without quorum: `docs/verify_audit_export.py`.
+The key is in the keyring, or in a file that nobody else can read. `docs/verify_audit_export.py` checks such a
+file without quorum.
 """
 
 from __future__ import annotations

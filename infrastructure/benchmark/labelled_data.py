@@ -1,8 +1,6 @@
-"""Labelled calls and recorded ballots from files with one JSON object per line.
+"""Labelled calls, read from files or a checkout of AmPermBench, and the file of ballots about them.
 
-The file of ballots that reviewers gave about labelled calls, written as they come.
-
-AmPermBench as labelled calls: requests whose authority is ambiguous, from a checkout of its repository.
+Files have one JSON object per line. AmPermBench has requests whose authority is ambiguous.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tools that only look: of reviewers at a copy of the repository, beyond which nothing of them reaches, and of
-models that plan or draft at the workspace.
+"""Tools that only look: of reviewers at a copy of the repository, of planning models at the workspace.
 
-Their calls go through the same runtime as all others, in the mode `read-only`, with the hooks of the session.
+Nothing of them reaches beyond. Their calls go through the same runtime as all others, in the mode `read-only`,
+with the hooks of the session.
 """
 
 from __future__ import annotations

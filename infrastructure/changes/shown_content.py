@@ -1,7 +1,5 @@
 """What reviewers of a change see of its files: nothing of sensitive ones, and no secret of the others.
 
-Implements the port ReviewedFiles with the repository that the working directory lies in.
-
 Lines stay where they are, so that what is said of a line is true of the real one.
 """
 

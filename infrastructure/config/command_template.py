@@ -1,7 +1,4 @@
-"""Command templates: a program and its arguments, with {parameters} that are filled in once.
-
-What the settings say of one custom tool.
-"""
+"""The settings of custom tools, and their commands as templates whose {parameters} are filled in once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The settings `[providers.NAME]`: how one provider is reached.
-
-The settings `[prices."provider/model"]`: what a model costs, where that is not what its vendor publishes. The
-settings `[models]`: which model does what. The settings `[quorum]`: how the votes of the models are counted.
-"""
+"""The settings of models: `[providers.NAME]`, `[prices."provider/model"]`, `[models]` and `[quorum]`."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated

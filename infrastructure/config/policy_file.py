@@ -1,6 +1,6 @@
-"""Reading the managed policy: only from a place that nobody but the administrator can write to.
+"""The managed policy: read only from a place of the administrator's alone, and applied to the settings.
 
-Holding settings to the managed policy: the tighter value counts, wherever the other one comes from.
+Of two values the tighter one counts, wherever the other one comes from.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""The settings of one hook: a table of `[[hooks]]`.
-
-The settings `[agents.NAME]`: agents of other vendors that `quorum agent` starts.
-
-The settings of the guards: the tables `[[guards]]`, one for each guard that is to be other than usual. The
-settings of one diagnostics command: a table of `[[diagnostics]]`. The settings of MCP servers: the table
-`[mcp]`.
-"""
+"""The settings of programs and checks: `[[hooks]]`, `[agents]`, `[[guards]]`, `[[diagnostics]]`, `[mcp]`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

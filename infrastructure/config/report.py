@@ -1,7 +1,4 @@
-"""What `quorum config show`, `check` and `path` print.
-
-The commented reference: every setting, commented out at its default, with its explanation above it.
-"""
+"""What `quorum config` prints and writes: the settings in force, their files, and the commented reference."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Every setting there is: its name, type, bounds, default, explanation, and what a project file may do to it.
 
-The settings `[worktrees]`: what a worktree gets of what git ignores.
-
 The one source of truth. The loader, the errors, the commented reference and the documentation test read it.
 
 Neither this module nor those of the tables have `from __future__ import annotations`: as texts, the types of

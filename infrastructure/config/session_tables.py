@@ -1,8 +1,4 @@
-"""The settings `[context_budget]`: how a conversation is kept within its model's window.
-
-The settings `[workspace]`: what belongs to the workspace beside the working directory. The settings
-`[permissions]`: the rules that the person settled beforehand.
-"""
+"""The settings of a session: `[context_budget]`, `[workspace]` and `[permissions]`."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated

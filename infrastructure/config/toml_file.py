@@ -1,7 +1,4 @@
-"""Reading one TOML file, and finding the line on which a key stands.
-
-The statements of a TOML file: what each sets, and on which lines it stands.
-"""
+"""Reads a TOML file, and tells on which lines each of its statements and keys stands."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The table `[tools]`: which tools there are, how their calls are ordered, and the bounds of their outputs.
+"""The settings `[tools]`: which tools there are, how their calls are ordered, and the bounds of each.
 
-The settings of the web tools: the table `[tools.web]`.
+`[tools.web]` says whether and how a model reaches the web.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """The whole diagnosis: the settings, the models and their providers, the machine.
 
-Whether each configured provider could be asked: its key, its package, its program. Nothing is sent.
+Unless a probe is wanted nothing is sent: it is only seen whether a provider could be asked, by its key, package
+and program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cheap requests to each provider, all at the same time: does it answer, how fast, and does it call tools.
 
-What a model and its server do with tools: one tool is offered, then one call is forced.
+To see what a model and its server do with tools, one is offered, then one call is forced.
 """
 
 from __future__ import annotations

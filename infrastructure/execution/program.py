@@ -1,6 +1,7 @@
-"""A program that is asked something and ends, at the latest, when nobody waits for its answer any more.
+"""Runs a program that is asked something, and keeps our own process closed to the programs we run.
 
-Keeps our own process closed to the commands we run: they have our user, but no business in our memory.
+A program ends at the latest when nobody waits for its answer any more. The commands of a session have our user,
+but no business in our memory.
 """
 
 from __future__ import annotations

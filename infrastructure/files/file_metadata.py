@@ -1,7 +1,7 @@
-"""Owner, mode, access control list and extended attributes of a file, for the one that takes its place.
+"""What belongs to a file besides its content: owner, mode, access control list, attributes, birth time, names.
 
-When something in the file system came into being, which Python does not tell on Linux. The other names of a
-file with several: whoever writes in it changes what all of them show.
+A file that takes the place of another gets what that has. Python does not tell birth times on Linux. Whoever
+writes in a file of several names changes what all of them show.
 """
 
 from __future__ import annotations

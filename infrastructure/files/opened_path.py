@@ -1,6 +1,7 @@
-"""Where the object lies that a descriptor is open on, as the kernel knows it: names may have moved since.
+"""What is known of open files: where one lies by now, and which ones must not be opened a second time.
 
-Files on which this process holds locks, and which it therefore must not open a second time.
+Names may have moved since a file was opened, so the kernel is asked. A file on which this process holds locks
+must not be opened again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Writing a file as a whole.
+"""Writes a file as a whole.
 
 A new one takes its place, so that no moment shows a part of it, unless that would lose something of the old
-one: then its content is written over. Writing in the file that is there, where a new one in its place could not
-be the same file.
+one: then its content is written over.
 """
 
 from __future__ import annotations

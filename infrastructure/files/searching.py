@@ -1,8 +1,7 @@
-"""Which files a search leaves out because ignore files say so.
+"""What searches share: going through a folder, what they leave out, what is sensitive, and their patterns.
 
-Which files met during a search are sensitive, decided quickly for thousands of them. The two pattern languages
-of searches: regular expressions in RE2's dialect, and globs. Going through a folder for a search: in path
-order, inside the workspace, without what is ignored.
+A folder is walked in path order, inside the workspace, without what ignore files name. Patterns are regular
+expressions in RE2's dialect, and globs.
 """
 
 from __future__ import annotations

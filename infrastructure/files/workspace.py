@@ -1,7 +1,4 @@
-"""The one path guard: what a model names is opened inside the workspace or not at all.
-
-The roots of a workspace that are still what they were when they were added.
-"""
+"""The one path guard: what a model names is opened inside the workspace or not at all."""
 
 from __future__ import annotations
 

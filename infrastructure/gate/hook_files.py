@@ -1,6 +1,4 @@
-"""The hooks of the gate in the settings of other agents: put in, taken out, looked for.
-
-Whether the settings that a call is decided by are still what they were.
+"""Adds, removes and finds the hooks of the gate in the settings of other agents.
 
 A change of a file leaves all else in it as it stands: comments, order, blanks, other hooks.
 """

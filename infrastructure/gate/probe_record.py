@@ -1,4 +1,4 @@
-"""What the last probe of each agent found, kept in the state folder. Which version of an agent is installed."""
+"""What the last probe of each agent found, kept in the state folder, and which version is installed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The hooks that the settings declare, loaded and in their places.
+"""The hooks that the settings declare, in Python or as commands, loaded and in their places.
 
-Plain functions of hooks: run in a thread that nobody has to wait for.
+Plain functions of hooks run in a thread that nobody has to wait for.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""What Claude Code keeps: rules, MCP servers, instructions; its skills, commands and agents are read where they
-lie. Sessions of Claude Code: one file of JSON lines each, which form a tree with a branch for each rewind.
+"""What Claude Code keeps: rules, MCP servers, instructions, and sessions.
+
+Its skills, commands and agents are read where they lie. A session is a file of JSON lines, which form a tree
+with a branch for each rewind.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What Codex keeps: command rules, permission profiles, MCP servers, instructions, prompts and skills.
+"""What Codex keeps: command rules, permission profiles, MCP servers, instructions, prompts, skills, sessions.
 
-Sessions of Codex: one file of JSON lines each, `rollout-TIME-ID.jsonl`.
+A session is a file of JSON lines, `rollout-TIME-ID.jsonl`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What opencode, Gemini CLI, Copilot CLI and Kimi Code keep: rules, MCP servers, texts, and sessions.
 
-Those of opencode: rows of `opencode.db`, which is only read.
+Sessions are those of opencode: rows of `opencode.db`, which is only read.
 """
 
 from __future__ import annotations

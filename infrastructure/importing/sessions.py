@@ -1,5 +1,7 @@
-"""Has sessions of other agents become past sessions here: read and masked by several processes, written by
-one."""
+"""Has sessions of other agents become past sessions here.
+
+Several processes read and mask them, and one writes.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writes what an import takes over: rules first, then settings, then files.
+"""Reads the setups of other agents, and writes what is taken over: rules first, then settings, then files.
 
-What is here already stays as it is. The agents whose things can be taken over, in the order of the help.
+What is here already stays as it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The agent definitions of a session: found, and trusted by the content of their files.
-
-Finds and reads agent definitions: Markdown files of the person and of the project.
-"""
+"""The agent definitions of a session: Markdown files of person and project, trusted by their content."""
 
 from __future__ import annotations
 

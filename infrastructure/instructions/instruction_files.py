@@ -1,7 +1,6 @@
-"""Finds and reads instruction files: the person's own, and a project's from its root to where work is done.
+"""The instruction files that hold in a session: found, read, and where needed trusted by the person.
 
-Instruction files as something to trust: what the person is shown of them before they count. Finds the
-instruction files that hold in a session, and asks the person about those that are not trusted.
+They are the person's own, and a project's from its root to where work is done.
 """
 
 from __future__ import annotations

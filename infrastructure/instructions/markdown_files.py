@@ -1,9 +1,4 @@
-"""The Markdown files in a folder of commands or agents, as many as are read.
-
-Reads a text file that a project or a person brings along, as far as it may be read.
-
-The folders in which a project and a person keep files of one kind, such as commands or skills.
-"""
+"""The Markdown files of one kind, such as commands: the folders that may have them, and how they are read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The skills of a session: found, trusted by the content of their whole folders, and loaded on demand.
-
-Finds and reads skills: folders with a `SKILL.md`, of the person and of the project.
-"""
+"""The skills of a session: folders with a `SKILL.md`, trusted by their whole content, and loaded on demand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the model may choose by its name, skills and agents: found in files, trusted by their content.
+"""Skills, agents and custom commands in files: found, and used once the person trusts their content.
 
-Finds custom slash commands, and asks the person about those of a project that are not trusted.
+The person's own commands need no trust.
 """
 
 from __future__ import annotations

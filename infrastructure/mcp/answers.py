@@ -1,10 +1,5 @@
 """What an MCP server answers in the forms of the protocol, so that one odd part of it costs only itself.
 
-Blocks of content from an MCP server: each as the protocol has it, or a text that names what it is. Entries of
-the lists of an MCP server, with the fields that are used; or why one cannot be. The output that an answer with
-structured content stands for: servers repeat it as text, or sum it up. Lists of an MCP server, which it gives
-page by page.
-
 The SDK drops a message that has a part it does not expect, and the call that it answers waits to its limit.
 """
 

@@ -1,8 +1,7 @@
 """The connection to one MCP server: opened, listened to, opened again when it breaks, and closed.
 
-The calls that an MCP server works on. Their time stands still while the server asks the person.
-
-The SDK wants a client to be entered and left by the same task, so one task owns it from start to end.
+The SDK wants a client to be entered and left by the same task, so one task owns it from start to end. The time
+of a call stands still while the server asks the person.
 """
 
 from __future__ import annotations

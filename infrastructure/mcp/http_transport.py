@@ -1,7 +1,4 @@
-"""An MCP server that is reached over streamable HTTP.
-
-What an MCP server answers over HTTP: each answer in the forms of the protocol, and its status in words.
-"""
+"""The transport to an MCP server over streamable HTTP, which makes answers fit the protocol."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""What an MCP server offers: its tools, prompts and resources, as it lists them.
+"""What an MCP server offers: its tools, prompts and resources, as it lists them and as they are used.
 
-Prompts of an MCP server: the list of them, and the text of one as it is sent. A resource of an MCP server as it
-is attached to a prompt: whole lines of text, as many as fit. The tools of an MCP server whose names and schemas
-a session can use. What the person accepted of the tools of MCP servers: a digest for each, in a file of the
-state folder.
+The digests of the tools that the person accepted are kept in a file of the state folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`quorum mcp test`: starts one server, asks for its tools, and ends it.
-
-An MCP server on standard input and output that offers one tool.
-"""
+"""The two ends of an MCP server: `quorum mcp test` tries one, and `serve_tool` is one that offers one tool."""
 
 from __future__ import annotations
 

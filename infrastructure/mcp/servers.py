@@ -1,7 +1,4 @@
-"""The MCP servers of a session: started in the background, their tools checked, accepted and put in force.
-
-A tool of an MCP server, as a session calls it.
-"""
+"""The MCP servers of a session: started in the background, their tools checked, accepted and put in force."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The rules of a session: those of the settings and the saved ones that hold in its folder.
+"""What decides by itself about the calls of a session: rules of the settings, saved rules, and guards.
 
-The rules of a session as its person looks at them, changes them and tries them out.
+The person looks at the rules, changes them and tries them out through `SessionRuleService`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The file of the rules that the person made in dialogs: `permissions.toml` beside their own `quorum.toml`.
 
-Saved rules as TOML: one table `[[rule]]` each, which a person can read and edit.
+Each rule is a table `[[rule]]`, which a person can read and edit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The past calls of a workspace, kept in memory as permission rules are replayed on them.
-
-Where past calls come from: the sessions of a folder, and files with one JSON object per line.
-"""
+"""Past calls for rules to be replayed on: of the sessions of a folder, or of a file of JSON lines."""
 
 from __future__ import annotations
 

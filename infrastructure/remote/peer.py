@@ -1,6 +1,6 @@
-"""Who is at the other end of a socket: their user and their process, as the kernel names them.
+"""Who is at the other end of a socket: their user and process, as the kernel tells.
 
-Which process is at the other end of a TCP connection on loopback, as far as Linux tells.
+A TCP connection is only known on loopback, and as far as Linux tells.
 """
 
 from __future__ import annotations

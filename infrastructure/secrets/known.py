@@ -1,6 +1,6 @@
 """Which secrets a session knows of, so that they are hidden exactly: gathered here for its mask.
 
-Finds what is hidden in packets of other sessions in the environment and the files of their folders.
+What is hidden in packets of other sessions is looked for in the environment and the files of their folders.
 """
 
 from __future__ import annotations

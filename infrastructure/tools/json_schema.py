@@ -1,7 +1,4 @@
-"""Tool definitions as JSON Schema, and arguments checked against it.
-
-Arguments whose meaning is plain, in the form that a tool's schema asks for.
-"""
+"""Tool definitions as JSON Schema, and arguments checked against it, or repaired where they are plain."""
 
 from __future__ import annotations
 

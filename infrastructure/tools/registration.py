@@ -1,6 +1,6 @@
-"""The checks that every tool passes before a model is offered it, whoever wrote it.
+"""Which tools a session has, and the checks that each passes before a model is offered it.
 
-Which tools a session has: all that its sources give, but for what the settings and its kind take away.
+The checks are the same whoever wrote the tool. The settings and the session's kind take some away.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The person behind the client: questions go to it as permission requests, and decide nothing themselves.
 
-What the editor holds of a file and has not saved yet. It is shown, and never written or sealed.
-
-What a permission request shows: the call as it is sealed, why it is asked, and the votes as they are.
+A request shows the call as it is sealed, why it is asked, the votes as they are, and what the editor holds of a
+file and has not saved yet. That is shown, and never written or sealed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""One session of a client, from its opening to its end: one prompt at a time, each cancellable.
-
-Composes sessions for a client, each with the settings of its own folder, as `quorum run` would have them.
-
-How a prompt ended, as the protocol says it and as quorum does.
-"""
+"""Sessions of a client, each with the settings of its own folder: one prompt at a time, each cancellable."""
 
 from __future__ import annotations
 

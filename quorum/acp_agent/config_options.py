@@ -1,7 +1,4 @@
-"""Mode, model and reasoning effort of a session, as config options of the protocol.
-
-The review modes of a session, as the protocol's session modes.
-"""
+"""Review mode, model and reasoning effort of a session, as config options and session modes of the protocol."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Questions of MCP servers as permission requests, as far as a choice among a few options can answer them.
+"""Questions of MCP servers as elicitations of the protocol, or as permission requests.
 
-Questions of MCP servers as elicitations of the protocol, for a client that has forms, or opens addresses.
+A permission request serves a client without forms, as far as a choice among a few options can answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`quorum acp`: serves one client on the standard streams, until it goes away."""
+"""`quorum acp`: serves one client on the standard streams, with any number of sessions, until it goes away."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Messages of the protocol on the standard streams of the process, one JSON object a line and nothing else.
 
-The updates of one session on their way to the client, in order, and no more of them than it reads.
-
-Messages of the protocol that the SDK has no route for, worded as ones that it has.
+Updates of a session go out in order, and no more of them than the client reads. Messages that the SDK has no
+route for are worded as ones that it has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Calls of tools as the protocol words them: kind, title, places, arguments, content and status.
+"""Calls of tools as the protocol words them: kind, title, places, arguments, content, diffs and status.
 
-Text as it goes to a client: nothing in it acts on a terminal or hides, and no output closes its fence. A
-unified diff as the protocol words one: for each hunk the lines before and after.
+Nothing in a text that goes to a client acts on a terminal or hides, and no output closes its fence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The terminal of the full-screen app before that is loaded: what it must be like, and what is shown there
-meanwhile; and what is taken from the environment for Textual.
+"""The terminal before the full-screen app is loaded: whether it is fit, and what is shown there meanwhile.
 
-Nothing heavy is imported with this module.
+What the environment says for Textual is taken from it here. Nothing heavy is imported with this module.
 """
 
 from __future__ import annotations

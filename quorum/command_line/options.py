@@ -1,4 +1,4 @@
-"""What the options that commands share say, as values. What the options of `quorum agent` say, as values."""
+"""The options of commands as values: those that several share, and those of `quorum agent`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The sessions that `quorum fleet submit` submits: from a file, or one for each open pull request.
-
-The sessions of a fleet as a table, as JSON, and with what came of them.
-"""
+"""The sessions that `quorum fleet submit` submits, and those of a fleet as a table and as JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`quorum fleet work`: a worker and the processes of its sessions, all forked by one parent.
-
-The processes of a worker's sessions: asked for at its parent, and ended with the worker.
-"""
+"""`quorum fleet work`: a worker and the processes of its sessions, all forked by one parent."""
 
 from __future__ import annotations
 

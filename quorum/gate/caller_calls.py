@@ -1,7 +1,4 @@
-"""The tools of other agents, in the words of our own.
-
-What of the arguments of a tool reads like a shell command, by the names that they have.
-"""
+"""The calls of other agents' tools in the words of our own, and what in their arguments reads like shell."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The sessions of callers that are open: each is kept for a while, for its next call.
 
-The person of a gate that nobody watches: what the reviewers say is waited for, and given to the caller.
+Nobody watches a gate: what the reviewers say is waited for, and given to the caller, who asks its own person.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Keys that come over the socket: each is looked at where it would act, and pressed only if it may.
-
-Keys as they are named over the socket, read before any of them is pressed.
-"""
+"""Keys that come over the socket: all are read first, and each is pressed only if it may act where it would."""
 
 from __future__ import annotations
 

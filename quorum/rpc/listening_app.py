@@ -1,8 +1,6 @@
-"""The app that a remote control listens for, with a terminal or without one.
+"""The app that a remote control listens for, with a terminal or without one, and the methods it answers.
 
-Calls of other agents that come over the socket: decided about by the app, and asked about on its screen.
-
-The methods of the remote control: what each is called, what it takes, and what it comes to.
+Calls of other agents come over the socket as well: the app decides about them, and asks on its screen.
 """
 
 from __future__ import annotations

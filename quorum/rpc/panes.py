@@ -1,8 +1,7 @@
-"""What the tabs show, as data: each as a pane with its entries.
+"""What the app shows, as data: each tab as a pane with its entries, calls, screens, and the screen as text.
 
-The calls of the newest batch, as their tracked records have them. What remote control calls the screens of the
-app: names that stay, whatever the classes are called. The screen as text: what a person would see, also where
-there is no terminal to see it on.
+Names of screens stay, whatever the classes are called. The text is what a person would see, also where there is
+no terminal to see it on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The question that is open on the screen, listed and answered by the digest of what it is about.
-
-The votes on what is asked, as remote control lists them.
-"""
+"""The question that is open on the screen, listed with its votes, and answered by the digest of its subject."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Who may use the server: a link that works once, the cookie it is exchanged for, a limit to failed tries.
+"""Who may use the server: a link that works once, the cookie it is exchanged for, a password, limited tries.
 
-The password of a server that other machines can reach: where it comes from, and how it is compared. What every
-request has to pass before anything is done for it, and the headers that every response gets.
+Every request passes the checks here before anything is done for it, and every response gets the same headers.
 """
 
 from __future__ import annotations

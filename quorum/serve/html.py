@@ -1,6 +1,6 @@
-"""Pieces of HTML: whatever is put into a page is escaped here, and nothing else makes pages.
+"""HTML of all pages and the forms that browsers send: whatever is put into a page is escaped here.
 
-Forms that browsers send.
+Nothing else makes pages.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a server shows: the app, with or without the page of pending reviews, or that page alone.
+"""What a server shows: the app in a page with a terminal, the page of pending reviews, or both.
 
-The page with the terminal, and the websocket between it and an app of its own.
+Each open page with a terminal has an app of its own, behind a websocket.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How sessions are opened: what the entry point gives the app, which knows of no infrastructure.
+"""How sessions are opened: what the entry point gives the app, and what is said where one cannot be opened.
 
-A session that could not be opened, for a reason that was foreseen or not.
+The app knows of no infrastructure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What the offer of a local server of models needs; the entry point knows the files behind it.
+"""What the app needs of local model servers, settings and worktrees.
 
-What the settings screen needs of the settings; only the entry point knows the files behind it. What the
-commands about worktrees need; the entry point knows git and the sessions behind it.
+Only the entry point knows the files, git and the sessions behind them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The full-screen app: its keys, and the life of the agents behind its tabs.
+"""The full-screen app: its keys, its palette, and the life of the agents behind its tabs.
 
-The palette: every command, key and skill, to be found by typing a part of it.
-
-Nothing but Textual's core is imported before the first frame is painted; the rest follows while the person
-may already type.
+Nothing but Textual's core is imported before the first frame is painted; the rest follows while the person may
+already type.
 """
 
 from __future__ import annotations

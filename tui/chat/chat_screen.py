@@ -1,7 +1,4 @@
-"""The one screen of a session: header, transcript, prompt, status bar, and the turns they belong to.
-
-What happened before a session was opened.
-"""
+"""The one screen of a session: header, transcript, prompt, status bar, and the turns they belong to."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The status bar: what happens now and what can be done about it, in one line.
 
-A line below the status bar that a program of the person's fills.
-
-Header and status bar as one line, for screens on which lines are few.
+A program of the person's may fill a line below it. Where lines are few, header and status bar share one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What an empty session says: where it works, what can be asked, and without a model the ways to one.
-
-The command that runs the tests of a project, as far as the files of its folder tell.
-"""
+"""What an empty session says: where it works, what can be asked, and without a model the ways to one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Follows what is typed, has the menu show what fits, and says what keys make of it.
-
-What is being typed at the cursor: a mention of a file, a command, or what a command takes.
-"""
+"""Follows what is typed at the cursor, has the menu show what fits, and says what keys make of it."""
 
 from __future__ import annotations
 

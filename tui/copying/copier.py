@@ -1,6 +1,7 @@
-"""Copies a text by every way there is, and tells what is known of it.
+"""What can be copied as a whole, and copying it by every way there is.
 
-What can be copied as a whole: answers, blocks of code in them, outputs and prompts, the latest first.
+Answers, blocks of code in them, outputs and prompts are listed, the latest first. What is known of a copy is
+told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The line below the transcript while the person goes through it by keys."""
+"""Going through the transcript by keys: what one can go to, and the line below the transcript meanwhile."""
 
 from __future__ import annotations
 

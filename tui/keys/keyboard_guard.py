@@ -1,7 +1,7 @@
-"""Keeps keys that were meant for something else from answering a question that has just appeared.
+"""Sorts keys by when they are pressed, so that none meant for something else answers a new question.
 
-Keys that mean something else when they are pressed twice. Sorts what is typed while a question is in front:
-what answers it, and what is text for the prompt.
+What does not answer a question is text for the prompt. Keys that mean something else when pressed twice are
+told apart here as well.
 """
 
 from __future__ import annotations

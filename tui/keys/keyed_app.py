@@ -1,7 +1,4 @@
-"""An app whose settings and keys a person may change while it runs.
-
-Hints that name keys, with those that the person has.
-"""
+"""An app whose settings and keys a person may change while it runs, and hints that name its present keys."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """All keys of the app by the names of what they do, and what a person may put in their place.
 
-What keys are called: as a person writes them, as Textual knows them, as they are shown.
+A key has a name as a person writes it, one as Textual knows it, and one as it is shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What can be typed after a slash.
+"""The slash commands: what each is, what a typed one stands for, and which one a mistyped one meant.
 
-Each command is an action, so that keys and palette share it. The slash commands by what one wants to do, as the
-menu and the help list them.
+Each command is an action, so that keys and palette share it.
 """
 
 from __future__ import annotations

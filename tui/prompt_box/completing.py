@@ -1,7 +1,4 @@
-"""A prompt with a menu above it, which completes commands and files.
-
-A prompt in whose place the history is searched: what is found stands where the draft was.
-"""
+"""A prompt with a menu that completes commands and files, and a search of the history in its place."""
 
 from __future__ import annotations
 

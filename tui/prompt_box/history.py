@@ -1,7 +1,6 @@
-"""What the person typed before: kept per project in a file.
+"""What the person typed before: kept per project in a file, and brought back by Up and Down.
 
-What Up and Down show in the prompt. Prompts for the model and commands: a text that was sent as a prompt stays
-one wherever it comes back.
+A text that was sent as a prompt stays one wherever it comes back, also where it reads like a command.
 """
 
 from __future__ import annotations

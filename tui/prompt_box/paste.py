@@ -1,7 +1,4 @@
-"""Pasted text: made harmless, and folded to one line where it is long.
-
-Files that were dropped into the terminal, or pasted as paths: in the prompt they become mentions.
-"""
+"""What is pasted into the prompt: made harmless, folded where it is long, and paths made into mentions."""
 
 from __future__ import annotations
 

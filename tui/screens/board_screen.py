@@ -1,7 +1,4 @@
-"""The board: what waits for the person, what runs and what has ended, in this app and in other processes.
-
-The lines of the board: what each is about, and what can be done with it.
-"""
+"""The board: what waits for the person, what runs and what has ended, in this app and in other processes."""
 
 from __future__ import annotations
 

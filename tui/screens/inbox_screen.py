@@ -1,7 +1,4 @@
-"""The list of decisions that wait in any session; each opens in the review dialog.
-
-Opens decisions that wait in any session in the review dialog, and sends their answers.
-"""
+"""The list of decisions that wait in any session; each opens in the review dialog, and its answer is sent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The list of background commands, as they are at this moment; each can be stopped from there.
-
-The dialog that names the background commands which end if the person leaves their session.
-"""
+"""The background commands: a list from which each can be stopped, and a dialog before leaving ends them."""
 
 from __future__ import annotations
 

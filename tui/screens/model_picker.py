@@ -1,7 +1,4 @@
-"""The screen on which a model is picked.
-
-What there is to choose from, as rows: providers, their models, and what became of asking them.
-"""
+"""The screen on which a model is picked, of the rows of all providers and what became of asking them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The pager: a whole screen over a source of lines, of which it reads those in sight.
 
-Reads a source of lines in threads, so that the screen never waits for a disk. The lines in sight of a pager,
-with their numbers. Which text the pager shows of a call.
+The source is read in threads, so that the screen never waits for a disk.
 """
 
 from __future__ import annotations

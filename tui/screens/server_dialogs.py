@@ -1,7 +1,6 @@
-"""Who asks: the first lines of each question of an MCP server.
+"""The questions of an MCP server: an address that it wants opened, or a form to fill in, and who asks.
 
-The dialog about an address that an MCP server wants opened: shown whole before any browser gets it. The dialog
-with a form of an MCP server: a row for each field, and a line to type the marked one in.
+An address is shown whole before any browser gets it. A form has a row for each field, and a line to type in.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The screen on which a session is picked. A session on one line, and what else there is to say about it."""
+"""The screen on which a session is picked, each on one line with what else there is to say about it."""
 
 from __future__ import annotations
 

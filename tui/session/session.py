@@ -1,7 +1,5 @@
 """The session behind the screen: its agent, what is known of it, and what the person may see and change of it.
 
-What header, status bar and commands tell of a session, in words.
-
 Loaded when the agent is there; the screens that open over the chat are loaded when they are first wanted.
 """
 

@@ -1,8 +1,4 @@
-"""The screen of `/config`: every setting with its value and where it comes from, to be searched and changed.
-
-The lines of the settings screen: settings below the tables they stand in, and the description of one. Where the
-value of one setting is edited.
-"""
+"""The screen of `/config`: every setting with its value and where it comes from, to be searched and changed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The widget of the side panel. It is loaded before the first frame; what it draws with comes with the first
-event."""
+"""The widget of the side panel.
+
+It is loaded before the first frame; what it draws with comes with the first event.
+"""
 
 from __future__ import annotations
 

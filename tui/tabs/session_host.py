@@ -1,5 +1,7 @@
-"""Opens the sessions of a tab, one after the other: the next one first, so that the present one stays if that
-fails."""
+"""Opens the sessions of a tab, one after the other.
+
+The next one is opened first, so that the present one stays if that fails.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tabs of an app: opening, choosing and closing them. One tab: a chat, and what opens sessions for it."""
+"""The tabs of an app: opening, choosing and closing them.
+
+A tab is a chat, and what opens sessions for it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""How the app calls for attention when nobody looks at it: the bell, and notifications of the desktop.
-
-The terminal's title: which folder is worked on, and from afar whether it is at work or wants an answer.
+"""Tells of the app outside of its screen: the terminal's title, the bell, and notifications of the desktop.
 
 A notification names the tool and the folder, never anything a model has said.
 """

@@ -1,6 +1,6 @@
 """How the app looks and sounds: themes, layout, no colours, a screen reader, the title, calls for attention.
 
-Readable colours: what has too little contrast is moved towards black or white until it has enough.
+Colours with too little contrast are moved towards black or white until they have enough.
 """
 
 from __future__ import annotations

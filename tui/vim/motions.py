@@ -1,6 +1,6 @@
-"""Where motions lead, as Vim defines them (`:help motion.txt`), in a text without folds.
+"""Where motions lead and what text objects take, as Vim defines them, in a text without folds.
 
-What text objects (`iw`, `a"`, `ib`, `ap`, …) take at the cursor, as in Vim's `:help text-objects`.
+See `:help motion.txt` and `:help text-objects` in Vim.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What dialogs are made of: the frame, a line to type in, the line that filters a list, and the list.
 
-How screens close: once, and no other than themselves. A screen whose first frame is drawn once, and as a whole.
-What shows through a transparent screen.
+Screens close once, and no other than themselves; a transparent one draws what shows through it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A row of the table of programs: which words are files, texts and addresses, and what becomes of them.
-
-Programs that give out credentials, and by which of their words. A program as it is used: its words by their
-roles, and the data that come to it. Encodings that programs undo.
-"""
+"""What a program does with its words and its input: a row of the table of programs, and how it is read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Calls of tools that run no command as effects: code that an edit adds, and what tools are named after.
-
-Which effects of a call a person should be asked about, in the words of objections.
-"""
+"""Calls of tools that run no command as effects, and which effects a person should be asked about."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What commands do to files: deletion, writing to the system, reading of credentials.
+"""What commands do to files and processes: deletion, writing to the system, reading of credentials.
 
-Deletions that lose nothing that cannot be made again: what tools generate, what is empty, what is temporary.
+Deletions that lose nothing are told apart: of what tools generate, what is empty, what is temporary.
 """
 
 from __future__ import annotations

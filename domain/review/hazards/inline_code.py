@@ -1,7 +1,4 @@
-"""What a text in Python would do, by its syntax tree: the names that it calls, and what it gives them.
-
-What code in Perl, Ruby, JavaScript, PHP, awk and the like would do, by the calls that stand in it.
-"""
+"""What code inside a command would do: Python by its syntax tree, other languages by the calls in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What guards find in a shell text: each command in it is looked at, and the code and scripts that it runs.
 
-Programs that git starts because a setting or a variable names them.
+That includes the programs that git starts because a setting or a variable names them.
 """
 
 from __future__ import annotations

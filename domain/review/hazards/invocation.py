@@ -1,9 +1,4 @@
-"""Programs as they are run: without the wrappers in front of them, and with what comes in to them.
-
-A row of the tables of harmful uses of programs.
-
-Shell texts that programs which are no shells take in options, scripts and input, and run.
-"""
+"""Programs as they are run: without the wrappers in front of them, with their input, and what they start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What uses of programs do harm by their words alone, looked up in tables.
-
-Uses of programs that lose data, or change what others see.
-"""
+"""Uses of programs that do harm by their words alone, looked up in tables."""
 
 from __future__ import annotations
 

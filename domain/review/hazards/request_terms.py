@@ -1,6 +1,6 @@
 """What the person would have to ask for, in their own words, for an objection to a command to be taken back.
 
-Which things a command selects by itself: a request covers them only if it can be read off the words.
+A request covers what a command selects by itself only if that can be read off the command's words.
 """
 
 from __future__ import annotations

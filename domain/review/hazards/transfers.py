@@ -1,7 +1,4 @@
-"""What goes over the network: files sent away, downloads that are run, shells for others.
-
-Programs that fetch a package and run it in one step.
-"""
+"""What goes over the network: files sent away, downloads and packages that are run, shells for others."""
 
 from __future__ import annotations
 

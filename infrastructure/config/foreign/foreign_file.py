@@ -1,6 +1,7 @@
-"""Reads a settings file of another agent: JSON, also with comments and trailing commas, or TOML.
+"""Reads a settings file of another agent, and completes its rules about paths that lead over links.
 
-Rules about paths that lead over links: here a rule is held against where a path leads.
+A file is JSON, also with comments and trailing commas, or TOML. In quorum a rule is held against where a path
+leads.
 """
 
 from __future__ import annotations

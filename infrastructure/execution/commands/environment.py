@@ -1,6 +1,6 @@
-"""The environment of a command: ours without secrets and without what bends the programs it runs.
+"""The environment that a command gets, and the text that tells a model how it ended.
 
-What a model reads about a command that has ended.
+The environment is ours without secrets and without what bends the programs that the command runs.
 """
 
 from __future__ import annotations

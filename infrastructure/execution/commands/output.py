@@ -1,6 +1,6 @@
-"""What a command prints, as plain text of bounded size, and how it styled it.
+"""What a command prints, as plain text of bounded size with its styles, also shown while it runs.
 
-Showing what a command prints while it prints it, without drowning whoever watches.
+Of a running command only the last lines are shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One command under its supervisor: started, read from, ended, and waited for until nothing of it is alive.
-
-A supervised program with a payload on its standard input.
-"""
+"""Programs under a supervisor: started, read from, ended, and waited for until nothing of them is alive."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What can be seen of a command before it runs: the programs and the workspace files it plainly names.
+"""Which program a command runs and which workspace files it names, as far as can be seen before it runs.
 
-The command lines that settings declare: which programs they may name, and where those are.
-
-This is no shell parser. Of a shell's line a word counts only where it needs no expansion; what is hidden in
+This is no shell parser. A word of a shell's line counts only where it needs no expansion; what is hidden in
 substitutions, variables or scripts stays unsealed, and the seal says so.
 """
 

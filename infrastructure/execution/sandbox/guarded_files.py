@@ -1,10 +1,9 @@
-"""Finding what must not be written, and what must not be read, in the workspace as it is now.
-
-A `.git` folder that commands may write to: what in it stays closed, and what they must not leave in it.
+"""Finds what must not be written, and what must not be read, in the workspace as it is now.
 
 Links to folders of the workspace are followed: what stands behind one is found under the names by which
-programs reach it. A folder whose times did not change since it was read has the same names in it, so it is read
-once: that costs one system call for each folder, instead of one judgement for each file.
+programs reach it. A folder whose times did not change since it was read has the same names in it, so it is not
+read again: that costs one system call for each folder, instead of one judgement for each file. A `.git` folder
+that commands may write to is compared before and after each command (`OpenedRepository`).
 """
 
 from __future__ import annotations

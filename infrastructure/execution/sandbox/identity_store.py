@@ -1,8 +1,6 @@
-"""What was guarded in workspaces, kept on disk: for later sessions, and for others that run beside this one.
+"""What was guarded in workspaces, by identity, kept on disk for later sessions and for others beside this one.
 
-What tells whether the same thing stands at a path as before, also after a restart.
-
-One file for each root of a workspace, and beside it a lock that is held while a command runs there.
+There is one file for each root of a workspace, and beside it a lock that is held while a command runs there.
 """
 
 from __future__ import annotations

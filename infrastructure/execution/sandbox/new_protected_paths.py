@@ -1,10 +1,9 @@
-"""Finding protected paths that a command made, and setting them aside where nobody was asked about it.
-
-What protected paths there were before each command that runs unasked, kept on disk while it runs.
+"""Finds protected paths that a command made, and sets them aside where nobody was asked about it.
 
 Nothing can be mounted over a name that does not exist, so a command in the sandbox can make one. Once nothing
 of it is alive, and from time to time while it runs in the background, what it made is renamed to a name that no
-program obeys. A command may still run then, so no link is followed on the way.
+program obeys. A command may still run then, so no link is followed on the way. What there was before each
+command is kept on disk while it runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Places of a machine that matter to a sandbox: what is hidden, what programs need of it, what stays secret.
 
-What is guarded in a workspace whatever its names say, for decisions about tools that read or write files.
+`KnownPlaces` tells decisions about tools that read or write files what is guarded in a workspace whatever its
+name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What git runs or obeys though it lies outside of a repository's own folder: where a `.git` file leads, what
-hooks are links to, and what its settings name. Where the repository of a workspace keeps itself: what is to
-be read of it, and what git writes to.
+"""Where the repository of a workspace keeps itself, and what git obeys outside of that.
 
-What such a program starts in turn is not looked for.
+What git obeys is where a `.git` file leads, what hooks link to, and what the settings name. What such a program
+starts in turn is not looked for.
 """
 
 from __future__ import annotations

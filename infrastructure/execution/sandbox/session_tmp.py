@@ -1,9 +1,7 @@
-"""The folder that the commands of one session share as `/tmp`: made at first use, gone with the session.
+"""Temporary folders in the sandbox: the `/tmp` that the commands of a session share, and each command's home.
 
-The home of one command in the sandbox: empty folders on the disk, looked at and removed once it has ended.
-
-It lies in quorum's state folder, which no command sees but for what is mounted of it. What a command leaves in
-it is never followed from outside: a mount goes only to what is no link, and removal opens no links.
+They lie in quorum's state folder, of which a command sees only what is mounted. What a command leaves in them
+is never followed from outside: only what is no link is mounted, and removal opens no links.
 """
 
 from __future__ import annotations

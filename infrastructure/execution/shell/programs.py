@@ -1,6 +1,6 @@
-"""Which programs are the system's own, so that their names say what they are.
+"""Which programs are the system's own, by where they lie and who could have put them there.
 
-Whether a program is one of the system's, judging by where it lies and who could have put it there.
+Only of those do the names say what they are.
 """
 
 from __future__ import annotations

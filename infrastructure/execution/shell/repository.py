@@ -1,7 +1,6 @@
-"""Whether a git repository can be looked at without anything of its own being run.
+"""Whether git can look at a repository without running anything of it, and which git settings hold secrets.
 
-Which settings of a repository keep git from being harmless where something is only looked at. Settings of git
-repositories, in which tokens stand: in addresses, in headers, in options of helpers.
+Tokens stand in addresses, in headers, in options of helpers.
 """
 
 from __future__ import annotations

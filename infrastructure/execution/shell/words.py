@@ -1,6 +1,7 @@
 """Words of the shell as a program gets them, and why some are not known.
 
-The words of a command that stand behind its redirections: the grammar takes them for parts of these.
+The grammar takes the words of a command that stand behind its redirections for parts of these; they are found
+here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Logging in to an MCP server: the SDK's authorisation code flow with PKCE, up to a login in the keyring.
 
-Which addresses a login may lead to. The address on this machine to which a browser comes back from a login.
+Addresses that a login leads to are checked, and a browser comes back from it to one on this machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The login of a session to an MCP server over HTTP: tokens are sent and renewed, and nobody is asked.
-
-The requests to an authorisation server that need no person: to renew a login, and to end it.
-"""
+"""The login of a session to an MCP server over HTTP: tokens are sent and renewed, and nobody is asked."""
 
 from __future__ import annotations
 

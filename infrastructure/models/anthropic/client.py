@@ -1,7 +1,4 @@
-"""The API client of Anthropic Messages, through the official SDK.
-
-A request in the form of Anthropic Messages, from the neutral conversation.
-"""
+"""The API client of Anthropic Messages, through the official SDK, and the form of its requests."""
 
 from __future__ import annotations
 

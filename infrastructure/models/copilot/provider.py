@@ -1,7 +1,4 @@
-"""The configured Copilot CLI as the gateway keeps it.
-
-One conversation over sessions of the CLI, which keep a history of their own.
-"""
+"""GitHub Copilot as a provider: one configured CLI, whose sessions keep a history of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Makes the client of a member, by the type of its provider."""
+"""Members as API clients, made by the type of their provider, and agents that speak ACP among them.
+
+Each question goes to a process of its own, and the next one is made ready.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Requests that change files: replace, write.
+"""The requests that the offline model understands, in English and the main ones in Japanese.
 
-Requests that only look: read, list, search. Requests to run a command, and to note a plan. The main requests in
-Japanese, where the verb stands last: a.py と b.py を読んで、src で TODO を検索して。
+In Japanese the verb stands last: a.py と b.py を読んで、src で TODO を検索して。
 """
 
 from __future__ import annotations

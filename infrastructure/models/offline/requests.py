@@ -1,8 +1,6 @@
-"""What a prompt turns out to ask for.
+"""What the offline model reads a prompt with: the results, the verbs, and a scanner for names and arguments.
 
-The words of plain requests: verbs, what joins two requests, and what may be left unread. A place in a prompt,
-and the steps forward that respect quotes and fences. All steps are linear. File and folder names as arguments
-of a request.
+The scanner steps forward in linear time, and respects quotes and fences.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An answer of OpenAI Chat Completions, built up from the chunks of its stream.
 
-Reasoning as Chat Completions servers send it: many fields, none of them in the standard.
+Servers send reasoning in many fields, none of them in the standard.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The calls in a Chat Completions stream, whose pieces servers number and name in many ways.
-
-The calls in an answer's text as blocks, with ids of our own.
-"""
+"""The calls in a Chat Completions stream: in pieces that servers number in many ways, or written as text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The API client of OpenAI Chat Completions and the many servers that speak it, through the official SDK.
 
-What a server of one's own says of a model beside its answers: the window that it was loaded with.
+A server of one's own is asked for the window that it loaded a model with.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The API client of OpenAI Responses, through the official SDK.
-
-The items that an answer of OpenAI Responses is made of, once they are whole.
-"""
+"""The API client of OpenAI Responses, through the official SDK, and how its stream becomes an answer."""
 
 from __future__ import annotations
 

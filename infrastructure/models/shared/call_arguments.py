@@ -1,7 +1,7 @@
-"""A call with its arguments as a model wrote them, repaired where their text can be read in one way only.
+"""Calls in a form that every API takes: their arguments, ids, names and texts.
 
-Ids of calls: the provider's own wherever it gives one that can tell the calls of an answer apart. What a
-request says of calls and texts that come from anywhere, in a form that no provider refuses.
+Arguments are repaired only where their text can be read in one way. A provider's own ids are kept where they
+tell the calls of an answer apart.
 """
 
 from __future__ import annotations

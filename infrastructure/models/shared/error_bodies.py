@@ -1,6 +1,7 @@
-"""What providers say in the bodies of their errors.
+"""What the errors of providers mean, and what follows from them for later requests.
 
-The reasoning efforts that each API takes, and the models that refuse one all the same.
+The body of an error tells its kind. Models that refused an effort, a forced call or a tool are remembered, and
+are not sent it again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sends requests through one API client, and repeats them where that helps.
 
-The body of a request as JSON, and sending it through an SDK that does not encode it.
+A body is encoded here, and sent through an SDK that does not encode it.
 """
 
 from __future__ import annotations

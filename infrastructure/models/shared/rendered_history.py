@@ -1,6 +1,6 @@
-"""A conversation in a provider's own form, kept from one request to the next.
+"""A conversation in a provider's own form: kept from one request to the next, or whole as one prompt.
 
-A whole conversation as one prompt, for programs that keep a history of their own.
+One prompt is for programs that keep a history of their own.
 """
 
 from __future__ import annotations

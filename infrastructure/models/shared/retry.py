@@ -1,4 +1,4 @@
-"""When a failed request is sent again. Holds requests to a provider back until its rate allows them."""
+"""When a request is sent: how long after a failure, and within the rate that its provider allows."""
 
 from __future__ import annotations
 

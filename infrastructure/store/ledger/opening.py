@@ -1,4 +1,7 @@
-"""The database that the settings name, opened, or made where there is none."""
+"""The database that the settings name: opened, made where there is none, and mended where it is damaged.
+
+What can be read of a damaged one goes into a new file, and the old is kept.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""One database file: connections to it, transactions on them, and what SQLite does in its own way.
+"""One database file: its state, its connections and transactions, and what SQLite does in its own way.
 
-What can go wrong with the database, in sentences that name the file and the remedy. What makes a file of SQLite
-a database of ours, and how a new one is made. The state in which a database file is found, judging by what is
-cheap to look at.
+Errors are sentences that name the file and the remedy. The state is judged by what is cheap to look at.
 """
 
 from __future__ import annotations

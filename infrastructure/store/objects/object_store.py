@@ -1,7 +1,8 @@
-"""Objects in a bucket: created once, read and listed; never replaced or deleted, so such a key is enough.
+"""Objects in a bucket, and what is kept in them: former contents of files, and large outputs.
 
-Former contents of files in a bucket: each under its SHA-256, compressed, once for all sessions. Large outputs
-in a bucket: pieces under their hash, each of them once, and an index for each output.
+Objects are created once, read and listed; never replaced or deleted, so a key that allows no more is enough. A
+content is under its SHA-256, compressed, once for all sessions. An output is pieces under their hash, each of
+them once, and an index.
 """
 
 from __future__ import annotations

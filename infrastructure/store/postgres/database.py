@@ -1,6 +1,6 @@
-"""The ledger in PostgreSQL as one thing: opened and closed, and sessions opened in it.
+"""The storage in PostgreSQL: the ledger and outputs of sessions, and the leases that say who may write one.
 
-Who may write a session: a lease for each, with a fencing token, renewed for as long as its process lives.
+A lease has a fencing token, and is renewed for as long as its process lives.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The sessions of a fleet in PostgreSQL, beside their records.
+"""The fleet in PostgreSQL: its sessions, the queue of jobs that advance them, and the worker that takes jobs.
 
-The queue of jobs that advance sessions: tables of procrastinate, written in transactions of the ledger. A
-worker of a fleet: takes jobs from the queue of procrastinate, and has each session advanced.
+The queue consists of the tables of procrastinate, written in transactions of the ledger.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One database of PostgreSQL: connections to it, transactions on them, and what it does in its own way.
 
-What can go wrong with a server of PostgreSQL, in sentences that name the place and the remedy.
+Errors are sentences that name the place and the remedy.
 """
 
 from __future__ import annotations

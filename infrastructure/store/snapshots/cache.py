@@ -1,6 +1,6 @@
 """The store of former contents, with what is known of the files they came from.
 
-What is known of the files of a workspace from one session to the next, so that they are not read again.
+That knowledge is kept from one session to the next, so that files are not read again.
 """
 
 from __future__ import annotations

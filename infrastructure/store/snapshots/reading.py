@@ -1,6 +1,6 @@
-"""Reading files whole and unchanged meanwhile, but for those whose content must not be kept.
+"""Reads files of a workspace whole and unchanged meanwhile, but for those whose content must not be kept.
 
-Paths of a workspace as places that are reached from its roots without following any link.
+Files are reached from the roots of the workspace without following any link.
 """
 
 from __future__ import annotations

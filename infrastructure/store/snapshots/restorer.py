@@ -1,6 +1,6 @@
-"""Giving single files back: whole or not at all, inside the workspace only, through no link.
+"""Gives single files back: whole or not at all, inside the workspace only, through no link.
 
-What giving one file back would change, to be read by a person.
+What that would change is shown to a person before.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Looking at many files quickly: their names, sizes and times, never their contents.
-
-The files below some folders, kept up to date by the events of the system where it has them.
+"""Looks at many files quickly: their names, sizes and times, never their contents.
 
 A look at the whole workspace costs as much as what changed since the one before, where events of the system
 tell that: on local file systems of Linux, as long as there are watches for all folders. Elsewhere every file is

@@ -1,7 +1,6 @@
 """All records of sessions in the database: listing, reading, forking, checking, redacting and pruning them.
 
-A session copied under an id of its own. Sessions removed because they are old, too many, or named, and the
-contents that only they needed.
+Pruning also removes the contents that only the removed sessions needed.
 """
 
 from __future__ import annotations

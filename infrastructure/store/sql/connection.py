@@ -1,6 +1,6 @@
-"""A connection as the statements need it: SQL text with `:name` for a value, the same for each database.
+"""What the ledger needs of a database: connections, transactions, and SQL text that is the same for each.
 
-What the ledger needs of a database beyond SQL: connections, transactions, and what differs between them.
+In that text `:name` stands for a value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What files held before they were changed: each content once, under its hash, compressed.
 
-Former contents outside of the database: its row then holds the place where they are.
-
 With objects beside the database, larger contents are there, and their rows say where: an object is there before
 its row, so what a row names can be read. Pruning takes rows away, and never an object.
 """

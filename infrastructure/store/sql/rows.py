@@ -1,7 +1,6 @@
-"""Rows of the database as records and summaries, and records as rows.
+"""The tables that every SQL database of sessions has, and their rows as records and summaries.
 
-What a damaged row holds fits nothing. The tables that every SQL database of sessions has, as statements name
-them.
+What a damaged row holds fits nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The right to write a session, which one process has at a time. Waiting for what is done in any case."""
+"""The right to write a session, which one process has at a time."""
 
 from __future__ import annotations
 

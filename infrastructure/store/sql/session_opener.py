@@ -1,4 +1,4 @@
-"""Opening a session for writing: a new one, an earlier one, or a copy, under its lock."""
+"""Opens a session for writing, under its lock: a new one, an earlier one, or a copy, with its record."""
 
 from __future__ import annotations
 

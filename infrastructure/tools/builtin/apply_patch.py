@@ -1,6 +1,6 @@
 """apply_patch: several files changed by one patch, all of them or none.
 
-Applying the hunks of a patch to the text of a file: each at the one place that its lines name.
+Each hunk is applied at the one place that its lines name.
 """
 
 from __future__ import annotations

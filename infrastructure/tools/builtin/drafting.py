@@ -1,6 +1,6 @@
 """A change to one file before it is made: how it is sealed, and how it is carried out.
 
-The text of a file that is edited: its encoding and byte order mark stay as they are.
+The file's encoding and byte order mark stay as they are.
 """
 
 from __future__ import annotations

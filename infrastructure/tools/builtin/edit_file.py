@@ -1,7 +1,7 @@
 """edit_file: passages of a file replaced by others.
 
-A passage that differs from a file only in characters that look the same, or cannot be seen. Finding the passage
-that an edit names, and helping where it cannot be found.
+Where a passage is not found, the error says what resembles it, such as one that differs only in characters that
+look the same or cannot be seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""grep_search: lines that match a regular expression.
-
-The matches of a search as text, bounded in number and size.
-"""
+"""grep_search: lines that match a regular expression, as text that is bounded in number and size."""
 
 from __future__ import annotations
 

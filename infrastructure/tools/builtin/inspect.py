@@ -1,7 +1,6 @@
-"""inspect: a page of an output that was kept aside.
+"""inspect: a page of an output that was kept aside, chosen by a selector.
 
-What a call of `inspect` asks to see of a stored output. Pages of a stored output: as much as there is room for,
-and how to continue from there.
+A page shows as much as there is room for, and how to continue from there.
 """
 
 from __future__ import annotations

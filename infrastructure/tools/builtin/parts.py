@@ -1,7 +1,6 @@
-"""What the built-in tools of a session are made of.
+"""What the built-in tools share: the parts of their session, reading of arguments, and the access they declare.
 
-Arguments of a call as plain Python values. The schema has checked them; this keeps the types honest. What a
-tool that reads or writes files declares to touch.
+The schema has checked arguments already; reading them here keeps the types honest.
 """
 
 from __future__ import annotations

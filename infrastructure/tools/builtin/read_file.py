@@ -1,6 +1,6 @@
 """read_file: a page of a text file with line numbers, an image, or a PDF.
 
-A page of a text file, with line numbers: what `read_file` shows, and what a mention attaches.
+A mention attaches the same pages.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """task: a subagent does a part of the work in a conversation of its own, and reports.
 
-What the tools share that have a subagent work: how long its report is, and what a stop by the person is.
+Other tools that have a subagent work take from here how long its report is, and what a stop by the person is.
 """
 
 from __future__ import annotations

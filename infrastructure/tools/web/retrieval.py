@@ -1,7 +1,4 @@
-"""Getting one page: the request, the redirects it leads through, and its body within bounds.
-
-What a server says its answer is, and what text that makes of the bytes.
-"""
+"""Gets one page: the request, the redirects it leads through, and its body within bounds, as text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""web_search: results of a search service that the person chose.
-
-The search services that can be asked: how each wants its request, and how it words its answer.
-"""
+"""web_search: results of a search service that the person chose, and the services that can be asked."""
 
 from __future__ import annotations
 

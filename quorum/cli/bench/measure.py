@@ -1,7 +1,4 @@
-"""`quorum bench review`: what the layers of review miss and hold up on labelled calls.
-
-`quorum bench review --results`: the reviewers of the settings are asked about labelled calls.
-"""
+"""`quorum bench review`: what the layers of review and the reviewers of the settings do with labelled calls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What `quorum bench review` measures, as tables for the terminal.
-
-What `quorum bench review` measures, as JSON. Misses against friction of reviewers and panels, as bars for the
-terminal and as a drawing.
-"""
+"""What `quorum bench review` measures, as tables, as JSON, and as bars for the terminal or a drawing."""
 
 from __future__ import annotations
 

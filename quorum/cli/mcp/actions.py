@@ -1,7 +1,4 @@
-"""The MCP servers of the settings, listed, added, removed and tested; and quorum as one.
-
-`quorum mcp login` and `logout`: the login to an MCP server over HTTP.
-"""
+"""`quorum mcp`: servers listed, added, removed, tested, logged in to and out of; and quorum as a server."""
 
 from __future__ import annotations
 

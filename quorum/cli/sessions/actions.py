@@ -1,7 +1,4 @@
-"""What is done with recorded sessions.
-
-`quorum sessions export --signed`: a session for somebody who checks it without quorum.
-"""
+"""`quorum sessions`: what is done with recorded sessions."""
 
 from __future__ import annotations
 

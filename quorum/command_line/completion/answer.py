@@ -1,8 +1,6 @@
-"""`quorum completion`: the script for a shell, and the answers that the script asks for.
+"""`quorum completion`: the script for a shell, and what can follow on the line that somebody is typing.
 
-The command line that somebody is typing, up to the cursor, as the words a shell would make of it.
-
-What can follow on a command line, taken from the parsers of its commands.
+The answers are taken from the parsers of the commands.
 """
 
 from __future__ import annotations

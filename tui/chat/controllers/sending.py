@@ -1,7 +1,4 @@
-"""What becomes of what the person sends: prompts, words for the running turn, and `!` commands.
-
-What the person typed and sent: a slash command, a shell command, a line to remember or a prompt.
-"""
+"""What becomes of what the person sends: prompts, slash and `!` commands, lines to remember, steering."""
 
 from __future__ import annotations
 

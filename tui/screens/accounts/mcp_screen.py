@@ -1,6 +1,6 @@
-"""The screen of `/mcp`: the MCP servers of the session, how they stand, and what tools they give the model.
+"""The screens of `/mcp`: the servers of the session with their tools, and the login to one of them.
 
-The screen of a login to an MCP server: the address to open, shown whole before any browser gets it.
+The address of a login is shown whole before any browser gets it.
 """
 
 from __future__ import annotations

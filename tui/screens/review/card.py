@@ -1,6 +1,6 @@
 """The card of a review: everything that is seen of it, at whatever size the screen has.
 
-What is hidden in the packets of a request, and the request without anything hidden.
+What is hidden in its packets can be shown (`reveal_hidden`).
 """
 
 from __future__ import annotations

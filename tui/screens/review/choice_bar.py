@@ -1,6 +1,6 @@
-"""The choices of a review in one row: what is safe first, then a gap, then what reaches beyond this call.
+"""The choices of a review in one row, by its stage, and the keys that act there.
 
-The stages of a review, the keys that act in each, and the choices it offers.
+What is safe comes first, then a gap, then what reaches beyond this call.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """What is typed and chosen in a review: one form for each stage that needs one.
 
-Two lines that tell what rules would have decided about past calls, filled in once that is known. The form of a
-rule: its text, how far it holds, and what it would do besides letting this call run. The form of rules that are
-offered after several approvals: what they are, and how far they hold. The form of a plan's tasks, of which each
-can be dropped or kept.
+There are forms of a rule, of rules offered after several approvals, and of a plan's tasks. Two lines tell what
+a rule would have decided about past calls, filled in once that is known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The parts of the review dialog: text that scrolls, a line to type into, and the choices below.
+"""The parts of the review dialog: text that scrolls, a line to type into, and what stays while it changes.
 
-What stands in the place of a question where the window is too small to read it in. Which rows of what is
-approved have been on the screen. A question that keeps its place on the screen: answered, it stays a moment for
-the next one.
+Where the window is too small to read a question in, words stand in its place. Which rows of what is approved
+have been on the screen is remembered. An answered question stays a moment for the next one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What the screens of undo and redo share: the files that would change, each with its diff, and their keys.
 
-What would change in one file, to be scrolled.
-
-What giving back each file comes to, in words, and which files the person has marked to be overwritten.
+What the person wants overwritten is marked here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The screen that shows what taking back a turn would change, and takes it back.
-
-The screen that shows what redoing the last undo would change, and redoes it.
-"""
+"""The screens of undo and redo: what taking back a turn or redoing it would change, before it is done."""
 
 from __future__ import annotations
 

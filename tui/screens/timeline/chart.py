@@ -1,8 +1,6 @@
-"""The rows of a timeline that are in sight, one of them marked.
+"""The rows of a timeline that are in sight, one of them marked: turns, and below each its answers and calls.
 
-Where moments fall: each turn has an axis of its own, as long as it took, which zooming stretches. The rows of a
-timeline: turns, and below each its answers, batches and calls. One row of a timeline as a line: what it is, its
-lane, how it went.
+Each turn has an axis of its own, as long as it took, which zooming stretches.
 """
 
 from __future__ import annotations

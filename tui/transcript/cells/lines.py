@@ -1,9 +1,7 @@
-"""Lines of terminal cells: cutting and wrapping plain text by the width it takes on the screen.
+"""Lines of terminal cells: text cut and wrapped to a width, and the way back to it as it was before.
 
-What a drawn line says of itself: which cells only decorate it, and whether it continues with the line above.
-The text that drawn lines show, as it was before it was broken to fit: for copying, finding and links. Addresses
-in drawn lines: what is a link, and where it leads. Nothing here opens anything. Heights of entries with running
-sums: where a line falls, found without walking all entries.
+The way back is for copying, finding and links; nothing here opens a link. `Heights` finds where a line falls
+without walking all entries.
 """
 
 from __future__ import annotations

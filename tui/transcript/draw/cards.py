@@ -1,7 +1,7 @@
 """A batch of calls as lines: a row with a lane for each call, and under it what is worth seeing.
 
-Finished reads, searches and lists as one row: what only looked is rarely looked at again. Files that changed:
-those of a risky call, and those that were given back as they had been.
+Finished reads, searches and lists share one row: what only looked is rarely looked at again. Files that a risky
+call changed, and those that were given back, are lines as well.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One entry of the transcript as lines for a width.
 
-A model's Markdown as lines for a width: what is finished is drawn once, only the open end again.
+Of Markdown that still arrives, what is finished is drawn once, only the open end again.
 """
 
 from __future__ import annotations

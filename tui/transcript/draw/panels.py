@@ -1,6 +1,7 @@
-"""A panel in the transcript: its members side by side while they write, one line once it is over.
+"""A panel in the transcript, also a debate: what happens in it while it runs, one line once it is over.
 
-A debate in the transcript: what is open first, then what was settled; one line once it is over.
+The members of a panel stand side by side while they write. Of a debate comes first what is open, then what was
+settled.
 """
 
 from __future__ import annotations

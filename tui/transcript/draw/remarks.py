@@ -1,7 +1,4 @@
-"""How remarks are drawn: a sign that tells how loud they are, and words.
-
-How votes and decisions are shown: a sign and a word for each vote, and in one line what let a call run.
-"""
+"""How remarks, votes and decisions are drawn: a sign that tells how loud they are, and words."""
 
 from __future__ import annotations
 

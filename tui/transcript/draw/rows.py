@@ -1,9 +1,7 @@
-"""The rows of a batch's calls in columns: number, verb, arguments, and how the call stands or ended.
+"""The rows of a batch's calls in columns: number, verb, arguments, lane, and how the call stands or ended.
 
-The lane of a call: a small bar that shows when it waited, for whom, and when it ran. What a call's row says
-about it in words: its arguments in short, its state, how long it took.
-
-The arguments tell calls apart, so they get their room first: all but what the shortest account of a call needs.
+A lane is a small bar that shows when a call waited, for whom, and when it ran. The arguments tell calls apart,
+so they get their room first: all but what the shortest account of a call needs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Text as it is: what any output is shown as that is nothing better, or is damaged.
 
-A part of a card: lines, and what is said of those that are not drawn.
+Other kinds of output share `Part`: lines of a card, and what is said of those that are not drawn.
 """
 
 from __future__ import annotations

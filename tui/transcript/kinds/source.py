@@ -1,6 +1,6 @@
 """A page of a file: numbered lines, in the colours of its language.
 
-Source code in colours. Rich's lexing styles and Pygments are loaded when the first code is coloured.
+Rich's lexing styles and Pygments are loaded when the first code is coloured.
 """
 
 from __future__ import annotations

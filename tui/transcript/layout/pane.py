@@ -1,7 +1,6 @@
 """The widget that shows a page line by line: its frames, its scrolling, and what of it is selected.
 
-When frames are drawn: soon after something changed, never faster than the machine bears, not at all idle. The
-ground lines are shown on: brings drawn lines into the widget's size, colours, links and selection.
+Frames are drawn soon after something changed, never faster than the machine bears, not at all idle.
 
 It is loaded before the first frame, so the model and all drawing are imported with the first event.
 """

@@ -1,6 +1,6 @@
 """The transcript of a session: what happens is fed to it, and the mouse folds, selects and follows links in it.
 
-Events of a record shown in a transcript, in pieces: keys are handled in between.
+The events of a record are shown in pieces: keys are handled in between.
 
 It is loaded before the first frame, so the model and all drawing are imported with the first event.
 """

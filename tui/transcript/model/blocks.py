@@ -1,9 +1,9 @@
 """Cuts streamed Markdown into blocks that can be drawn for good, whatever pieces the text comes in.
 
-Markdown as tokens with nothing in them that acts or hides, and with links that tell where they lead.
+Nothing in its tokens acts or hides, and links tell where they lead.
 
-Where a block ends depends only on the lines up to there, never on how they were cut into pieces. Lists are
-cut at their items and overlong paragraphs at about 4,000 characters, so that the part still open stays small.
+Where a block ends depends only on the lines up to there, never on how they were cut into pieces. Lists are cut
+at their items and overlong paragraphs at about 4,000 characters, so that the part still open stays small.
 """
 
 from __future__ import annotations

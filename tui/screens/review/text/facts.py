@@ -1,7 +1,4 @@
-"""What else there is to know of a call: what speaks against it, and what it touches and is given.
-
-How a packet differs from the one that was approved before.
-"""
+"""What else there is to know of a call: what speaks against it, what it touches and is given, what changed."""
 
 from __future__ import annotations
 

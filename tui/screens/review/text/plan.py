@@ -1,8 +1,4 @@
-"""A plan that is asked about, as the document that the person reads and edits.
-
-What several models planned, beside the plan that is asked about: what they found first, then every plan. The
-rounds before a plan that is asked about: what reviewers objected to, and what was changed since.
-"""
+"""A plan that is asked about, as the person reads and edits it, with what models said of it and of others."""
 
 from __future__ import annotations
 
