@@ -1,29 +1,19 @@
-"""The two ends of an MCP server: `quorum mcp test` tries one, and `serve_tool` is one that offers one tool."""
+"""`quorum mcp test`: starts one server, asks for its tools, and ends it."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.mcp.offers import OfferedTool, find_changed_tools
-from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.mcp.connection import ServerConnection
 from quorum.infrastructure.mcp.offer import PinnedTools, compute_server_key, select_usable_tools
 from quorum.infrastructure.mcp.transports import describe_target, open_transport
-
-if TYPE_CHECKING:
-    from mcp.server import ServerRequestContext
 
 
 class ServerTrial(Struct, frozen=True, kw_only=True):
@@ -76,35 +66,3 @@ async def try_server(
         changed=frozenset(tool.name for tool in changed),
         notices=notices,
     )
-
-
-Answer: TypeAlias = Callable[[JsonObject], Awaitable[str]]
-"""What a call of the tool with these arguments is answered with. It never raises for what they hold."""
-
-
-async def serve_tool(name: str, description: str, schema: JsonObject, answer: Answer, *, version: str) -> None:
-    """Serve until standard input ends. Nothing else may write to standard output meanwhile."""
-
-    async def list_tools(
-        _context: ServerRequestContext[object], _params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        return types.ListToolsResult(
-            tools=[types.Tool(name=name, description=description, input_schema=dict(schema))]
-        )
-
-    async def call_tool(
-        _context: ServerRequestContext[object], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        if params.name != name:
-            text = f"there is no tool {params.name[:100]!r}; there is {name}"
-            return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
-        text = await answer(params.arguments or {})
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
-
-    server: Server[object] = Server("quorum", version=version, on_list_tools=list_tools, on_call_tool=call_tool)
-    # What a library prints by mistake must not reach the client in the middle of a message.
-    wire = os.dup(1)
-    os.dup2(2, 1)
-    with open(wire, "w", encoding="utf-8", newline="\n") as output:  # noqa: ASYNC230 - a pipe, already open
-        async with stdio_server(stdout=anyio.wrap_file(output)) as (read, write):
-            await server.run(read, write, server.create_initialization_options())

@@ -332,7 +332,7 @@ def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(
         with terminal.fresh():
             terminal.submit("replace first with primo in a.py")
             terminal.wait_for("y yes")
-            for line in (r"\x1b\[31;49mfirst = ", r"\x1b\[32;49mprimo = "):
+            for line in (r"\x1b\[1;4;31;49mfirst", r"\x1b\[1;4;32;49mprimo"):
                 eventually(lambda line=line: re.search(line, terminal.raw) is not None, within=30, what=line)
         terminal.press_when_awake("n", "rejected")
         quit_app(terminal)

@@ -219,7 +219,7 @@ def serve_reviews(options: ServeReviewsOptions, root: Path) -> int:
 
 async def _serve(options: ServeReviewsOptions, root: Path) -> int:
     from quorum.gate.permission_tool import DESCRIPTION, NAME, SCHEMA, PermissionTool
-    from quorum.infrastructure.mcp.server_trial import serve_tool
+    from quorum.infrastructure.mcp.tool_server import serve_tool
 
     tool = PermissionTool(options, root, load, tui=options.tui, timeout_secs=options.timeout_secs)
     try:
