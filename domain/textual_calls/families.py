@@ -207,7 +207,9 @@ _FAMILIES: dict[ToolParser, Family] = {
     "functionary": Family(
         (
             NamedForm(re.compile(rf"{_PLAIN_NAME}\n\s*(?=\{{)"), is_alone=True, needs_offer=True),
-            NamedForm(re.compile(rf"(?m:^)>>>{_PLAIN_NAME}\n\s*(?=\{{)"), re.compile(r"\s*<\|eot_id\|>")),
+            NamedForm(
+                re.compile(rf">>>{_PLAIN_NAME}\n\s*(?=\{{)"), re.compile(r"\s*<\|eot_id\|>"), begins_line=True
+            ),
             NamedForm(
                 re.compile(
                     rf"(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*{_PLAIN_NAME}\s*<\|content\|>\s*(?=\{{)"
@@ -244,7 +246,7 @@ _FAMILIES: dict[ToolParser, Family] = {
     "command": Family(
         (
             JsonForm(re.compile(rf"<\|START_ACTION\|>{_OBJECT}"), re.compile(r"\s*<\|END_ACTION\|>")),
-            JsonForm(re.compile(rf"Action:\s*```json{_OBJECT}"), re.compile(r"\s*```")),
+            JsonForm(re.compile(rf"Action:\s*```json{_OBJECT}"), re.compile(r"\s*```"), begins_line=True),
         ),
         ("<|START_", "<|END_THINKING", "Action:"),
         (PlainBlock(re.compile(r"<\|START_THINKING\|>"), re.compile(r"<\|END_THINKING\|>")),),

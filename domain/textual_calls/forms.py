@@ -74,17 +74,28 @@ class Form(Protocol):
         """Whether it counts only where it is all of the answer, as nothing marks it."""
         ...
 
+    @property
+    def begins_line(self) -> bool:
+        """Whether it counts only where nothing stands before it in its line."""
+        ...
+
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         """Read what follows the opening."""
         ...
 
 
-class JsonForm(Struct, frozen=True):
+class _Place(Struct, frozen=True, kw_only=True):
+    """Where in an answer a form counts."""
+
+    is_alone: bool = False
+    begins_line: bool = False
+
+
+class JsonForm(_Place, frozen=True):
     """A JSON object with name and arguments, or a list of such. One that is alone needs an offered name."""
 
     opening: re.Pattern[str]
     closing: re.Pattern[str] | None = None
-    is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         position, calls = opened.end(), []
@@ -177,12 +188,11 @@ def _as_list(value: JsonValue) -> Sequence[JsonValue]:
     return value if isinstance(value, list) else [value]
 
 
-class NamedForm(Struct, frozen=True):
+class NamedForm(_Place, frozen=True):
     """The name of the tool in the opening, then a JSON object with the arguments."""
 
     opening: re.Pattern[str]
     closing: re.Pattern[str] | None = None
-    is_alone: bool = False
     needs_offer: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
@@ -204,7 +214,7 @@ class NamedForm(Struct, frozen=True):
         return _close(text, opened, extent.end, calls, self.closing)
 
 
-class TaggedForm(Struct, frozen=True):
+class TaggedForm(_Place, frozen=True):
     """The name of the tool in the opening, then each argument between tags.
 
     `parameter` has the groups key and perhaps kind: what is no text is JSON. Where it has no such group, the
@@ -217,7 +227,6 @@ class TaggedForm(Struct, frozen=True):
     parameter_end: str
     closing: str
     newlines: bool = False
-    is_alone: bool = False
     texts: Sequence[str] = ("true", "string")
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
@@ -290,12 +299,11 @@ class TaggedForm(Struct, frozen=True):
         return Unfinished(name) if is_open else None
 
 
-class PythonForm(Struct, frozen=True):
+class PythonForm(_Place, frozen=True):
     """Calls as Python writes them. Where nothing marks them, every name must be one that is offered."""
 
     opening: re.Pattern[str]
     closing: re.Pattern[str] | None = None
-    is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         extent = find_extent(text, opened.end())
@@ -308,13 +316,12 @@ class PythonForm(Struct, frozen=True):
         return _close(text, opened, extent.end, calls, self.closing)
 
 
-class BareObjectForm(Struct, frozen=True):
+class BareObjectForm(_Place, frozen=True):
     """The name of the tool in the opening, then an object without quotes around its keys."""
 
     opening: re.Pattern[str]
     mark: str
     closing: re.Pattern[str]
-    is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         name = opened["name"]

@@ -221,7 +221,7 @@ class TextualCallReader:
             if isinstance(mark, PlainBlock) and mark.opening is _FENCE:
                 if _FENCE_PREFIX.fullmatch(line):
                     return mark, match
-            elif not self._is_quoted(match.start(), line, is_form=not isinstance(mark, PlainBlock)):
+            elif not self._is_quoted(match.start(), line, mark):
                 return mark, match
             else:
                 self._from = begin
@@ -310,13 +310,15 @@ class TextualCallReader:
                 return outcome
         return None
 
-    def _is_quoted(self, at: int, line: str, *, is_form: bool) -> bool:
-        """Whether what begins here is shown, not said."""
+    def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
+        """Whether what begins here, behind this much of its line, is shown, not said."""
         is_open = any(line.count(quote) % 2 for quote in '`"')
         if is_open or (line[-1:] and line[-1] in _QUOTES) or _QUOTED_LINE.match(line):
             return True
-        if not is_form:
+        if isinstance(mark, PlainBlock):
             return False
+        if mark.begins_line and line.strip():
+            return True
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
         return bool(_EXAMPLE.search(before.rpartition("\n")[2]))
 

@@ -333,6 +333,23 @@ def test_further_forms_of_a_family_are_read(parser: ToolParser, text: str) -> No
     assert list_calls(read(text, parser)) == list_calls(read(text, parser, step=1)) == [READ]
 
 
+@pytest.mark.parametrize("step", [0, 1, 9], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    ("parser", "call"),
+    [
+        ("command", 'Action: ```json\n[{"tool_name": "read_file", "parameters": {"path": "a.py"}}]\n```'),
+        ("functionary", '>>>read_file\n{"path": "a.py"}'),
+    ],
+)
+def test_a_call_whose_mark_is_plain_text_begins_its_line(parser: ToolParser, call: str, step: int) -> None:
+    for before in ("I read it.\n", "I read it.\n\n  ", "<think>So.</think>\n"):
+        assert list_calls(read(f"{before}{call}", parser, step=step)) == [READ]
+    for before in ("Affected ", "Affected", "The row of a table.\nAffected ", "- ", "It is long. " * 40):
+        pieces = read(f"{before}{call}", parser, step=step)
+        assert list_calls(pieces) == []
+        assert get_words(pieces) == f"{before}{call}"
+
+
 @pytest.mark.parametrize("parser", ["json", "llama", "hermes"])
 @pytest.mark.parametrize("key", ["parameters", "arguments", "input"])
 def test_the_definition_of_a_tool_is_no_call_of_it(parser: ToolParser, key: str) -> None:
