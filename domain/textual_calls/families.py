@@ -44,8 +44,8 @@ _OBJECT = r"\s*(?=\[?\s*\{)"
 _NAME = r"(?P<name>[^\s<>\[\]{}()\"'`|｜=,:]{1,100})"
 _PLAIN_NAME = r"(?P<name>[\w.:/-]{1,100})"
 _BARE_JSON = r"(?=\[?\s*\{)"
-# a tag whose name speaks of calls, and not of what they return
-_CALL_TAG = r"<(?!\w*(?:response|result|output))\w{0,20}(?:tool|function|call)\w{0,20}>"
+# the whole name of a tag that holds a call: in a longer one, such as <example_call>, other words may deny it
+_CALL_TAG = r"(?P<tag>(?i:(?:tool|function)s?[ _.:-]?calls?|tools?[ _.:-]?uses?|tools?|functions?|calls?))>"
 
 _TOOL_CALL_TAGS = JsonForm(
     re.compile(rf"<tool_call>\s*(?:```(?:json)?)?{_OBJECT}"), re.compile(r"\s*(?:```\s*)?</tool_call>")
@@ -291,8 +291,8 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             _TOOL_CALL_TAGS,
             JsonForm(
-                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*|{_CALL_TAG}\s*)?{_BARE_JSON}"),
-                re.compile(r"\s*(?:```|</\w{1,40}>)"),
+                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*|<{_CALL_TAG}\s*)?{_BARE_JSON}"),
+                re.compile(rf"\s*(?:```|</{_CALL_TAG})"),
                 is_alone=True,
             ),
         ),

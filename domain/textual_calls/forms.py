@@ -92,7 +92,10 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class JsonForm(_Place, frozen=True):
-    """A JSON object with name and arguments, or a list of such. One that is alone needs an offered name."""
+    """A JSON object with name and arguments, or a list of such. One that is alone needs an offered name.
+
+    Where the opening has a group `tag`, the closing has it, too, and both must name the same.
+    """
 
     opening: re.Pattern[str]
     closing: re.Pattern[str] | None = None
@@ -103,8 +106,7 @@ class JsonForm(_Place, frozen=True):
             extent = find_extent(text, position)
             source, end = text[position : extent.end], extent.end
             if not extent.is_whole:
-                closed = self.closing.match(text, end) if self.closing else None
-                if closed is None:
+                if _match_closing(text, opened, end, self.closing) is None:
                     named = _NAME_IN_JSON.search(source)
                     open_call = Unfinished(named[1] if named else "")
                     return None if is_whole or extent.is_broken(text) else open_call
@@ -337,12 +339,11 @@ def _close(
     text: str, opened: re.Match[str], end: int, calls: Sequence[TextualCall], closing: re.Pattern[str] | None
 ) -> ReadCalls:
     """The reading of calls that end here, with the closing mark where one follows."""
-    if closing is not None:
-        surplus = _SURPLUS.match(text, end)
-        at = surplus.end() if surplus else end
-        closed = closing.match(text, end) or closing.match(text, at)
-        if closed is not None:
-            end = closed.end()
+    surplus = _SURPLUS.match(text, end)
+    at = surplus.end() if surplus else end
+    closed = _match_closing(text, opened, end, closing) or _match_closing(text, opened, at, closing)
+    if closed is not None:
+        end = closed.end()
     raw = text[opened.start() : end]
     return ReadCalls(
         tuple(
@@ -351,6 +352,15 @@ def _close(
         ),
         end,
     )
+
+
+def _match_closing(
+    text: str, opened: re.Match[str], at: int, closing: re.Pattern[str] | None
+) -> re.Match[str] | None:
+    """The closing mark that stands here. A tag that the opening names is closed by that name only."""
+    closed = closing.match(text, at) if closing is not None else None
+    tag = opened.groupdict().get("tag")
+    return closed if closed is None or tag is None or closed["tag"] == tag else None
 
 
 def _is_name(name: str) -> bool:

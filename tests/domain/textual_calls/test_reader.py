@@ -365,6 +365,47 @@ def test_a_tag_that_does_not_speak_of_a_call_frames_none(tag: str) -> None:
     assert list_calls(read(f"<{tag}>\n{CALL}\n</{tag}>", "json")) == []
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        *("example_call", "tool_call_example", "tool_definition", "expected_tool_call", "denied_call"),
+        *("not_a_function_call", "do_not_call", "callout", "uncalled", "tool_calls_made_before", "tooling"),
+    ],
+)
+def test_a_tag_that_says_more_than_that_it_is_a_call_frames_none(tag: str) -> None:
+    for text in (
+        f"<{tag}>\n{CALL}\n</{tag}>",
+        f"<{tag}>\n{CALL}",
+        f"<{tag}>\n{CALL}\n</tool_call>",
+        f"<tools>\n{CALL}\n</{tag}>",
+        f"{CALL}\n</{tag}>",
+    ):
+        for step in (0, 1):
+            assert list_calls(read(text, "json", step=step)) == []
+    assert find_leaked_call(f"<{tag}>\n{CALL}\n</{tag}>", TOOLS) is None
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "tool_call",
+        "tool-calls",
+        "ToolCall",
+        "toolcall",
+        "function_call",
+        "tool_use",
+        "tools",
+        "function",
+        "call",
+    ],
+)
+def test_a_tag_that_only_says_it_is_a_call_frames_one_and_is_closed_by_its_name(tag: str) -> None:
+    assert list_calls(read(f"<{tag}>\n{CALL}\n</{tag}>", "json")) == [READ]
+    assert list_calls(read(f"<{tag}>\n{CALL}", "json")) == [READ]
+    if tag != "tool_call":
+        assert list_calls(read(f"<{tag}>\n{CALL}\n</tool_call>", "json")) == []
+
+
 def test_a_text_that_holds_a_call_itself_is_one_argument() -> None:
     inner = "<tool_call>\n<function=read_file>\n<parameter=path>\nx\n</parameter>\n</function>\n</tool_call>"
     text = f"<function=write_file>\n<parameter=content>\n{inner}\n</parameter>\n</function>"
