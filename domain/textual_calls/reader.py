@@ -57,8 +57,9 @@ _SHOWN = tuple(
 )
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _FENCE_PREFIX = re.compile(r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*")
+_FENCE_STARTS = ("```", "~~~")
 _STARTS = (
-    *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
+    *("<think", "<seed:think", "</think", "</seed:think", "◁", *_FENCE_STARTS, "[TOOL_RESULTS]", "<!--"),
     *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
 )
 _QUOTES = "\"'`“‘«„‹「『"
@@ -324,7 +325,12 @@ class TextualCallReader:
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""
-        return (self._tail + self._pending[:at])[-_TAIL:].rpartition("\n")[2]
+        return self._get_before(at).rpartition("\n")[2]
+
+    def _get_before(self, at: int) -> str:
+        """What stands before this place: no more of it than tells its line."""
+        before = self._pending[max(0, at - _TAIL) : at]
+        return before if len(before) == _TAIL else (self._tail + before)[-_TAIL:]
 
     def _find_safe_end(self) -> int:
         """Up to where no mark can have begun."""
@@ -333,7 +339,10 @@ class TextualCallReader:
             if text[at] not in self._firsts:
                 continue
             rest = text[at:]
-            if any(start.startswith(rest) or rest.startswith(start) for start in self._starts):
+            begun = {start for start in self._starts if start.startswith(rest) or rest.startswith(start)}
+            if begun.issubset(_FENCE_STARTS) and not _FENCE_PREFIX.fullmatch(self._get_line(at)):
+                continue
+            if begun:
                 return at
         return len(text)
 

@@ -142,6 +142,19 @@ def test_words_before_a_call_are_told_at_once(parser: ToolParser) -> None:
     assert list_calls([*reader.feed(WRITTEN[parser]), *reader.finish(is_cut=False)]) == [("write_file", FULL)]
 
 
+@pytest.mark.parametrize(
+    "parser", [each for each in TOOL_PARSERS if each not in ("json", "llama", "functionary")]
+)
+@pytest.mark.parametrize("mark", ["```", "~~~", "`````", "```json"])
+def test_a_fence_mark_within_a_line_does_not_hold_back_what_follows(parser: ToolParser, mark: str) -> None:
+    reader = TextualCallReader(get_family(parser), TOOLS)
+    told = ""
+    for at, character in enumerate(text := f"The mark {mark} begins a fence, and I go on with it.\n"):
+        told += get_words(list(reader.feed(character)))
+        assert len(text[: at + 1]) - len(told) <= 3  # "to=" may begin a call
+    assert told == text
+
+
 def test_the_tool_is_named_while_its_arguments_are_being_written() -> None:
     reader = TextualCallReader(get_family("qwen-coder"), TOOLS)
 
