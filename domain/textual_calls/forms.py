@@ -22,7 +22,7 @@ _LONGEST_NAME = 100
 KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
 """The name of an argument in the tag that opens its value."""
 _BETWEEN = re.compile(r"[\s,;]*(?=\{)")
-_NAME_IN_JSON = re.compile(r"\"name\"\s*:\s*\"([^\"\n\\]{1,100})\"")
+_NAME_IN_JSON = re.compile(r"\"name\"\s*+:\s*+\"([^\"\n\\]{1,100})\"")
 _SURPLUS = re.compile(r"[\s}]*")
 
 
@@ -241,7 +241,7 @@ class TaggedForm(_Place, frozen=True):
         schema = tools.get(name, {})
         declared = schema.get("properties")
         properties: JsonObject = declared if isinstance(declared, Mapping) else {}
-        begin, end = re.compile(rf"\s*{self.parameter}"), re.compile(rf"\s*(?:{self.closing})")
+        begin, end = re.compile(rf"\s*+{self.parameter}"), re.compile(rf"\s*+(?:{self.closing})")
         arguments: dict[str, JsonValue] = {}
         while (closed := end.match(text, position)) is None:
             opens = begin.match(text, position)
@@ -256,7 +256,7 @@ class TaggedForm(_Place, frozen=True):
             key, kind = html.unescape(opens["key"].strip()), opens.groupdict().get("kind")
             arguments[key] = self._read_value(value, kind, properties.get(key))
             position = stop.end()
-        if re.match(rf"\s*(?:{self.parameter_end}|{self.closing})", text[closed.end() :]):
+        if re.match(rf"\s*+(?:{self.parameter_end}|{self.closing})", text[closed.end() :]):
             return None  # a text in it holds a call itself, and it is not plain where it ends
         calls = [TextualCall(name, _write_json(arguments), "")]
         return _close(text, opened, closed.end(), calls, None)
@@ -267,10 +267,10 @@ class TaggedForm(_Place, frozen=True):
         A text may hold tags itself: a closing tag ends it only where another of this call follows.
         """
         closing, opening = self.closing, self.opening.pattern
-        last = r"|\s*\Z" if is_whole else ""
+        last = r"|\s*+\Z" if is_whole else ""
         alternatives = [
-            rf"{self.parameter_end}(?=\s*(?:{self.parameter}|{closing}))",
-            rf"(?=(?:{closing})\s*(?:{opening}{last}))",
+            rf"{self.parameter_end}(?=\s*+(?:{self.parameter}|{closing}))",
+            rf"(?=(?:{closing})\s*+(?:{opening}{last}))",
         ]
         if keys:
             next_key = f"(?:{'|'.join(map(re.escape, sorted(keys)))})"

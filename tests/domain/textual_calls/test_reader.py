@@ -209,6 +209,40 @@ def test_a_fence_that_is_closed_hides_nothing_behind_it() -> None:
     assert get_words(pieces) == "This is it:\n```python\nprint()\n```\nNow I read it.\n"
 
 
+@pytest.mark.parametrize("step", [0, 1, 3, 500], ids=lambda step: f"in pieces of {step}")
+@pytest.mark.parametrize(
+    "before", ["", f"{'a' * 498}\n", "So:\n"], ids=["first", "behind many words", "behind words"]
+)
+def test_a_fence_is_as_long_as_its_mark_however_it_arrives(step: int, before: str) -> None:
+    text = f"{before}````\n```\n{TAGGED}\n```\n{TAGGED}\n````\n"
+
+    assert list_calls(read(text, step=step)) == []
+    assert get_words(read(text, step=step)) == text
+    assert list_calls(read(f"{text}{TAGGED}", step=step)) == [READ]
+
+
+def test_a_line_in_a_fence_is_told_while_it_is_written() -> None:
+    reader = TextualCallReader(get_family("hermes"), TOOLS)
+    told = ""
+    for character in (text := "```\nThe mark ``` is in `it`, as is ~~~ and `"):
+        told += get_words(list(reader.feed(character)))
+    assert told == text
+
+
+@pytest.mark.parametrize("step", [0, 4])
+@pytest.mark.parametrize("parser", ["json", "llama", "hermes", "command", "gpt-oss"])
+@pytest.mark.parametrize("begun", ["", "<tool_call>", "<tool_call>{", '{"name": "', "```\n"])
+@pytest.mark.parametrize("unit", ["\n", "`", "``` ", "```\n", "a ``` b\n"])
+def test_a_long_text_that_opens_no_call_is_told_to_its_end(
+    parser: ToolParser, begun: str, unit: str, step: int
+) -> None:
+    text = f"{begun}{unit * (2_000 // len(unit))}x"
+    pieces = read(text, parser, step=step)
+
+    assert list_calls(pieces) == []
+    assert get_words(pieces) == text
+
+
 def test_pythons_words_count_between_texts_and_stay_in_them() -> None:
     text = '{"name": "write_file", "arguments": {"content": "x = None\\n", "raw": False, "limit": None}}'
 
