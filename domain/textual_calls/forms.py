@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
@@ -279,9 +280,13 @@ class TaggedForm(_Place, frozen=True):
         expression = re.sub(r"\(\?P<\w+>", "(?:", "|".join(alternatives))
         ends = re.compile(expression, re.MULTILINE)
         first = found = ends.search(text, position)
-        while found is not None and self._is_open(text[position : found.start()]):
+        if first is None or not self._is_open(text[position : first.start()]):
+            return first
+        opened = [each.start() for each in self.opening.finditer(text, position)]
+        closed = [each.start() for each in re.compile(self.closing).finditer(text, position)]
+        while found is not None and bisect_left(opened, found.start()) > bisect_left(closed, found.start()):
             found = ends.search(text, max(found.end(), found.start() + 1))
-        return found or first
+        return first if found is None and is_whole else found
 
     def _is_open(self, value: str) -> bool:
         """Whether a text holds the beginning of a call, and not its end."""

@@ -216,6 +216,7 @@ class TextualCallReader:
             case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
+                self._reread()
                 yield from calls
             case Unfinished(name) if is_whole and name:
                 yield from self._flush(match.start())

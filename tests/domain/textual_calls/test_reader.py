@@ -458,3 +458,11 @@ def test_a_text_that_holds_a_call_itself_is_one_argument() -> None:
     text = f"<function=write_file>\n<parameter=content>\n{inner}\n</parameter>\n</function>"
 
     assert list_calls(read(text, "qwen-coder")) == [("write_file", {"content": inner})]
+
+
+@pytest.mark.parametrize("step", [0, 50, 500])
+def test_a_text_that_holds_many_calls_is_one_argument_however_it_arrives(step: int) -> None:
+    inner = f"<function=a><function=b>{'</function><function=b>' * 300}</function></function>"
+    text = f"<function=write_file><parameter=content>{inner}</parameter></function>"
+
+    assert list_calls(read(text, "qwen-coder", step=step)) == [("write_file", {"content": inner})]
