@@ -40,32 +40,32 @@ class Family(Struct, frozen=True):
     blocks: tuple[PlainBlock, ...] = ()
 
 
-_OBJECT = r"\s*(?=\[?\s*\{)"
+_OBJECT = r"\s*+(?=\[?\s*+\{)"
 _NAME = r"(?P<name>[^\s<>\[\]{}()\"'`|｜=,:]{1,100})"
 _PLAIN_NAME = r"(?P<name>[\w.:/-]{1,100})"
-_BARE_JSON = r"(?=\[?\s*\{)"
-# a tag whose name speaks of calls, and not of what they return
-_CALL_TAG = r"<(?!\w*(?:response|result|output))\w{0,20}(?:tool|function|call)\w{0,20}>"
+_BARE_JSON = r"(?=\[?\s*+\{)"
+# the whole name of a tag that holds a call: in a longer one, such as <example_call>, other words may deny it
+_CALL_TAG = r"(?P<tag>(?i:(?:tool|function)s?[ _.:-]?calls?|tools?[ _.:-]?uses?|tools?|functions?|calls?))>"
 
 _TOOL_CALL_TAGS = JsonForm(
-    re.compile(rf"<tool_call>\s*(?:```(?:json)?)?{_OBJECT}"), re.compile(r"\s*(?:```\s*)?</tool_call>")
+    re.compile(rf"<tool_call>\s*+(?:```(?:json)?)?{_OBJECT}"), re.compile(r"\s*+(?:```\s*+)?</tool_call>")
 )
 _FUNCTION_TAGS = TaggedForm(
-    re.compile(rf"(?:<(?:\w+:)?tool_call>\s*)?<function={_NAME}>(?!\s*\{{)"),
+    re.compile(rf"(?:<(?:\w+:)?tool_call>\s*+)?<function={_NAME}>(?!\s*+\{{)"),
     parameter=rf"<parameter={KEY}>",
     parameter_end="</parameter>",
-    closing=r"</function>(?:\s*</(?:\w+:)?tool_call>)?|</(?:\w+:)?tool_call>",
+    closing=r"</function>(?:\s*+</(?:\w+:)?tool_call>)?|</(?:\w+:)?tool_call>",
     newlines=True,
 )
 _FUNCTION_JSON = NamedForm(
-    re.compile(rf"(?:<tool_call>\s*)?<function={_NAME}>\s*(?=\{{)"),
-    re.compile(r"\s*</function>(?:\s*</tool_call>)?"),
+    re.compile(rf"(?:<tool_call>\s*+)?<function={_NAME}>\s*+(?=\{{)"),
+    re.compile(r"\s*+</function>(?:\s*+</tool_call>)?"),
 )
 _INVOKE = TaggedForm(
-    re.compile(rf"(?:<(?:minimax:tool_call|function_calls)>\s*)?<invoke name=\"?{_NAME}\"?\s*/?>"),
+    re.compile(rf"(?:<(?:minimax:tool_call|function_calls)>\s*+)?<invoke name=\"?{_NAME}\"?\s*+/?>"),
     parameter=rf"<parameter name=\"?{KEY}\"?>",
     parameter_end="</parameter>",
-    closing=r"</invoke>(?:\s*</(?:minimax:tool_call|function_calls)>)?",
+    closing=r"</invoke>(?:\s*+</(?:minimax:tool_call|function_calls)>)?",
 )
 
 # The tokens of DeepSeek, as servers also write them: with another bar, and an underscore or a space between.
@@ -77,13 +77,13 @@ def _token(*words: str) -> str:
 
 
 _DSML = rf"{_BAR}DSML{_BAR}\s?"
-_DSML_SECTION = rf"<{_DSML}(?:function_calls|tool_calls|calls)>\s*"
-_DSML_END = rf"(?:\s*</{_DSML}(?:function_calls|tool_calls|calls)>)?"
+_DSML_SECTION = rf"<{_DSML}(?:function_calls|tool_calls|calls)>\s*+"
+_DSML_END = rf"(?:\s*+</{_DSML}(?:function_calls|tool_calls|calls)>)?"
 
 _START = r"(?:<\|start\|>\w*)?"
 _MESSAGE = r"(?:(?!\bto=)[^<>\n]){0,40}(?:<\|constrain\|>[^<>\n]{0,20})?<\|message\|>"
 _TO = rf"\s?\bto=(?:functions\.)?{_PLAIN_NAME}[^<>\n]{{0,20}}"
-_CALL_END = re.compile(r"\s*<\|(?:call|end|return)\|>")
+_CALL_END = re.compile(r"\s*+<\|(?:call|end|return)\|>")
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call)\|>|(?=<\|start\|>)")
 
 
@@ -92,13 +92,13 @@ _FAMILIES: dict[ToolParser, Family] = {
     "qwen-coder": Family((_FUNCTION_TAGS, _TOOL_CALL_TAGS), ("<tool_call>", "<function=", "<seed:tool_call>")),
     "llama": Family(
         (
-            JsonForm(re.compile(rf"<\|python_tag\|>{_OBJECT}"), re.compile(r"\s*<\|e\w+_id\|>")),
+            JsonForm(re.compile(rf"<\|python_tag\|>{_OBJECT}"), re.compile(r"\s*+<\|e\w+_id\|>")),
             PythonForm(
-                re.compile(r"<\|python_(?:tag|start)\|>\s*(?=[\[\w])"), re.compile(r"\s*<\|python_end\|>")
+                re.compile(r"<\|python_(?:tag|start)\|>\s*+(?=[\[\w])"), re.compile(r"\s*+<\|python_end\|>")
             ),
             _FUNCTION_JSON,
-            JsonForm(re.compile(_BARE_JSON), re.compile(r"\s*<\|e\w+_id\|>"), is_alone=True),
-            PythonForm(re.compile(r"(?=\[\s*[\w.]+\()"), is_alone=True),
+            JsonForm(re.compile(_BARE_JSON), re.compile(r"\s*+<\|e\w+_id\|>"), is_alone=True),
+            PythonForm(re.compile(r"(?=\[\s*+[\w.]+\()"), is_alone=True),
         ),
         ("<|python_tag|>", "<|python_start|>", "<function="),
     ),
@@ -106,7 +106,9 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             JsonForm(re.compile(rf"\[TOOL_CALLS\]{_OBJECT}")),
             NamedForm(
-                re.compile(rf"\[TOOL_CALLS\]\s*{_PLAIN_NAME}(?:\[CALL_ID\][\w-]*)?\s*(?:\[ARGS\])?\s*(?=\{{)")
+                re.compile(
+                    rf"\[TOOL_CALLS\]\s*+{_PLAIN_NAME}(?:\[CALL_ID\][\w-]*)?\s*+(?:\[ARGS\])?\s*+(?=\{{)"
+                )
             ),
         ),
         ("[TOOL_CALLS]", "[THINK]", "[/THINK]"),
@@ -116,17 +118,17 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             NamedForm(
                 re.compile(
-                    rf"(?:{_token('tool', 'calls', 'begin')}\s*)?{_token('tool', 'call', 'begin')}\s*"
-                    rf"(?:function\s*{_token('tool', 'sep')})?\s*{_PLAIN_NAME}\s*"
-                    rf"(?:{_token('tool', 'sep')})?\s*(?:```(?:json)?\s*)?(?=\{{)"
+                    rf"(?:{_token('tool', 'calls', 'begin')}\s*+)?{_token('tool', 'call', 'begin')}\s*+"
+                    rf"(?:function\s*+{_token('tool', 'sep')})?\s*+{_PLAIN_NAME}\s*+"
+                    rf"(?:{_token('tool', 'sep')})?\s*+(?:```(?:json)?\s*+)?(?=\{{)"
                 ),
                 re.compile(
-                    rf"\s*(?:```)?\s*{_token('tool', 'call', 'end')}"
-                    rf"(?:\s*{_token('tool', 'calls', 'end')})?"
+                    rf"\s*+(?:```)?\s*+{_token('tool', 'call', 'end')}"
+                    rf"(?:\s*+{_token('tool', 'calls', 'end')})?"
                 ),
             ),
             TaggedForm(
-                re.compile(rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*(?:/>{_DSML_END}|>)"),
+                re.compile(rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*+(?:/>{_DSML_END}|>)"),
                 parameter=rf"<{_DSML}parameter name=\"{KEY}\"(?:\s+string=\"(?P<kind>\w+)\")?>",
                 parameter_end=rf"</{_DSML}parameter>",
                 closing=rf"</{_DSML}invoke>{_DSML_END}",
@@ -137,8 +139,8 @@ _FAMILIES: dict[ToolParser, Family] = {
     "glm": Family(
         (
             TaggedForm(
-                re.compile(rf"<tool_call>\s*{_NAME}\s*(?=<arg_key>|</tool_call>)"),
-                parameter=rf"<arg_key>{KEY}</arg_key>\s*<arg_value>",
+                re.compile(rf"<tool_call>\s*+{_NAME}\s*+(?=<arg_key>|</tool_call>)"),
+                parameter=rf"<arg_key>{KEY}</arg_key>\s*+<arg_value>",
                 parameter_end="</arg_value>",
                 closing="</tool_call>",
             ),
@@ -149,19 +151,19 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             NamedForm(
                 re.compile(
-                    r"(?:<\|tool_calls?_section_begin\|>\s*)?<\|tool_call_begin\|>\s*(?:functions\.)?"
-                    r"(?P<name>[^\s<>:{}]{1,100})(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*(?=\{|<\|tool_call_end)"
+                    r"(?:<\|tool_calls?_section_begin\|>\s*+)?<\|tool_call_begin\|>\s*+(?:functions\.)?"
+                    r"(?P<name>[^\s<>:{}]{1,100})(?::\d+)?\s*+<\|tool_call_argument_begin\|>\s*+(?=\{|<\|tool_call_end)"
                 ),
-                re.compile(r"\s*<\|tool_call_end\|>(?:\s*<\|tool_calls?_section_end\|>)?"),
+                re.compile(r"\s*+<\|tool_call_end\|>(?:\s*+<\|tool_calls?_section_end\|>)?"),
             ),
             TaggedForm(
                 re.compile(
-                    r"(?:<\|open\|>tools<\|sep\|>\s*)?<\|open\|>call tool=\"(?P<name>[^\"\n]{1,100})\""
+                    r"(?:<\|open\|>tools<\|sep\|>\s*+)?<\|open\|>call tool=\"(?P<name>[^\"\n]{1,100})\""
                     r"(?: index=\"\d+\")?<\|sep\|>"
                 ),
                 parameter=rf"<\|open\|>argument key=\"{KEY}\"(?: type=\"(?P<kind>\w+)\")?<\|sep\|>",
                 parameter_end=r"<\|close\|>argument<\|sep\|>",
-                closing=r"<\|close\|>call<\|sep\|>(?:\s*<\|close\|>(?:tools|message)<\|sep\|>)*",
+                closing=r"<\|close\|>call<\|sep\|>(?:\s*+<\|close\|>(?:tools|message)<\|sep\|>)*",
             ),
         ),
         ("<|tool_call", "<|open|>", "<|close|>think"),
@@ -179,15 +181,15 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             JsonForm(
                 re.compile(rf"(?:<\|tool_call\|>|<tool_call>|<function_call>){_OBJECT}"),
-                re.compile(r"\s*(?:</tool_call>|</function_call>|<\|end_of_text\|>)"),
+                re.compile(r"\s*+(?:</tool_call>|</function_call>|<\|end_of_text\|>)"),
             ),
         ),
         ("<|tool_call|>", "<tool_call>", "<function_call>"),
     ),
     "gpt-oss": Family(
         (
-            NamedForm(re.compile(rf"{_START}{_TO}<\|channel\|>{_MESSAGE}\s*"), _CALL_END, needs_offer=True),
-            NamedForm(re.compile(rf"{_START}<\|channel\|>\w+{_TO}{_MESSAGE}\s*"), _CALL_END, needs_offer=True),
+            NamedForm(re.compile(rf"{_START}{_TO}<\|channel\|>{_MESSAGE}\s*+"), _CALL_END, needs_offer=True),
+            NamedForm(re.compile(rf"{_START}<\|channel\|>\w+{_TO}{_MESSAGE}\s*+"), _CALL_END, needs_offer=True),
         ),
         ("<|start|>", "<|channel|>", " to=", "to="),
         (
@@ -206,13 +208,15 @@ _FAMILIES: dict[ToolParser, Family] = {
     ),
     "functionary": Family(
         (
-            NamedForm(re.compile(rf"{_PLAIN_NAME}\n\s*(?=\{{)"), is_alone=True, needs_offer=True),
-            NamedForm(re.compile(rf"(?m:^)>>>{_PLAIN_NAME}\n\s*(?=\{{)"), re.compile(r"\s*<\|eot_id\|>")),
+            NamedForm(re.compile(rf"{_PLAIN_NAME}\n\s*+(?=\{{)"), is_alone=True, needs_offer=True),
+            NamedForm(
+                re.compile(rf">>>{_PLAIN_NAME}\n\s*+(?=\{{)"), re.compile(r"\s*+<\|eot_id\|>"), begins_line=True
+            ),
             NamedForm(
                 re.compile(
-                    rf"(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*{_PLAIN_NAME}\s*<\|content\|>\s*(?=\{{)"
+                    rf"(?:<\|from\|>\s*+assistant\s*+)?<\|recipient\|>\s*+{_PLAIN_NAME}\s*+<\|content\|>\s*+(?=\{{)"
                 ),
-                re.compile(r"\s*<\|(?:stop|eot_id)\|>"),
+                re.compile(r"\s*+<\|(?:stop|eot_id)\|>"),
             ),
             _FUNCTION_JSON,
         ),
@@ -221,14 +225,14 @@ _FAMILIES: dict[ToolParser, Family] = {
     "gemma": Family(
         (
             BareObjectForm(
-                re.compile(r"<\|tool_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
+                re.compile(r"<\|tool_call>\s*+call:(?P<name>[^\s{}<>]{1,100})\s*+\{"),
                 '<|"|>',
-                re.compile(r"\s*<tool_call\|>"),
+                re.compile(r"\s*+<tool_call\|>"),
             ),
             BareObjectForm(
-                re.compile(r"<start_function_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
+                re.compile(r"<start_function_call>\s*+call:(?P<name>[^\s{}<>]{1,100})\s*+\{"),
                 "<escape>",
-                re.compile(r"\s*<end_function_call>"),
+                re.compile(r"\s*+<end_function_call>"),
             ),
         ),
         ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>"),
@@ -237,23 +241,23 @@ _FAMILIES: dict[ToolParser, Family] = {
     "minimax": Family(
         (
             _INVOKE,
-            JsonForm(re.compile(rf"<tool_calls>{_OBJECT}"), re.compile(r"\s*</tool_calls>")),
+            JsonForm(re.compile(rf"<tool_calls>{_OBJECT}"), re.compile(r"\s*+</tool_calls>")),
         ),
         ("<minimax:tool_call>", "<function_calls>", "<invoke ", "<tool_calls>"),
     ),
     "command": Family(
         (
-            JsonForm(re.compile(rf"<\|START_ACTION\|>{_OBJECT}"), re.compile(r"\s*<\|END_ACTION\|>")),
-            JsonForm(re.compile(rf"Action:\s*```json{_OBJECT}"), re.compile(r"\s*```")),
+            JsonForm(re.compile(rf"<\|START_ACTION\|>{_OBJECT}"), re.compile(r"\s*+<\|END_ACTION\|>")),
+            JsonForm(re.compile(rf"Action:\s*+```json{_OBJECT}"), re.compile(r"\s*+```"), begins_line=True),
         ),
         ("<|START_", "<|END_THINKING", "Action:"),
         (PlainBlock(re.compile(r"<\|START_THINKING\|>"), re.compile(r"<\|END_THINKING\|>")),),
     ),
     "lfm2": Family(
         (
-            JsonForm(re.compile(rf"<\|tool_call_start\|>{_OBJECT}"), re.compile(r"\s*<\|tool_call_end\|>")),
+            JsonForm(re.compile(rf"<\|tool_call_start\|>{_OBJECT}"), re.compile(r"\s*+<\|tool_call_end\|>")),
             PythonForm(
-                re.compile(r"<\|tool_call_start\|>\s*(?=[\[\w])"), re.compile(r"\s*<\|tool_call_end\|>")
+                re.compile(r"<\|tool_call_start\|>\s*+(?=[\[\w])"), re.compile(r"\s*+<\|tool_call_end\|>")
             ),
         ),
         ("<|tool_call_start|>",),
@@ -261,8 +265,8 @@ _FAMILIES: dict[ToolParser, Family] = {
     "internlm": Family(
         (
             JsonForm(
-                re.compile(rf"<\|action_start\|>\s*<\|plugin\|>{_OBJECT}"),
-                re.compile(r"\s*<\|action_end\|>"),
+                re.compile(rf"<\|action_start\|>\s*+<\|plugin\|>{_OBJECT}"),
+                re.compile(r"\s*+<\|action_end\|>"),
             ),
         ),
         ("<|action_start|>",),
@@ -270,8 +274,8 @@ _FAMILIES: dict[ToolParser, Family] = {
     "phi": Family(
         (
             JsonForm(
-                re.compile(rf"(?:<\|tool_call\|>|functools(?=\s*\[)){_OBJECT}"),
-                re.compile(r"\s*<\|/tool_call\|>"),
+                re.compile(rf"(?:<\|tool_call\|>|functools(?=\s*+\[)){_OBJECT}"),
+                re.compile(r"\s*+<\|/tool_call\|>"),
             ),
         ),
         ("<|tool_call|>", "functools"),
@@ -280,7 +284,7 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             JsonForm(
                 re.compile(rf"<(?:TOOLCALL|tool_calls)>{_OBJECT}"),
-                re.compile(r"\s*</(?:TOOLCALL|tool_calls)>"),
+                re.compile(r"\s*+</(?:TOOLCALL|tool_calls)>"),
             ),
         ),
         ("<TOOLCALL>", "<tool_calls>"),
@@ -289,8 +293,8 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             _TOOL_CALL_TAGS,
             JsonForm(
-                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*|{_CALL_TAG}\s*)?{_BARE_JSON}"),
-                re.compile(r"\s*(?:```|</\w{1,40}>)"),
+                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*+|<{_CALL_TAG}\s*+)?{_BARE_JSON}"),
+                re.compile(rf"\s*+(?:```|</{_CALL_TAG})"),
                 is_alone=True,
             ),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
@@ -22,7 +23,7 @@ _LONGEST_NAME = 100
 KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
 """The name of an argument in the tag that opens its value."""
 _BETWEEN = re.compile(r"[\s,;]*(?=\{)")
-_NAME_IN_JSON = re.compile(r"\"name\"\s*:\s*\"([^\"\n\\]{1,100})\"")
+_NAME_IN_JSON = re.compile(r"\"name\"\s*+:\s*+\"([^\"\n\\]{1,100})\"")
 _SURPLUS = re.compile(r"[\s}]*")
 
 
@@ -74,17 +75,31 @@ class Form(Protocol):
         """Whether it counts only where it is all of the answer, as nothing marks it."""
         ...
 
+    @property
+    def begins_line(self) -> bool:
+        """Whether it counts only where nothing stands before it in its line."""
+        ...
+
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         """Read what follows the opening."""
         ...
 
 
-class JsonForm(Struct, frozen=True):
-    """A JSON object with name and arguments, or a list of such. One that is alone needs an offered name."""
+class _Place(Struct, frozen=True, kw_only=True):
+    """Where in an answer a form counts."""
+
+    is_alone: bool = False
+    begins_line: bool = False
+
+
+class JsonForm(_Place, frozen=True):
+    """A JSON object with name and arguments, or a list of such. One that is alone needs an offered name.
+
+    Where the opening has a group `tag`, the closing has it, too, and both must name the same.
+    """
 
     opening: re.Pattern[str]
     closing: re.Pattern[str] | None = None
-    is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         position, calls = opened.end(), []
@@ -92,8 +107,7 @@ class JsonForm(Struct, frozen=True):
             extent = find_extent(text, position)
             source, end = text[position : extent.end], extent.end
             if not extent.is_whole:
-                closed = self.closing.match(text, end) if self.closing else None
-                if closed is None:
+                if _match_closing(text, opened, end, self.closing) is None:
                     named = _NAME_IN_JSON.search(source)
                     open_call = Unfinished(named[1] if named else "")
                     return None if is_whole or extent.is_broken(text) else open_call
@@ -177,12 +191,11 @@ def _as_list(value: JsonValue) -> Sequence[JsonValue]:
     return value if isinstance(value, list) else [value]
 
 
-class NamedForm(Struct, frozen=True):
+class NamedForm(_Place, frozen=True):
     """The name of the tool in the opening, then a JSON object with the arguments."""
 
     opening: re.Pattern[str]
     closing: re.Pattern[str] | None = None
-    is_alone: bool = False
     needs_offer: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
@@ -204,7 +217,7 @@ class NamedForm(Struct, frozen=True):
         return _close(text, opened, extent.end, calls, self.closing)
 
 
-class TaggedForm(Struct, frozen=True):
+class TaggedForm(_Place, frozen=True):
     """The name of the tool in the opening, then each argument between tags.
 
     `parameter` has the groups key and perhaps kind: what is no text is JSON. Where it has no such group, the
@@ -217,7 +230,6 @@ class TaggedForm(Struct, frozen=True):
     parameter_end: str
     closing: str
     newlines: bool = False
-    is_alone: bool = False
     texts: Sequence[str] = ("true", "string")
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
@@ -230,7 +242,7 @@ class TaggedForm(Struct, frozen=True):
         schema = tools.get(name, {})
         declared = schema.get("properties")
         properties: JsonObject = declared if isinstance(declared, Mapping) else {}
-        begin, end = re.compile(rf"\s*{self.parameter}"), re.compile(rf"\s*(?:{self.closing})")
+        begin, end = re.compile(rf"\s*+{self.parameter}"), re.compile(rf"\s*+(?:{self.closing})")
         arguments: dict[str, JsonValue] = {}
         while (closed := end.match(text, position)) is None:
             opens = begin.match(text, position)
@@ -245,7 +257,7 @@ class TaggedForm(Struct, frozen=True):
             key, kind = html.unescape(opens["key"].strip()), opens.groupdict().get("kind")
             arguments[key] = self._read_value(value, kind, properties.get(key))
             position = stop.end()
-        if re.match(rf"\s*(?:{self.parameter_end}|{self.closing})", text[closed.end() :]):
+        if re.match(rf"\s*+(?:{self.parameter_end}|{self.closing})", text[closed.end() :]):
             return None  # a text in it holds a call itself, and it is not plain where it ends
         calls = [TextualCall(name, _write_json(arguments), "")]
         return _close(text, opened, closed.end(), calls, None)
@@ -256,10 +268,10 @@ class TaggedForm(Struct, frozen=True):
         A text may hold tags itself: a closing tag ends it only where another of this call follows.
         """
         closing, opening = self.closing, self.opening.pattern
-        last = r"|\s*\Z" if is_whole else ""
+        last = r"|\s*+\Z" if is_whole else ""
         alternatives = [
-            rf"{self.parameter_end}(?=\s*(?:{self.parameter}|{closing}))",
-            rf"(?=(?:{closing})\s*(?:{opening}{last}))",
+            rf"{self.parameter_end}(?=\s*+(?:{self.parameter}|{closing}))",
+            rf"(?=(?:{closing})\s*+(?:{opening}{last}))",
         ]
         if keys:
             next_key = f"(?:{'|'.join(map(re.escape, sorted(keys)))})"
@@ -268,9 +280,13 @@ class TaggedForm(Struct, frozen=True):
         expression = re.sub(r"\(\?P<\w+>", "(?:", "|".join(alternatives))
         ends = re.compile(expression, re.MULTILINE)
         first = found = ends.search(text, position)
-        while found is not None and self._is_open(text[position : found.start()]):
+        if first is None or not self._is_open(text[position : first.start()]):
+            return first
+        opened = [each.start() for each in self.opening.finditer(text, position)]
+        closed = [each.start() for each in re.compile(self.closing).finditer(text, position)]
+        while found is not None and bisect_left(opened, found.start()) > bisect_left(closed, found.start()):
             found = ends.search(text, max(found.end(), found.start() + 1))
-        return found or first
+        return first if found is None and is_whole else found
 
     def _is_open(self, value: str) -> bool:
         """Whether a text holds the beginning of a call, and not its end."""
@@ -290,12 +306,11 @@ class TaggedForm(Struct, frozen=True):
         return Unfinished(name) if is_open else None
 
 
-class PythonForm(Struct, frozen=True):
+class PythonForm(_Place, frozen=True):
     """Calls as Python writes them. Where nothing marks them, every name must be one that is offered."""
 
     opening: re.Pattern[str]
     closing: re.Pattern[str] | None = None
-    is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         extent = find_extent(text, opened.end())
@@ -308,13 +323,12 @@ class PythonForm(Struct, frozen=True):
         return _close(text, opened, extent.end, calls, self.closing)
 
 
-class BareObjectForm(Struct, frozen=True):
+class BareObjectForm(_Place, frozen=True):
     """The name of the tool in the opening, then an object without quotes around its keys."""
 
     opening: re.Pattern[str]
     mark: str
     closing: re.Pattern[str]
-    is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         name = opened["name"]
@@ -330,12 +344,11 @@ def _close(
     text: str, opened: re.Match[str], end: int, calls: Sequence[TextualCall], closing: re.Pattern[str] | None
 ) -> ReadCalls:
     """The reading of calls that end here, with the closing mark where one follows."""
-    if closing is not None:
-        surplus = _SURPLUS.match(text, end)
-        at = surplus.end() if surplus else end
-        closed = closing.match(text, end) or closing.match(text, at)
-        if closed is not None:
-            end = closed.end()
+    surplus = _SURPLUS.match(text, end)
+    at = surplus.end() if surplus else end
+    closed = _match_closing(text, opened, end, closing) or _match_closing(text, opened, at, closing)
+    if closed is not None:
+        end = closed.end()
     raw = text[opened.start() : end]
     return ReadCalls(
         tuple(
@@ -344,6 +357,15 @@ def _close(
         ),
         end,
     )
+
+
+def _match_closing(
+    text: str, opened: re.Match[str], at: int, closing: re.Pattern[str] | None
+) -> re.Match[str] | None:
+    """The closing mark that stands here. A tag that the opening names is closed by that name only."""
+    closed = closing.match(text, at) if closing is not None else None
+    tag = opened.groupdict().get("tag")
+    return closed if closed is None or tag is None or closed["tag"] == tag else None
 
 
 def _is_name(name: str) -> bool:

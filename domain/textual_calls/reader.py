@@ -32,6 +32,8 @@ _WINDOW = 300
 _TAIL = 240
 # so much must follow a call before it is taken for whole: the rest of its closing mark may come
 _MARGIN = 80
+# a text is looked at in such pieces, as finding what opens costs as much as there is behind it
+_PIECE = 500
 
 _THINKING = PlainBlock(
     re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷"), re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
@@ -57,7 +59,10 @@ _SHOWN = tuple(
     )
 )
 _FENCE = re.compile(r"`{3,}|~{3,}")
+# what the end of a fence may begin with, at the end of a text
+_FENCE_BEGUN = re.compile(r"(?:(?<!`)`++|(?<!~)~++)[^\S\n]*+\Z")
 _FENCE_PREFIX = re.compile(r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*")
+_FENCE_MARKS = "`~"
 _STARTS = (
     *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
     *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
@@ -67,7 +72,7 @@ _QUOTES = "\"'`“‘«„‹「『"
 _QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)")
 # the mark that ends a turn, which some servers leave in the text
 _TURN_END = re.compile(
-    r"\s*(?:<\|(?:im_end|e\w{1,3}_id|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>)\s*\Z"
+    r"(?:<\|(?:im_end|e\w{1,3}_id|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>)\s*+\Z"
 )
 # words that present what follows as an illustration
 _EXAMPLE = re.compile(
@@ -115,6 +120,7 @@ class TextualCallReader:
         self._family = family
         self._tools = tools
         self._starts = (*family.starts, *_STARTS)
+        self._longest_start = max(map(len, self._starts))
         self._firsts = frozenset(start[0] for start in self._starts)
         blocks = (_THINKING, *family.blocks, *_SHOWN)
         self._marks: tuple[Form | PlainBlock, ...] = (
@@ -123,6 +129,9 @@ class TextualCallReader:
             PlainBlock(_FENCE, _FENCE),
             *(PlainBlock(block.closing, block.closing) for block in blocks if block.begins_in_prompt),
         )
+        self._coming: list[str] = []  # the last of them comes first
+        self._arrived: list[str] = []
+        self._length = 0  # of what is pending and has arrived
         self._pending = ""
         self._from = 0
         self._retry_at = 0
@@ -131,17 +140,39 @@ class TextualCallReader:
         self._fence = ""
         self._begun = ""
         self._has_words = False
+        self._is_not_alone = False
         self._failures = 0
         self.unread = False
 
     def feed(self, text: str) -> Iterator[Piece]:
-        self._pending += text
-        if len(self._pending) >= self._retry_at:
-            yield from self._advance(is_whole=False)
+        self._put_back(text)
+        while self._coming:
+            self._arrived.append(self._coming.pop())
+            self._length += len(self._arrived[-1])
+            if self._length >= self._retry_at:
+                self._collect()
+                yield from self._advance(is_whole=False)
+                self._length = len(self._pending)
+                # what is held for long is looked at again when it has grown by a part of it
+                self._retry_at = max(self._retry_at, self._length + (self._length - _WINDOW) // 8)
 
     def finish(self, *, is_cut: bool) -> Iterator[Piece]:
         """Take the end of the text, which a limit cut off if `is_cut`."""
-        yield from self._advance(is_whole=True, is_cut=is_cut)
+        while True:
+            yield from self.feed("")
+            self._collect()
+            yield from self._advance(is_whole=True, is_cut=is_cut)
+            self._length = len(self._pending)
+            if not self._coming:
+                return
+
+    def _put_back(self, text: str) -> None:
+        """Let this come, before what is to come."""
+        self._coming += [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)][::-1]
+
+    def _collect(self) -> None:
+        self._pending += "".join(self._arrived)
+        self._arrived.clear()
 
     def _advance(self, *, is_whole: bool, is_cut: bool = False) -> Iterator[Piece]:
         while self._pending:
@@ -150,7 +181,7 @@ class TextualCallReader:
                 if not has_ended:
                     return
                 continue
-            if not self._has_words and self._may_be_alone():
+            if not self._has_words and not self._is_not_alone and self._may_be_alone():
                 if not is_whole and len(self._pending) < _LONGEST:
                     return
                 reading = None if is_cut else self._read_alone()
@@ -158,8 +189,14 @@ class TextualCallReader:
                     self._pending = ""
                     yield from reading.calls
                     return
+                self._is_not_alone = True
+                self._reread()
+                return
             opened = self._find_opening()
             safe = len(self._pending) if is_whole else self._find_safe_end()
+            if opened is not None and not is_whole and self._may_lengthen(*opened):
+                safe = min(safe, opened[1].start())
+                opened = None
             if opened is None or opened[1].start() > safe:
                 yield from self._flush(safe)
                 return
@@ -180,6 +217,7 @@ class TextualCallReader:
             case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
+                self._reread()
                 yield from calls
             case Unfinished(name) if is_whole and name:
                 yield from self._flush(match.start())
@@ -197,6 +235,15 @@ class TextualCallReader:
                 self._pass_over(match)
         return True
 
+    def _reread(self) -> None:
+        """Look at what is pending in pieces again."""
+        text, self._pending, self._retry_at = self._pending, "", 0
+        self._put_back(text)
+
+    def _may_lengthen(self, mark: Form | PlainBlock, match: re.Match[str]) -> bool:
+        """Whether more of this mark may come: a fence is as long as its mark."""
+        return isinstance(mark, PlainBlock) and mark.opening is _FENCE and match.end() == len(self._pending)
+
     def _pass_over(self, match: re.Match[str]) -> None:
         """Take an opening that opens no call for text."""
         self.unread = True
@@ -205,24 +252,28 @@ class TextualCallReader:
         self._failures += 1
         if self._failures == _MOST_FAILURES:
             self._marks = ()  # no answer begins so many calls: the rest of it is text
+        self._reread()
 
     def _find_opening(self) -> tuple[Form | PlainBlock, re.Match[str]] | None:
         """The first mark in what is pending that is not quoted."""
         begin = self._from
+        found = [(mark, mark.opening.search(self._pending, begin)) for mark in self._marks]
         while True:
-            found: list[tuple[int, int, Form | PlainBlock, re.Match[str]]] = []
-            for order, mark in enumerate(self._marks):
-                if (match := mark.opening.search(self._pending, begin)) is not None:
-                    found.append((match.start(), order, mark, match))
-            if not found:
+            found = [
+                (mark, match if match.start() >= begin else mark.opening.search(self._pending, begin))
+                for mark, match in found
+                if match is not None
+            ]
+            matches = [(mark, match) for mark, match in found if match is not None]
+            if not matches:
                 return None
-            _, _, mark, match = min(found, key=lambda each: each[:2])
+            mark, match = min(matches, key=lambda each: each[1].start())
             line = self._get_line(match.start())
             begin = match.end() if match.end() > match.start() else match.end() + 1
             if isinstance(mark, PlainBlock) and mark.opening is _FENCE:
                 if _FENCE_PREFIX.fullmatch(line):
                     return mark, match
-            elif not self._is_quoted(match.start(), line, is_form=not isinstance(mark, PlainBlock)):
+            elif not self._is_quoted(match.start(), line, mark):
                 return mark, match
             else:
                 self._from = begin
@@ -239,7 +290,7 @@ class TextualCallReader:
         else:
             self._pending = self._pending[length:]
         if block.opening is block.closing:  # the end of a block that began in the prompt
-            self._has_words, self._tail = False, ""
+            self._has_words, self._is_not_alone, self._tail = False, False, ""
             yield ThinkingEnded()
             return
         self._block = block
@@ -274,17 +325,19 @@ class TextualCallReader:
         for match in _FENCE.finditer(self._pending):
             if match[0][0] != self._fence[0] or len(match[0]) < len(self._fence):
                 continue
-            rest = self._pending[match.end() :]
-            line, newline, _ = rest.partition("\n")
-            if _FENCE_PREFIX.fullmatch(self._get_line(match.start())) and not line.strip():
-                return match.end() if newline or is_whole else None
+            if not _FENCE_PREFIX.fullmatch(self._get_line(match.start())):
+                continue
+            newline = self._pending.find("\n", match.end())
+            if not self._pending[match.end() : newline if newline >= 0 else None].strip():
+                return match.end() if newline >= 0 or is_whole else None
         return None
 
     def _find_last_line(self, *, is_whole: bool) -> int:
         if is_whole:
             return len(self._pending)
-        last = self._pending.rfind("\n") + 1
-        return last if self._fence[0] in self._pending[last:] else len(self._pending)
+        begun = _FENCE_BEGUN.search(self._pending)
+        may_close = begun is not None and _FENCE_PREFIX.fullmatch(self._get_line(begun.start()))
+        return begun.start() if begun is not None and may_close else len(self._pending)
 
     def _may_be_alone(self) -> bool:
         """Whether what has come may be a call that nothing marks."""
@@ -311,30 +364,46 @@ class TextualCallReader:
                 return outcome
         return None
 
-    def _is_quoted(self, at: int, line: str, *, is_form: bool) -> bool:
-        """Whether what begins here is shown, not said."""
+    def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
+        """Whether what begins here, behind this much of its line, is shown, not said."""
         is_open = any(line.count(quote) % 2 for quote in '`"')
         if is_open or (line[-1:] and line[-1] in _QUOTES) or _QUOTED_LINE.match(line):
             return True
-        if not is_form:
+        if isinstance(mark, PlainBlock):
             return False
+        if mark.begins_line and line.strip():
+            return True
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
         return bool(_EXAMPLE.search(before.rpartition("\n")[2]))
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""
-        return (self._tail + self._pending[:at])[-_TAIL:].rpartition("\n")[2]
+        return self._get_before(at).rpartition("\n")[2]
+
+    def _get_before(self, at: int) -> str:
+        """What stands before this place: no more of it than tells its line."""
+        before = self._pending[max(0, at - _TAIL) : at]
+        return before if len(before) == _TAIL else (self._tail + before)[-_TAIL:]
 
     def _find_safe_end(self) -> int:
         """Up to where no mark can have begun."""
         text = self._pending
         for at in range(max(self._from, len(text) - _WINDOW), len(text)):
-            if text[at] not in self._firsts:
+            if text[at] not in self._firsts or not self._may_begin(at):
                 continue
-            rest = text[at:]
-            if any(start.startswith(rest) or rest.startswith(start) for start in self._starts):
+            if text[at] not in _FENCE_MARKS:
+                return at
+            is_first = text[at - 1 : at] != text[at]
+            if is_first and _FENCE_PREFIX.fullmatch(self._get_line(at)):
                 return at
         return len(text)
+
+    def _may_begin(self, at: int) -> bool:
+        """Whether what stands here is a start, or the beginning of one."""
+        if self._pending.startswith(self._starts, at):
+            return True
+        rest = self._pending[at : at + self._longest_start]
+        return any(start.startswith(rest) for start in self._starts)
 
     def _flush(self, end: int) -> Iterator[Piece]:
         text, self._pending = self._pending[:end], self._pending[end:]
@@ -348,15 +417,15 @@ class TextualCallReader:
 
 _LEAKED_CALL_LONGEST = 200_000
 # a code fence at the end of an answer: no reader takes a call from it, and nothing follows that explains it
-_LAST_FENCE = re.compile(r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*\Z")
-_OBJECT = re.compile(r"\{\s*[\"']")
+_LAST_FENCE = re.compile(r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*+\Z")
+_OBJECT = re.compile(r"\{\s*+[\"']")
 _MOST_OBJECTS = 20
 # an answer that begins as a call in JSON
 _BROKEN = re.compile(
-    r"\s*(?:```\w*\s*)?\[?\s*(?P<object>\{)\s*[\"']name[\"']\s*:\s*[\"'](?P<name>[^\"'\n]{1,100})[\"']\s*,"
-    r"\s*[\"'](?:arguments|parameters)[\"']\s*:"
+    r"\s*+(?:```\w*\s*+)?\[?\s*+(?P<object>\{)\s*+[\"']name[\"']\s*+:\s*+[\"'](?P<name>[^\"'\n]{1,100})[\"']\s*+,"
+    r"\s*+[\"'](?:arguments|parameters)[\"']\s*+:"
 )
-_TAGS = re.compile(r"\A\s*<tool_call>|</tool_call>\s*\Z")
+_TAGS = re.compile(r"\A\s*+<tool_call>|</tool_call>\s*+\Z")
 
 
 class LeakedCall(Struct, frozen=True):

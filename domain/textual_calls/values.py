@@ -16,6 +16,7 @@ _TOKEN = re.compile(
     r"""[^"'{}\[\]()<]++|"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[{}\[\]()]""",
     16,  # re.DOTALL
 )
+_VALUE_END = re.compile(r"[,}\]]")
 _OPENING, _CLOSING = "{[(", "}])"
 _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
 _DEEPEST = 100
@@ -201,7 +202,9 @@ class BareObject:
                 return self._read_object(depth)
             case "[":
                 return self._read_list(depth)
-        end = min(at for each in ",}]" if (at := self._text.find(each, self.position)) >= 0)
+        if (found := _VALUE_END.search(self._text, self.position)) is None:
+            raise ValueError("no end")
+        end = found.start()
         bare, self.position = self._text[self.position : end].strip(), end
         try:
             value: JsonValue = json.loads(bare)

@@ -100,6 +100,19 @@ def test_any_other_answer_is_none(text: str) -> None:
     assert find(text) is None
 
 
+@pytest.mark.parametrize(
+    "begun", ["", "<tool_call>", "<tool_call>```", '{"name":', '{"name": "read_file",', "```json\n"]
+)
+@pytest.mark.parametrize("unit", [" ", "\n", "`", "<", "{", '"\\"', "a"])
+def test_a_long_text_that_only_begins_as_a_call_is_read_to_its_end(begun: str, unit: str) -> None:
+    assert find(f"{begun}{unit * 2_000}x") is None
+
+
+def test_an_answer_behind_many_blanks_is_read() -> None:
+    assert find(f"{' ' * 20_000}{CALL}{chr(10) * 20_000}") == "read_file"
+    assert find(f"<tool_call>{chr(10) * 20_000}{CALL}{chr(10) * 20_000}</tool_call>") == "read_file"
+
+
 @given(st.text())
 @examples(100)
 def test_whatever_the_text_is_it_is_read_without_an_error(text: str) -> None:

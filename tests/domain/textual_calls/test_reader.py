@@ -142,6 +142,19 @@ def test_words_before_a_call_are_told_at_once(parser: ToolParser) -> None:
     assert list_calls([*reader.feed(WRITTEN[parser]), *reader.finish(is_cut=False)]) == [("write_file", FULL)]
 
 
+@pytest.mark.parametrize(
+    "parser", [each for each in TOOL_PARSERS if each not in ("json", "llama", "functionary")]
+)
+@pytest.mark.parametrize("mark", ["```", "~~~", "`````", "```json"])
+def test_a_fence_mark_within_a_line_does_not_hold_back_what_follows(parser: ToolParser, mark: str) -> None:
+    reader = TextualCallReader(get_family(parser), TOOLS)
+    told = ""
+    for at, character in enumerate(text := f"The mark {mark} begins a fence, and I go on with it.\n"):
+        told += get_words(list(reader.feed(character)))
+        assert len(text[: at + 1]) - len(told) <= 3  # "to=" may begin a call
+    assert told == text
+
+
 def test_the_tool_is_named_while_its_arguments_are_being_written() -> None:
     reader = TextualCallReader(get_family("qwen-coder"), TOOLS)
 
@@ -194,6 +207,40 @@ def test_a_fence_that_is_closed_hides_nothing_behind_it() -> None:
 
     assert list_calls(pieces) == [READ]
     assert get_words(pieces) == "This is it:\n```python\nprint()\n```\nNow I read it.\n"
+
+
+@pytest.mark.parametrize("step", [0, 1, 3, 500], ids=lambda step: f"in pieces of {step}")
+@pytest.mark.parametrize(
+    "before", ["", f"{'a' * 498}\n", "So:\n"], ids=["first", "behind many words", "behind words"]
+)
+def test_a_fence_is_as_long_as_its_mark_however_it_arrives(step: int, before: str) -> None:
+    text = f"{before}````\n```\n{TAGGED}\n```\n{TAGGED}\n````\n"
+
+    assert list_calls(read(text, step=step)) == []
+    assert get_words(read(text, step=step)) == text
+    assert list_calls(read(f"{text}{TAGGED}", step=step)) == [READ]
+
+
+def test_a_line_in_a_fence_is_told_while_it_is_written() -> None:
+    reader = TextualCallReader(get_family("hermes"), TOOLS)
+    told = ""
+    for character in (text := "```\nThe mark ``` is in `it`, as is ~~~ and `"):
+        told += get_words(list(reader.feed(character)))
+    assert told == text
+
+
+@pytest.mark.parametrize("step", [0, 4])
+@pytest.mark.parametrize("parser", ["json", "llama", "hermes", "command", "gpt-oss"])
+@pytest.mark.parametrize("begun", ["", "<tool_call>", "<tool_call>{", '{"name": "', "```\n"])
+@pytest.mark.parametrize("unit", ["\n", "`", "``` ", "```\n", "a ``` b\n"])
+def test_a_long_text_that_opens_no_call_is_told_to_its_end(
+    parser: ToolParser, begun: str, unit: str, step: int
+) -> None:
+    text = f"{begun}{unit * (2_000 // len(unit))}x"
+    pieces = read(text, parser, step=step)
+
+    assert list_calls(pieces) == []
+    assert get_words(pieces) == text
 
 
 def test_pythons_words_count_between_texts_and_stay_in_them() -> None:
@@ -333,6 +380,23 @@ def test_further_forms_of_a_family_are_read(parser: ToolParser, text: str) -> No
     assert list_calls(read(text, parser)) == list_calls(read(text, parser, step=1)) == [READ]
 
 
+@pytest.mark.parametrize("step", [0, 1, 9], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    ("parser", "call"),
+    [
+        ("command", 'Action: ```json\n[{"tool_name": "read_file", "parameters": {"path": "a.py"}}]\n```'),
+        ("functionary", '>>>read_file\n{"path": "a.py"}'),
+    ],
+)
+def test_a_call_whose_mark_is_plain_text_begins_its_line(parser: ToolParser, call: str, step: int) -> None:
+    for before in ("I read it.\n", "I read it.\n\n  ", "<think>So.</think>\n"):
+        assert list_calls(read(f"{before}{call}", parser, step=step)) == [READ]
+    for before in ("Affected ", "Affected", "The row of a table.\nAffected ", "- ", "It is long. " * 40):
+        pieces = read(f"{before}{call}", parser, step=step)
+        assert list_calls(pieces) == []
+        assert get_words(pieces) == f"{before}{call}"
+
+
 @pytest.mark.parametrize("parser", ["json", "llama", "hermes"])
 @pytest.mark.parametrize("key", ["parameters", "arguments", "input"])
 def test_the_definition_of_a_tool_is_no_call_of_it(parser: ToolParser, key: str) -> None:
@@ -348,8 +412,57 @@ def test_a_tag_that_does_not_speak_of_a_call_frames_none(tag: str) -> None:
     assert list_calls(read(f"<{tag}>\n{CALL}\n</{tag}>", "json")) == []
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        *("example_call", "tool_call_example", "tool_definition", "expected_tool_call", "denied_call"),
+        *("not_a_function_call", "do_not_call", "callout", "uncalled", "tool_calls_made_before", "tooling"),
+    ],
+)
+def test_a_tag_that_says_more_than_that_it_is_a_call_frames_none(tag: str) -> None:
+    for text in (
+        f"<{tag}>\n{CALL}\n</{tag}>",
+        f"<{tag}>\n{CALL}",
+        f"<{tag}>\n{CALL}\n</tool_call>",
+        f"<tools>\n{CALL}\n</{tag}>",
+        f"{CALL}\n</{tag}>",
+    ):
+        for step in (0, 1):
+            assert list_calls(read(text, "json", step=step)) == []
+    assert find_leaked_call(f"<{tag}>\n{CALL}\n</{tag}>", TOOLS) is None
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "tool_call",
+        "tool-calls",
+        "ToolCall",
+        "toolcall",
+        "function_call",
+        "tool_use",
+        "tools",
+        "function",
+        "call",
+    ],
+)
+def test_a_tag_that_only_says_it_is_a_call_frames_one_and_is_closed_by_its_name(tag: str) -> None:
+    assert list_calls(read(f"<{tag}>\n{CALL}\n</{tag}>", "json")) == [READ]
+    assert list_calls(read(f"<{tag}>\n{CALL}", "json")) == [READ]
+    if tag != "tool_call":
+        assert list_calls(read(f"<{tag}>\n{CALL}\n</tool_call>", "json")) == []
+
+
 def test_a_text_that_holds_a_call_itself_is_one_argument() -> None:
     inner = "<tool_call>\n<function=read_file>\n<parameter=path>\nx\n</parameter>\n</function>\n</tool_call>"
     text = f"<function=write_file>\n<parameter=content>\n{inner}\n</parameter>\n</function>"
 
     assert list_calls(read(text, "qwen-coder")) == [("write_file", {"content": inner})]
+
+
+@pytest.mark.parametrize("step", [0, 50, 500])
+def test_a_text_that_holds_many_calls_is_one_argument_however_it_arrives(step: int) -> None:
+    inner = f"<function=a><function=b>{'</function><function=b>' * 300}</function></function>"
+    text = f"<function=write_file><parameter=content>{inner}</parameter></function>"
+
+    assert list_calls(read(text, "qwen-coder", step=step)) == [("write_file", {"content": inner})]
