@@ -380,8 +380,9 @@ def _begin(agent: HookedAgent) -> str:
 def _asks(agent: HookedAgent, entry: Mapping[str, object]) -> bool:
     """Whether it asks about every call, and blocks where there is no answer."""
     hooks = [entry] if agent.is_flat else entry.get("hooks")
-    asks_always = entry.get("matcher", "*") in ("", "*") and isinstance(hooks, list)
-    return asks_always and any(_blocks_unanswered(agent, hook) for hook in hooks)
+    if entry.get("matcher", "*") not in ("", "*") or not isinstance(hooks, list):
+        return False
+    return any(_blocks_unanswered(agent, hook) for hook in hooks)
 
 
 _TIMEOUT = re.compile(r"--timeout[ =]([0-9]+(?:\.[0-9]+)?)")
