@@ -518,22 +518,25 @@ def _require_commits(program: str, git: GitUse, revisions: Iterable[str], folder
     """The commits that revisions name. Raises NotReadOnly where git may take one for something else.
 
     Contents and folders that are named by their hash, or by a tag, have no name by which they could be judged.
-    A file is known by the path behind the revision, and of a folder there `git show` shows only names.
+    A file is known by the path behind a commit, and of a folder there `git show` shows only names.
     """
-    contents: list[str] = []
+    kinds: dict[str, str] = {}
     commits: list[str] = []
     for word in revisions:
         commit, path = split_revision(word)
         if path is None or git.shows_trees:
             ends = re.split(r"\.{2,3}", commit.removeprefix("^"))
             commits.extend(f"{_PARENTS.sub('', end)}^{{}}" for end in ends if end)
-        elif git.name != "show":
-            contents.append(word)
-    if not (named := contents + commits):
+        else:
+            kinds[f"{commit}^{{}}"] = "commit"
+            if git.name != "show":
+                kinds[word] = "blob"
+    kinds |= dict.fromkeys(commits, "commit")
+    if not kinds:
         return []
-    kinds = run_git_listing(program, ("cat-file", "--batch-check=%(objecttype)"), folder, named)
-    for word, kind in zip(named, kinds, strict=True):
-        if kind != ("blob" if word in contents else "commit"):
+    found = run_git_listing(program, ("cat-file", "--batch-check=%(objecttype)"), folder, tuple(kinds))
+    for (word, kind), is_kind in zip(kinds.items(), found, strict=True):
+        if kind != is_kind:
             raise NotReadOnly(f"git may show {escape_path(word.removesuffix('^{}'))}, which is no commit")
     return commits
 

@@ -546,6 +546,7 @@ def left(repository: Path) -> Path:
     git(repository, "commit", "-q", "-m", "feat: with", "sub/.env")
     git(repository, "branch", "kept")
     git(repository, "tag", "-a", "-m", "old", "old")
+    git(repository, "tag", "folder", "HEAD:sub")
     git(repository, "rm", "-q", "sub/.env")
     git(repository, "commit", "-q", "-m", "without")
     (repository / "a.txt").write_text("more\n")
@@ -570,6 +571,7 @@ def left(repository: Path) -> Path:
         *("git log --raw", "git log --raw -3", "git log -p -2 --oneline -S TOKEN -- sub"),
         *("git ls-tree -r old", "git ls-tree old sub/", "git ls-tree old:sub", "git grep TOKEN old -- sub"),
         *("git show {blob}", "git show {blob} HEAD", "git diff {blob} HEAD:a.txt", "git diff old:sub HEAD:sub"),
+        *("git show folder:.env", "git show folder:b.txt", "git diff folder:b.txt HEAD:a.txt"),
         *("git show {tree}", "git ls-tree {tree}", "git grep TOKEN old:sub -- sub", "git show 'old^{{tree}}'"),
         # A colon in braces belongs to the name of a commit.
         *("git show 'HEAD^{{/feat: with}}'", "git show 'kept@{{2037-01-01 10:00:00}}'"),
