@@ -97,7 +97,18 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     ),
     "uvx": (frozenset({"--from", "--with", "--python", "-p"}), 0),
     **dict.fromkeys(
-        ("nohup", "setsid", "command", "builtin", "busybox", "unshare", "chronic", "caffeinate", "!"),
+        (
+            "nohup",
+            "setsid",
+            "command",
+            "builtin",
+            "busybox",
+            "unshare",
+            "chronic",
+            "caffeinate",
+            "corepack",
+            "!",
+        ),
         (frozenset(), 0),
     ),
 }

@@ -69,6 +69,25 @@ _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
 _SCRIPTS = frozenset(
     (name, word) for name in ("npm", "pnpm", "yarn", "bun", "composer") for word in ("run", "run-script")
 )
+# These take a word that is no command of theirs for a script or a program. Commands of theirs that are called
+# like a program are not.
+_STARTS_BY_NAME = frozenset({"pnpm", "yarn", "bun"})
+_OWN_COMMANDS = frozenset(
+    {
+        "env",
+        "fetch",
+        "import",
+        "init",
+        "install",
+        "link",
+        "patch",
+        "remove",
+        "rm",
+        "set",
+        "unlink",
+        "workspaces",
+    }
+)
 _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
     **dict.fromkeys(
         (
@@ -115,8 +134,9 @@ _STARTERS = frozenset({"docker", "podman", *_STARTS_WORDS, *(program for program
 # Options of package managers that take a word, in front of their commands.
 _LEADING_VALUES = {
     **dict.fromkeys(
-        ("npm", "yarn", "bun"), ("-C", "-F", "-w", "--cwd", "--dir", "--filter", "--prefix", "--workspace")
+        ("npm", "bun"), ("-C", "-F", "-w", "--cwd", "--dir", "--filter", "--prefix", "--workspace")
     ),
+    "yarn": ("--cwd", "workspace"),
     "pnpm": ("-C", "-F", "--dir", "--filter", "--prefix"),
     "composer": ("-d", "--working-dir"),
     "poetry": ("-C", "-P", "--directory", "--project"),
@@ -144,7 +164,9 @@ def list_started(given: Invocation) -> Iterator[Invocation]:
 def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):
-        if _find_command(run) in _SCRIPTS or (started := _find_started(run)) is None:
+        command = _find_command(run)
+        is_script = command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
+        if is_script or (started := _find_started(run)) is None:
             words = skip_leading_options(run)
             return run if words is run.arguments else replace(run, arguments=words)
         run = started
@@ -181,7 +203,8 @@ def _list_started_words(program: str, words: tuple[str, ...]) -> tuple[str, ...]
     """What a program starts whose command says so: its name and its words; empty where it starts none."""
     command, *rest = skip_values(program, words) or ("",)
     if (program, command) not in _ENTERS:
-        return ()
+        is_named = program in _STARTS_BY_NAME and command not in _OWN_COMMANDS
+        return (command, *rest) if command and is_named else ()
     with_value, leading = _ENTERS[program, command]
     return _skip(tuple(rest), with_value.union(_LEADING_VALUES.get(program, ())), leading)
 
@@ -218,8 +241,9 @@ def _skip_options(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[s
 def skip_values(program: str, words: Sequence[str]) -> Sequence[str]:
     """The words of a program from its command on."""
     place = 0
-    while place < len(words) and words[place].startswith("-"):
-        place += 2 if words[place] in _LEADING_VALUES.get(program, ()) else 1
+    with_value = _LEADING_VALUES.get(program, ())
+    while place < len(words) and (words[place].startswith("-") or words[place] in with_value):
+        place += 2 if words[place] in with_value else 1
     return words[place:]
 
 

@@ -38,6 +38,8 @@ def _is_objected_to(command: str) -> bool:
         "npm --prefix web run-script",
         "bun run",
         "composer exec --",
+        "yarn workspace web exec",
+        "corepack yarn exec",
         "uv tool run",
         "pdm run",
         "npx -p tools",
@@ -71,6 +73,14 @@ def test_words_that_are_no_longer_those_of_a_package_manager_are_those_of_what_i
     program, _, words = started.partition(" ")
     assert _is_objected_to(f"{starter} {program}@5 {words}")
     assert not _is_objected_to(f"{starter} eslint {words}")
+
+
+@pytest.mark.parametrize("manager", ["yarn", "pnpm --filter web", "bun", "yarn workspace web"])
+def test_a_program_that_a_package_manager_starts_by_its_name_alone_is_judged(manager: str) -> None:
+    assert _is_objected_to(f"{manager} knex migrate:rollback")
+    assert not _is_objected_to(f"{manager} eslint migrate:rollback")
+    for own in ("install --force", "rm -r left", "unlink left", "test"):
+        assert not _is_objected_to(f"{manager} {own}")
 
 
 def test_a_command_line_in_an_option_of_a_package_manager_is_judged() -> None:
