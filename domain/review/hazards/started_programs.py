@@ -131,12 +131,12 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
 
 
 _STARTERS = frozenset({"docker", "podman", *_STARTS_WORDS, *(program for program, _ in _ENTERS)})
-# Options of package managers that take a word, in front of their commands.
+# Options of package managers, and words, that take a word, in front of their commands.
 _LEADING_VALUES = {
     **dict.fromkeys(
         ("npm", "bun"), ("-C", "-F", "-w", "--cwd", "--dir", "--filter", "--prefix", "--workspace")
     ),
-    "yarn": ("--cwd", "workspace"),
+    "yarn": ("--cwd", "workspace", "workspaces", "--exclude", "--from", "--include", "-j", "--jobs"),
     "pnpm": ("-C", "-F", "--dir", "--filter", "--prefix"),
     "composer": ("-d", "--working-dir"),
     "poetry": ("-C", "-P", "--directory", "--project"),

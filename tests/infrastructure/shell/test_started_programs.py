@@ -39,6 +39,7 @@ def _is_objected_to(command: str) -> bool:
         "bun run",
         "composer exec --",
         "yarn workspace web exec",
+        "yarn workspaces foreach -A --exclude web exec",
         "corepack yarn exec",
         "uv tool run",
         "pdm run",
