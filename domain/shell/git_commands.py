@@ -223,6 +223,8 @@ _COUNT = re.compile(r"-[0-9]+|-[A-Za-z]*n[0-9]*|--max.*")
 _LIMITING = frozenset({"-n", "-NUM"})
 # With these `git show` walks through commits that are not named one by one.
 _MANY = frozenset({"--all", "--branches", "--tags", "--remotes", "--walk-reflogs", "--not"})
+# Git takes what ends so for the hash behind the g alone, whatever stands before it.
+_DESCRIBED = re.compile(r".*-g[0-9A-Fa-f]{4,64}(?:[~^].*)?", re.DOTALL)
 _RANGE = re.compile(r"\.\.|^\^|\^-")
 _MOST_SHOWN = 9
 _NAMES_ALONE = ("--name-only", "-z", "--no-renames")
@@ -400,14 +402,31 @@ def _skip_global_options(words: Sequence[str]) -> tuple[tuple[str, ...], list[st
 def _list_path_uses(use: Use, name: str, *, names_contents: bool) -> list[PathUse]:
     paths: list[PathUse] = []
     for given in use.paths:
-        revision, colon, path = given.path.partition(":")
-        if colon and not revision:
+        revision, path = split_revision(given.path)
+        if path is not None and not revision:
             raise NotReadOnly(f"git {name} {given.path} is a pattern of git's own, which may name any file")
         if names_contents and _GLOB & set(given.path):
             raise NotReadOnly(f"git {name} {given.path} is a pattern, which may name any file")
-        # Before the colon stands a revision, behind it a path in it.
-        paths.append(PathUse(path if colon else given.path, Reading.NAMES))
+        if names_contents and path is not None and _DESCRIBED.fullmatch(path):
+            raise NotReadOnly(f"git {name} {given.path} may name any file by its hash")
+        if "\n" in given.path:
+            raise NotReadOnly(f"git {name} is not known with a revision or path of several lines")
+        paths.append(PathUse(given.path if path is None else path, Reading.NAMES))
     return paths
+
+
+def split_revision(word: str) -> tuple[str, str | None]:
+    """A revision, and the path in it; None where it names none. A colon in braces is part of the revision."""
+    depth = 0
+    for place, sign in enumerate(word):
+        match sign:
+            case "{":
+                depth += 1
+            case "}" if depth:
+                depth -= 1
+            case ":" if not depth:
+                return word[:place], word[place + 1 :]
+    return word, None
 
 
 _CHANGING = re.compile(

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
@@ -63,6 +64,7 @@ def _read_mark(file: Path) -> tuple[object, ...]:
     return (str(file), found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size, held)
 
 
+_ANSWER_SECS, _END_SECS = 55, 4  # until a gate answers as usual, and then until one that hangs is ended
 _HOOK_SECS = 65  # more than the gate takes: agents run the call when a hook exceeds it
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+', re.DOTALL)
 
@@ -154,8 +156,10 @@ command = "{_render_command("vibe")}"
 timeout = {_HOOK_SECS}
 strict = true
 """
+_OPENCODE_MARK = (
+    "// `quorum gate install opencode` writes this file, and `quorum gate uninstall opencode` removes it."
+)
 _OPENCODE_PLUGIN = """\
-// `quorum gate install opencode` writes this file, and `quorum gate uninstall opencode` removes it.
 import { spawn } from "node:child_process"
 
 const decide = (directory, payload) =>
@@ -184,6 +188,13 @@ export const QuorumGate = async ({ directory, client }) => ({
   },
 })
 """
+
+
+def _sign(first: str, rest: str) -> str:
+    """A file whose second line tells whether the lines below it are as they were written."""
+    return f"{first}\n// {sha256(rest.encode()).hexdigest()} is the SHA-256 of the lines below\n{rest}"
+
+
 _COPILOT_HOOKS = json.dumps(
     {
         "version": 1,
@@ -255,7 +266,7 @@ def _list_agents() -> Iterator[HookedAgent]:
         folder=".config/opencode",
         name="plugin/quorum.js",
         project=".opencode",
-        content=_OPENCODE_PLUGIN,
+        content=_sign(_OPENCODE_MARK, _OPENCODE_PLUGIN),
     )
     yield HookedAgent(
         dialect="kimi",
@@ -304,9 +315,9 @@ def plan_installation(agent: HookedAgent, path: Path) -> HookChange:
     before, text = _read(path)
     match agent.form:
         case HookForm.OWN_FILE:
-            if text and not _is_own_file(agent, text):
+            if text and not (_is_own_file(agent, text) or agent.content in text):
                 raise ConfigError(f"{escape_path(path)} holds something else: move it away, and try again")
-            after = agent.content
+            after = text if agent.content in text else agent.content
         case HookForm.TOML:
             after = _add_tables(agent, path, text)
         case HookForm.JSON:
@@ -325,16 +336,26 @@ def plan_removal(agent: HookedAgent, path: Path) -> HookChange:
         if is_empty and after != text and not path.is_symlink():
             return HookChange(path, before, None)
         return HookChange(path, before, _encode(after, before))
-    is_own = agent.form is HookForm.OWN_FILE and _is_own_file(agent, text)
-    after = "" if is_own else text.replace(agent.content.replace("\n", _find_newline(text)), "")
+    if agent.form is HookForm.OWN_FILE:
+        if _is_own_file(agent, text):
+            after = ""
+        elif "quorum gate" in text:
+            raise ConfigError(f"{escape_path(path)} holds lines that quorum did not write: edit it yourself")
+        else:
+            after = text
+    else:
+        after = text.replace(agent.content.replace("\n", _find_newline(text)), "")
     is_kept = after or path.is_symlink()
     return HookChange(path, before, _encode(after, before) if is_kept else None)
 
 
 def _is_own_file(agent: HookedAgent, text: str) -> bool:
-    """Whether `plan_installation` wrote it; another quorum writes other lines below the first."""
-    first = agent.content.partition("\n")[0]
-    return text == agent.content or ("quorum gate install" in first and text.partition("\n")[0] == first)
+    """Whether a quorum wrote all of it; another one writes other lines below the first two."""
+    if text == agent.content:
+        return True
+    first, _, rest = text.partition("\n")
+    is_marked = first == agent.content.partition("\n")[0] and first.startswith("//")
+    return is_marked and (text == _sign(first, rest.partition("\n")[2]) or agent.content == _sign(first, rest))
 
 
 def is_hooked(agent: HookedAgent, path: Path) -> bool:
@@ -356,9 +377,31 @@ def _begin(agent: HookedAgent) -> str:
 
 def _asks(agent: HookedAgent, entry: Mapping[str, object]) -> bool:
     """Whether it asks about every call, and blocks where there is no answer."""
-    written = json.dumps(entry)
-    is_safe = f"quorum gate --dialect {agent.dialect}" in written and "exit 2" in written
-    return is_safe and entry.get("matcher", "*") in ("", "*")
+    hooks = [entry] if agent.is_flat else entry.get("hooks")
+    if entry.get("matcher", "*") not in ("", "*") or not isinstance(hooks, list):
+        return False
+    return any(_blocks_unanswered(agent, hook) for hook in hooks)
+
+
+_TIMEOUT = re.compile(r"--timeout[ =]([0-9]+(?:\.[0-9]+)?)")
+# Others may have the agent ask about some calls only, or not wait for the answer.
+_PLAIN_MEMBERS = frozenset(
+    {"type", "command", "timeout", "failClosed", "matcher", "name", "description", "statusMessage"}
+)
+
+
+def _blocks_unanswered(agent: HookedAgent, hook: object) -> bool:
+    """Whether a hook asks the gate, and lets no call run without an answer, one that comes too late either."""
+    if not isinstance(hook, Mapping) or not hook.keys() <= _PLAIN_MEMBERS:
+        return False
+    command, limit = str(hook.get("command")), hook.get("timeout", _HOOK_SECS * agent.scale)
+    if f"quorum gate --dialect {agent.dialect}" not in command or "exit 2" not in command:
+        return False
+    if agent.is_flat:
+        return hook.get("failClosed") is True
+    given = _TIMEOUT.search(command)
+    longest = (float(given[1]) if given else _ANSWER_SECS) + _END_SECS
+    return isinstance(limit, int | float) and limit > longest * agent.scale
 
 
 def write_change(change: HookChange) -> None:

@@ -28,9 +28,8 @@ from quorum.domain.review.hazards.places import (
     is_temporary,
     normalize,
 )
-from quorum.domain.review.hazards.program_table import skip_leading_options
 from quorum.domain.review.hazards.request_terms import complete_terms
-from quorum.domain.review.hazards.started_programs import list_started
+from quorum.domain.review.hazards.started_programs import list_started, skip_leading_options
 from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_foreign_packages, list_transfers
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy

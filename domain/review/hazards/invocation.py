@@ -92,7 +92,18 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     ),
     "uvx": (frozenset({"--from", "--with", "--python", "-p"}), 0),
     **dict.fromkeys(
-        ("nohup", "setsid", "command", "builtin", "busybox", "unshare", "chronic", "caffeinate", "!"),
+        (
+            "nohup",
+            "setsid",
+            "command",
+            "builtin",
+            "busybox",
+            "unshare",
+            "chronic",
+            "caffeinate",
+            "corepack",
+            "!",
+        ),
         (frozenset(), 0),
     ),
 }
@@ -118,7 +129,7 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
     while words:
         name = words[0].rpartition("/")[2]
         if wrappers[-1:] and wrappers[-1] in _PACKAGE_RUNNERS:
-            name = _VERSION.sub("", name)
+            name = drop_version(name)
         if wrappers or given.wrappers or name != given.program:
             in_loop = given.in_loop or not _REPEATS.isdisjoint(wrappers)
             yield replace(given, program=name, arguments=tuple(words[1:]), in_loop=in_loop, wrappers=wrappers)
@@ -130,6 +141,11 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
             return
         wrappers = (*wrappers, name)
         words = words[_find_command_start(words, name) :]
+
+
+def drop_version(name: str) -> str:
+    """The name of a program without the version of the package that it is taken from."""
+    return _VERSION.sub("", name)
 
 
 def _find_command_start(words: Sequence[str], name: str) -> int:
@@ -198,6 +214,7 @@ _STARTED_BY: dict[str, tuple[str, ...]] = {
     "zip": ("-TT", "--unzip-command"),
     "hyperfine": ("-p", "--prepare", "-s", "--setup", "-c", "--cleanup", "-C", "--conclude"),
     "entr": ("-s",),
+    **dict.fromkeys(("npm", "npx"), ("-c", "--call")),
     "nix-shell": ("--run", "--command"),
     "fswatch": ("-x",),
 }

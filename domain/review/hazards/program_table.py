@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from quorum.domain.review.hazards.invocation import HarmfulUse, Invocation
+from quorum.domain.review.hazards.started_programs import drop_started_words
 from quorum.domain.review.hazards.system_uses import SYSTEM_USES
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms
@@ -137,7 +138,7 @@ DATA_USES = (
     ),
     HarmfulUse("heroku", "pg:reset|apps:destroy|addons:destroy", "deletes what is kept in a cloud"),
     HarmfulUse(
-        "npm|pnpm|yarn|cargo|gem|poetry|uv",
+        "npm|pnpm|yarn|bun|cargo|gem|poetry|uv|pdm|hatch|flit|rye|maturin|lerna|changeset|vsce|ovsx|jsr",
         "publish|unpublish|yank",
         "publishes a package",
         "--dry-run",
@@ -494,14 +495,6 @@ def _index_by_program(uses: Iterable[HarmfulUse]) -> dict[str, tuple[_Row, ...]]
 _ROWS = _index_by_program((*DATA_USES, *MACHINE_USES))
 _SYSTEM_ROWS = _index_by_program((*SYSTEM_USES, *CLOUD_USES))
 _VERSIONED = re.compile(r"(mkfs|python|pip)[.0-9][a-z0-9.]*")
-_PROGRAM_TABLE_CONTAINERS = frozenset({"-H", "--host", "--context", "-c", "--config", "-l", "--log-level"})
-_COMPOSE = frozenset({"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"})
-_LEADING_VALUES = {
-    "git": frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"}),
-    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--cluster"}),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), _PROGRAM_TABLE_CONTAINERS),
-    **dict.fromkeys(("docker-compose", "podman-compose"), _COMPOSE),
-}
 
 
 def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
@@ -515,7 +508,7 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
-    arguments = _drop_words_of_started(run.program, skip_leading_options(run)) if rows else ()
+    arguments = drop_started_words(run) if rows else ()
     for row in rows:
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
         if len(first) < len(row.words) or any(
@@ -526,36 +519,3 @@ def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
             continue
         if not row.needed.pattern or any(map(row.needed.fullmatch, rest)):
             yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)
-
-
-_STARTS = {
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset({"exec", "run", "run-script", "x"})),
-    **dict.fromkeys(("bundle", "composer"), frozenset({"exec", "run-script"})),
-    **dict.fromkeys(("uv", "conda"), frozenset({"run"})),
-}
-
-
-def _drop_words_of_started(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a package manager without those that belong to what it starts."""
-    if words[:1] and words[0] in _STARTS.get(program, ()):
-        named = next((place for place, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
-        return words[: named + 1]
-    return words
-
-
-def skip_leading_options(run: Invocation) -> tuple[str, ...]:
-    """The arguments of a program; without the options in front of its command, where they may stand there."""
-    with_value = _LEADING_VALUES.get(run.program)
-    if with_value is None:
-        return run.arguments
-    rest = _skip_options(run.arguments, with_value)
-    if rest[:1] == ("compose",):
-        return ("compose", *_skip_options(rest[1:], _LEADING_VALUES["docker-compose"]))
-    return rest
-
-
-def _skip_options(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[str, ...]:
-    start = 0
-    while start < len(words) and words[start].startswith("-"):
-        start += 2 if words[start] in with_value else 1
-    return words[start:]

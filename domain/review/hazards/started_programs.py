@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.hazards.invocation import Invocation, unwrap
-from quorum.domain.review.hazards.program_table import skip_leading_options
+from quorum.domain.review.hazards.invocation import Invocation, drop_version, unwrap
 
 _PYTHONS = ("python", "pypy", "ipython")
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
@@ -48,19 +47,47 @@ _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
     ),
     ("kubectl", "exec"): (frozenset({"-n", "-c", "--namespace", "--container"}), 1),
     ("oc", "exec"): (frozenset({"-n", "-c"}), 1),
-    ("poetry", "run"): (frozenset(), 0),
+    **dict.fromkeys([(name, "run") for name in ("poetry", "pipenv", "pdm", "hatch", "rye")], (frozenset(), 0)),
     **dict.fromkeys(
-        [("npm", "exec"), ("pnpm", "dlx"), ("pnpm", "exec"), ("yarn", "dlx"), ("bun", "x"), ("pipx", "run")],
+        [
+            *((name, word) for name in ("npm", "pnpm", "yarn", "bun") for word in ("exec", "x", "dlx")),
+            *((name, word) for name in ("npm", "pnpm", "yarn", "bun") for word in ("run", "run-script")),
+            ("pipx", "run"),
+        ],
         (frozenset({"-p", "--package", "--spec"}), 0),
     ),
     ("uv", "run"): (frozenset({"--with", "--python", "-p"}), 0),
-    ("pipenv", "run"): (frozenset(), 0),
-    ("bundle", "exec"): (frozenset(), 0),
+    ("uv", "tool"): (frozenset({"--with", "--from", "--python", "-p"}), 1),
+    **dict.fromkeys([(name, "exec") for name in ("bundle", "composer", "asdf", "rbenv")], (frozenset(), 0)),
+    **dict.fromkeys([("composer", "run"), ("composer", "run-script")], (frozenset(), 0)),
     ("direnv", "exec"): (frozenset(), 1),
     ("conda", "run"): (frozenset({"-n", "-p"}), 0),
     ("lxc", "exec"): (frozenset(), 1),
     ("git", "bisect"): (frozenset(), 1),
 }
+# A script of the project has mostly the name of the program that it runs, but may run anything.
+_SCRIPTS = frozenset(
+    (name, word) for name in ("npm", "pnpm", "yarn", "bun", "composer") for word in ("run", "run-script")
+)
+# These take a word that is no command of theirs for a script or a program. Commands of theirs that are called
+# like a program are not.
+_STARTS_BY_NAME = frozenset({"pnpm", "yarn", "bun"})
+_OWN_COMMANDS = frozenset(
+    {
+        "env",
+        "fetch",
+        "import",
+        "init",
+        "install",
+        "link",
+        "patch",
+        "remove",
+        "rm",
+        "set",
+        "unlink",
+        "workspaces",
+    }
+)
 _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
     **dict.fromkeys(
         (
@@ -104,14 +131,25 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
 
 
 _STARTERS = frozenset({"docker", "podman", *_STARTS_WORDS, *(program for program, _ in _ENTERS)})
-# Options of package managers that take a word, in front of their commands.
+# Options of package managers, and words, that take a word, in front of their commands.
 _LEADING_VALUES = {
     **dict.fromkeys(
-        ("npm", "pnpm", "yarn", "bun"),
-        ("-C", "-F", "-w", "--cwd", "--dir", "--filter", "--prefix", "--workspace"),
+        ("npm", "bun"), ("-C", "-F", "-w", "--cwd", "--dir", "--filter", "--prefix", "--workspace")
     ),
+    "yarn": ("--cwd", "workspace", "workspaces", "--exclude", "--from", "--include", "-j", "--jobs"),
+    "pnpm": ("-C", "-F", "--dir", "--filter", "--prefix"),
+    "composer": ("-d", "--working-dir"),
     "poetry": ("-C", "-P", "--directory", "--project"),
     "uv": ("--directory", "--project", "--cache-dir"),
+}
+
+_OF_CONTAINERS = frozenset({"-H", "--host", "--context", "-c", "--config", "-l", "--log-level"})
+_COMPOSE = frozenset({"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"})
+_VALUES_BEFORE_COMMAND = {
+    "git": frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"}),
+    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--cluster"}),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _OF_CONTAINERS),
+    **dict.fromkeys(("docker-compose", "podman-compose"), _COMPOSE),
 }
 
 
@@ -126,7 +164,9 @@ def list_started(given: Invocation) -> Iterator[Invocation]:
 def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):
-        if (started := _find_started(run)) is None:
+        command = _find_command(run)
+        is_script = command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
+        if is_script or (started := _find_started(run)) is None:
             words = skip_leading_options(run)
             return run if words is run.arguments else replace(run, arguments=words)
         run = started
@@ -149,18 +189,61 @@ def _find_started(run: Invocation) -> Invocation | None:
     elif run.program in _STARTS_WORDS:
         words = _skip(words, *_STARTS_WORDS[run.program])
     else:
-        command, *rest = skip_values(run.program, words) or ("",)
-        if (run.program, command) not in _ENTERS:
-            return None
-        words = _skip(tuple(rest), *_ENTERS[run.program, command])
-    return replace(run, program=words[0].rpartition("/")[2], arguments=tuple(words[1:])) if words else None
+        words = _list_started_words(run.program, words)
+    if not words:
+        return None
+    return replace(run, program=drop_version(words[0].rpartition("/")[2]), arguments=tuple(words[1:]))
+
+
+def _find_command(run: Invocation) -> tuple[str, str]:
+    return run.program, next(iter(skip_values(run.program, run.arguments)), "")
+
+
+def _list_started_words(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """What a program starts whose command says so: its name and its words; empty where it starts none."""
+    command, *rest = skip_values(program, words) or ("",)
+    if (program, command) not in _ENTERS:
+        is_named = program in _STARTS_BY_NAME and command not in _OWN_COMMANDS
+        return (command, *rest) if command and is_named else ()
+    with_value, leading = _ENTERS[program, command]
+    return _skip(tuple(rest), with_value.union(_LEADING_VALUES.get(program, ())), leading)
+
+
+def drop_started_words(run: Invocation) -> tuple[str, ...]:
+    """The arguments of a program; of one that starts another here, those up to the name of that. The words left
+    out are judged as those of the started program, by `list_started`.
+    """
+    words = skip_leading_options(run)
+    if _ENTERS.get(_find_command(run), (None, 1))[1]:
+        return words
+    started = _list_started_words(run.program, words)
+    return words[: len(words) - max(len(started) - 1, 0)]
+
+
+def skip_leading_options(run: Invocation) -> tuple[str, ...]:
+    """The arguments of a program; without the options in front of its command, where they may stand there."""
+    with_value = _VALUES_BEFORE_COMMAND.get(run.program)
+    if with_value is None:
+        return run.arguments
+    rest = _skip_options(run.arguments, with_value)
+    if rest[:1] == ("compose",):
+        return ("compose", *_skip_options(rest[1:], _VALUES_BEFORE_COMMAND["docker-compose"]))
+    return rest
+
+
+def _skip_options(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[str, ...]:
+    start = 0
+    while start < len(words) and words[start].startswith("-"):
+        start += 2 if words[start] in with_value else 1
+    return words[start:]
 
 
 def skip_values(program: str, words: Sequence[str]) -> Sequence[str]:
     """The words of a program from its command on."""
     place = 0
-    while place < len(words) and words[place].startswith("-"):
-        place += 2 if words[place] in _LEADING_VALUES.get(program, ()) else 1
+    with_value = _LEADING_VALUES.get(program, ())
+    while place < len(words) and (words[place].startswith("-") or words[place] in with_value):
+        place += 2 if words[place] in with_value else 1
     return words[place:]
 
 

@@ -46,6 +46,7 @@ def list_foreign_packages(run: Invocation) -> Iterator[Objection]:
 DOWNLOADERS = frozenset({"curl", "wget", "fetch", "aria2c", "lwp-request", "http", "https", "lynx", "axel"})
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat", "telnet"})
 _MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"})
+_SENDS_INPUT = _NETCATS | _MAILERS | {"ftp", "tftp", "ssh"}
 _NAMERS = frozenset({"dig", "nslookup", "host", "ping", "drill"})
 _HTTP = frozenset({"curl", "wget", "http", "https"})
 _CONNECTS = (
@@ -62,7 +63,8 @@ _REMOTE = re.compile(
 _SOCKET = re.compile(r"/dev/(tcp|udp)/")
 _DATA = ("-d", "--data", "--data-binary", "--data-raw", "--data-ascii", "--data-urlencode", "--json")
 _FORMS = ("-F", "--form")
-_KEPT = frozenset({Carried.FILE, Carried.CREDENTIAL, Carried.ENVIRONMENT})
+_SECRET = frozenset({Carried.CREDENTIAL, Carried.ENVIRONMENT})
+_KEPT = _SECRET | {Carried.FILE}
 
 
 def list_transfers(run: Invocation) -> Iterator[Objection]:
@@ -78,9 +80,9 @@ def _list_sent(run: Invocation) -> Iterator[Objection]:
     sent = [*_find_uploads(run)]
     if sent:
         yield Objection("network", f"{run.program}: it sends {sent[0]} away")
-    if _takes_input(run) and _KEPT & run.carried:
+    if (_takes_input(run) and _KEPT & run.carried) or (_fills_in(run) and _SECRET & run.carried):
         yield Objection("network", f"{run.program}: it sends away what it is given")
-    elif run.program in _NAMERS and {Carried.CREDENTIAL, Carried.ENVIRONMENT} & run.carried:
+    elif run.program in _NAMERS and _SECRET & run.carried:
         yield Objection("network", f"{run.program}: it sends away what it is given, in names that it looks up")
     elif run.program in _NETCATS | _MAILERS and any(each.operator == "<" for each in run.redirects):
         yield Objection("network", f"{run.program}: it sends a file away")
@@ -116,8 +118,8 @@ def _find_uploads(run: Invocation) -> Iterator[str]:
 
 def _takes_input(run: Invocation) -> bool:
     """Whether a program sends what comes in to it, or what a substitution puts into its words."""
-    if run.program in _NETCATS | _MAILERS | {"ftp", "tftp", "ssh"}:
-        return not {"xargs", "parallel"}.intersection(run.wrappers)  # which make words of it
+    if run.program in _SENDS_INPUT:
+        return not _fills_in(run) or _has_address(run)
     if run.program not in _HTTP:
         return False
     given = [*run.find_values(*_DATA), *run.find_values("-T", "--upload-file", "--post-file", "--body-file")]
@@ -128,6 +130,19 @@ def _takes_input(run: Invocation) -> bool:
     return any("$" in data or "`" in data for data in given) or any(
         re.match(r"[^$`]+[$`]", word) for word in run.arguments
     )
+
+
+def _fills_in(run: Invocation) -> bool:
+    """Whether what comes in becomes words of a program that would else send it."""
+    return run.program in _SENDS_INPUT and not {"xargs", "parallel"}.isdisjoint(run.wrappers)
+
+
+def _has_address(run: Invocation) -> bool:
+    """Whether words are put behind an address and not as one. A word behind an option may be its value."""
+    words = run.arguments
+    place = next((place for place, word in enumerate(words) if "{}" in word), len(words))
+    pairs = zip(("", *words), words[:place], strict=False)
+    return any(not before.startswith("-") and not word.startswith("-") for before, word in pairs)
 
 
 def _list_shells(run: Invocation) -> Iterator[Objection]:

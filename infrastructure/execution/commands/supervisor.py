@@ -53,7 +53,7 @@ _CALLS = {
     "ppc64le": (0xC0000015, 269, 282, 120, 16, 326, 102),
     "s390x": (0x80000016, 278, 303, 120, 28, 359, 102),
 }
-_CLONE3 = 435  # on every architecture
+_IO_URING_SETUP, _CLONE3 = 425, 435  # on every architecture
 _BIG_ENDIAN = 4 if sys.byteorder == "big" else 0  # where the lower half of an argument begins
 _SETTLE_SECS = 0.1  # for what is about to end by itself, such as the reader of `> >(…)`
 _KILL_SECS = 2.0
@@ -257,7 +257,8 @@ def hand_over_filter() -> None:
 
     It refuses new user namespaces, for bubblewrap to use once it has made its own. In another one a command has
     every right over its own view of the files: it can leave what is mounted over guarded files behind, and then
-    replace these. It refuses sockets to the host of a virtual machine, too, which no network namespace closes.
+    replace these. It refuses sockets to the host of a virtual machine, too, which no network namespace closes,
+    and rings of io_uring, which make sockets without a call that a filter sees.
     Where the numbers of the calls are not known it refuses nothing. Raises OSError.
     """
     words = [(0x20, 0, 0, 4)]  # the architecture that the call is made for
@@ -265,16 +266,17 @@ def hand_over_filter() -> None:
         _CALLS.values() if os.uname().machine in _CALLS else ()
     ):
         words += [
-            (0x15, 0, 22, architecture),
+            (0x15, 0, 23, architecture),
             (0x20, 0, 0, 0),  # the number of the call
             (0x54, 0, 0, 0xBFFFFFFF),  # without the mark of x32
-            (0x15, 5, 0, _CLONE3),
+            (0x15, 6, 0, _CLONE3),
+            (0x15, 5, 0, _IO_URING_SETUP),
             (0x15, 5, 0, unshare),
             (0x15, 6, 0, clone),
             (0x15, 9, 0, sockets[0]),
             (0x15, 10, 0, sockets[1]),
             (0x06, 0, 0, 0x7FFF0000),
-            # Its flags lie in memory, where a filter cannot look; libraries then call clone.
+            # What they ask for lies in memory, where a filter cannot look; libraries then use older calls.
             (0x06, 0, 0, 0x00050000 | _ENOSYS),
             (0x20, 0, 0, 16 + _BIG_ENDIAN),
             (0x05, 0, 0, 1),

@@ -21,7 +21,7 @@ from quorum.domain.shell.command_line import (
     StartedCommands,
 )
 from quorum.domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use
-from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use, split_revision
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS, list_refused_options
 from quorum.domain.shell.starting_readers import find_use, parse_xargs_use
 from quorum.infrastructure.execution.shell.parsing import parse
@@ -493,7 +493,7 @@ def _find_limits(git: GitUse, folder: str, repository: Repository) -> tuple[str,
     if git.follows or any(map(is_git_folder_name, folder.split(os.sep))):
         return None
     if git.given and not git.limits and all(map(_FILE_OF_REVISION.fullmatch, git.given)):
-        if any(_may_name_contents(word.partition(":")[0]) for word in git.given):
+        if any(_may_name_contents(split_revision(word)[0]) for word in git.given):
             return None
         return tuple(_resolve_revision_path(word, folder, repository) for word in git.given)
     words = git.limits or tuple(word for word in git.given if _PLAIN.fullmatch(word) and _exists(word, folder))
@@ -518,25 +518,27 @@ def _require_commits(program: str, git: GitUse, revisions: Iterable[str], folder
     """The commits that revisions name. Raises NotReadOnly where git may take one for something else.
 
     Contents and folders that are named by their hash, or by a tag, have no name by which they could be judged.
-    A file is known by the path behind the revision, and of a folder there `git show` shows only names.
+    A file is known by the path behind a commit, and of a folder there `git show` shows only names.
     """
-    named: list[str] = []
+    kinds: dict[str, str] = {}
+    commits: list[str] = []
     for word in revisions:
-        commit, colon, _ = word.partition(":")
-        if colon and git.name == "show":
-            continue
-        if colon and not git.shows_trees:
-            named.append(word)
-        else:
+        commit, path = split_revision(word)
+        if path is None or git.shows_trees:
             ends = re.split(r"\.{2,3}", commit.removeprefix("^"))
-            named.extend(f"{_PARENTS.sub('', end)}^{{}}" for end in ends if end)
-    if not named:
+            commits.extend(f"{_PARENTS.sub('', end)}^{{}}" for end in ends if end)
+        else:
+            kinds[f"{commit}^{{}}"] = "commit"
+            if git.name != "show":
+                kinds[word] = "blob"
+    kinds |= dict.fromkeys(commits, "commit")
+    if not kinds:
         return []
-    kinds = run_git_listing(program, ("cat-file", "--batch-check=%(objecttype)"), folder, named)
-    for word, kind in zip(named, kinds, strict=True):
-        if kind != ("blob" if ":" in word else "commit"):
+    found = run_git_listing(program, ("cat-file", "--batch-check=%(objecttype)"), folder, tuple(kinds))
+    for (word, kind), is_kind in zip(kinds.items(), found, strict=True):
+        if kind != is_kind:
             raise NotReadOnly(f"git may show {escape_path(word.removesuffix('^{}'))}, which is no commit")
-    return [word for word in named if ":" not in word]
+    return commits
 
 
 def _may_name_contents(word: str) -> bool:
@@ -549,7 +551,7 @@ def _may_name_contents(word: str) -> bool:
 
 def _resolve_revision_path(word: str, folder: str, repository: Repository) -> str:
     """Where a file lies that is named behind a revision: from the top, unless it says otherwise."""
-    path = word.partition(":")[2]
+    path = split_revision(word)[1] or ""
     return os.path.normpath(os.path.join(folder if path.startswith(".") else repository.top, path))
 
 

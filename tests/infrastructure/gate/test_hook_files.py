@@ -106,6 +106,51 @@ def test_a_hook_written_by_hand_is_enough_if_it_blocks_without_an_answer(
     assert is_hooked(CLAUDE, path)
 
 
+_BLOCKS = " || exit 2"
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "end", "is_enough"),
+    [
+        ("cursor", {"failClosed": True}, _BLOCKS, True),
+        ("cursor", {}, _BLOCKS, False),
+        ("cursor", {"failClosed": False}, _BLOCKS, False),
+        ("claude", {"timeout": 600}, _BLOCKS, True),
+        ("claude", {"timeout": 10}, _BLOCKS, False),
+        ("claude", {"timeout": 59}, _BLOCKS, False),
+        ("claude", {"timeout": 60}, _BLOCKS, True),
+        ("claude", {"timeout": 10}, f" --timeout 8{_BLOCKS}", False),
+        ("claude", {"timeout": 10}, f" --timeout 5{_BLOCKS}", True),
+        ("gemini", {"timeout": 600}, _BLOCKS, False),
+        ("gemini", {"timeout": 600_000}, _BLOCKS, True),
+        ("claude", {"async": True}, _BLOCKS, False),
+        ("claude", {"if": "Bash(git *)"}, _BLOCKS, False),
+    ],
+)
+def test_a_hook_that_lets_a_call_run_when_its_time_is_over_is_not_enough(
+    name: str, members: dict[str, object], end: str, is_enough: bool, tmp_path: Path
+) -> None:
+    agent = HOOKED_AGENTS[name]
+    path = tmp_path / "settings.json"
+    hook = {"command": f"quorum gate --dialect {name}{end}", **members}
+    entry = hook if agent.is_flat else {"hooks": [hook]}
+    path.write_text(json.dumps({"version": 1, "hooks": {agent.events[0]: [entry]}}))
+
+    assert is_hooked(agent, path) is is_enough
+    install(path, name)
+
+    assert len(json.loads(path.read_text())["hooks"][agent.events[0]]) == 2 - is_enough
+    assert is_hooked(agent, path)
+
+
+def test_a_command_that_blocks_beside_one_that_does_not_is_not_enough(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    hooks = [{"command": "quorum gate --dialect claude"}, {"command": "mine || exit 2"}]
+    path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": hooks}]}}))
+
+    assert not is_hooked(CLAUDE, path)
+
+
 def test_hooks_that_are_switched_off_are_not_taken_for_hooks(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text('{"disableAllHooks": true}')
@@ -189,3 +234,36 @@ def test_a_file_of_that_name_with_another_content_is_not_overwritten(tmp_path: P
         install(path, "opencode")
     uninstall(path, "opencode")
     assert path.read_text() == "mine"
+
+
+def test_a_plugin_with_lines_of_the_person_is_left_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "quorum.js"
+    install(path, "opencode")
+    written = path.read_text()
+    first = written.partition("\n")[0]
+
+    for text in (
+        f"{written}export const mine = 1\n",
+        written.replace("QuorumGate", "Mine"),
+        f"{first}\nmine\n",
+    ):
+        path.write_text(text)
+        if written in text:
+            install(path, "opencode")
+        else:
+            with pytest.raises(ConfigError, match="holds something else"):
+                install(path, "opencode")
+        with pytest.raises(ConfigError, match=r"quorum\.js holds lines that quorum did not write"):
+            uninstall(path, "opencode")
+        assert path.read_text() == text
+
+
+def test_the_plugin_of_another_quorum_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "quorum.js"
+    install(path, "opencode")
+    first, _, body = path.read_text().split("\n", 2)
+    path.write_text(f"{first}\n{body}")
+
+    uninstall(path, "opencode")
+
+    assert not path.exists()

@@ -543,8 +543,10 @@ def left(repository: Path) -> Path:
     """A repository in whose first commits a sensitive file stands that was removed since."""
     (repository / "sub" / ".env").write_text("TOKEN=1")
     git(repository, "add", "-f", "sub/.env")
-    git(repository, "commit", "-q", "-m", "with", "sub/.env")
+    git(repository, "commit", "-q", "-m", "feat: with", "sub/.env")
+    git(repository, "branch", "kept")
     git(repository, "tag", "-a", "-m", "old", "old")
+    git(repository, "tag", "folder", "HEAD:sub")
     git(repository, "rm", "-q", "sub/.env")
     git(repository, "commit", "-q", "-m", "without")
     (repository / "a.txt").write_text("more\n")
@@ -569,7 +571,18 @@ def left(repository: Path) -> Path:
         *("git log --raw", "git log --raw -3", "git log -p -2 --oneline -S TOKEN -- sub"),
         *("git ls-tree -r old", "git ls-tree old sub/", "git ls-tree old:sub", "git grep TOKEN old -- sub"),
         *("git show {blob}", "git show {blob} HEAD", "git diff {blob} HEAD:a.txt", "git diff old:sub HEAD:sub"),
+        *("git show folder:.env", "git show folder:b.txt", "git diff folder:b.txt HEAD:a.txt"),
         *("git show {tree}", "git ls-tree {tree}", "git grep TOKEN old:sub -- sub", "git show 'old^{{tree}}'"),
+        # A colon in braces belongs to the name of a commit.
+        *("git show 'HEAD^{{/feat: with}}'", "git show 'kept@{{2037-01-01 10:00:00}}'"),
+        *("git show 'HEAD^{{/feat: with}}:sub/.env'", "git show 'HEAD^{{/{{x: }}feat}}' HEAD:a.txt"),
+        *("git log -p -1 'HEAD^{{/feat: with}}'", "git show 'HEAD^{{/feat: with}}..HEAD'"),
+        # git looks for a hash at the end of a path, too.
+        *(
+            "git show HEAD:a-g{blob}",
+            "git show 'HEAD:sub/a-g{blob}^{{}}'",
+            "git diff HEAD:a-g{blob} HEAD:a.txt",
+        ),
     ],
 )
 async def test_a_sensitive_file_of_a_commit_is_not_shown_unasked(command: str, left: Path) -> None:
@@ -610,6 +623,8 @@ async def test_a_sensitive_file_of_a_commit_is_not_shown_unasked(command: str, l
             "git show 'HEAD~3^{{commit}}' --stat",
             "git status -s",
         ),
+        *("git show 'HEAD^{{/feat: with}}:a.txt'", "git show 'HEAD^{{/feat: with}}:sub'"),
+        *("git log -1 'HEAD^{{/feat: with}}'", "git show 'kept@{{2037-01-01 10:00:00}}:a.txt'"),
         *("git show 'HEAD^!'", "git log -p -1 --reverse", "git diff --merge-base HEAD~1", "git grep line"),
     ],
 )
@@ -617,6 +632,12 @@ async def test_commits_without_sensitive_files_are_shown_unasked(command: str, l
     verdict = await judge(command.format(), left)
 
     assert verdict.is_read_only, verdict.reason
+
+
+async def test_a_revision_of_several_lines_is_named_as_the_reason(left: Path) -> None:
+    verdict = await judge("git show 'HEAD^{/feat:\nwith}'", left)
+
+    assert "several lines" in verdict.reason
 
 
 async def test_a_sensitive_file_that_is_no_longer_in_the_index_is_not_shown_unasked(repository: Path) -> None:

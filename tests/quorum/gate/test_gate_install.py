@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,9 @@ def test_the_plugin_of_another_quorum_is_replaced_and_what_another_wrote_is_not(
     run("install", "opencode", "--yes")
     (path,) = home.rglob("quorum.js")
     written = path.read_text()
-    path.write_text(written.partition("\n")[0] + "\nexport const Older = 1\n")
+    older = "export const Older = 1\n"
+    digest = sha256(older.encode()).hexdigest()
+    path.write_text(f"{written.partition(chr(10))[0]}\n// {digest} is the SHA-256 of the lines below\n{older}")
 
     assert run("install", "opencode", "--yes") == 0
     assert path.read_text() == written
