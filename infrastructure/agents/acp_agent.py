@@ -188,12 +188,13 @@ class DrivenAgent:
 
     async def _choose(self, category: str, wanted: str, opened: JsonObject, *, is_wanted: bool) -> None:
         """Choose a mode or model, which agents offer as an option of the session or in the older list. One that
-        nobody named is chosen where it is offered."""
+        is wanted is always asked for, since the agent may have left the one that it began with; one that nobody
+        named is chosen where it is offered."""
         options, offered = _find_options(category, opened), _list_choices(category, opened)
         current = read_text_field(read_object_field(opened, f"{category}s"), f"current{category.title()}Id")
         if options:
             current = read_text_field(options[0], "currentValue") or current
-        if wanted and wanted in offered and wanted != current:
+        if wanted and wanted in offered and (is_wanted or wanted != current):
             params: JsonObject
             if options:
                 method = "session/set_config_option"

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -218,6 +218,34 @@ async def test_modes_of_the_agent_can_be_chosen(rig: ExternalRig) -> None:
     assert external.work.offers.modes == ("build", "plan")
     assert (rig.root / "mode.txt").read_text() == "plan"
     assert session.connected[-1].mode == "plan"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("category", "first", "other"), [("mode", "build", "plan"), ("model", "small", "large")]
+)
+async def test_what_an_agent_began_with_can_be_chosen_again(
+    rig: ExternalRig, category: Literal["mode", "model"], first: str, other: str
+) -> None:
+    chosen = rig.root / f"{category}.txt"
+    async with rig.open() as session:
+        external = session.agent.external
+        assert external is not None
+        for name in (other, first):
+            await external.work.choose(category, name)
+            assert chosen.read_text() == name
+        assert getattr(session.connected[-1], category) == first
+
+
+@pytest.mark.long
+async def test_a_mode_that_an_agent_left_by_itself_can_be_chosen_again(rig: ExternalRig) -> None:
+    async with rig.open() as session:
+        external = session.agent.external
+        assert external is not None
+        await session.do(["switch", "plan"])
+        await external.work.choose("mode", "build")
+
+    assert (rig.root / "mode.txt").read_text() == "build"
 
 
 @pytest.mark.long

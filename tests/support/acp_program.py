@@ -27,8 +27,11 @@ from acp.schema import (
     NewSessionResponse,
     PermissionOption,
     PromptResponse,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
     SessionMode,
     SessionModeState,
+    SetSessionConfigOptionResponse,
     ToolCallUpdate,
 )
 
@@ -41,6 +44,14 @@ _OPTIONS = [
 _MODES = SessionModeState(
     current_mode_id="build",
     available_modes=[SessionMode(id="build", name="Build"), SessionMode(id="plan", name="Plan")],
+)
+_MODELS = SessionConfigOptionSelect(
+    type="select",
+    id="model",
+    name="Model",
+    category="model",
+    current_value="small",
+    options=[SessionConfigSelectOption(value=each, name=each) for each in ("small", "large")],
 )
 
 
@@ -68,7 +79,7 @@ class Program:
         if "--needs-login" in self._flags:
             raise RequestError.auth_required()
         self._session = "theirs-1"
-        return NewSessionResponse(session_id=self._session, modes=_MODES)
+        return NewSessionResponse(session_id=self._session, modes=_MODES, config_options=[_MODELS])
 
     async def load_session(self, session_id: str, **_given: Any) -> LoadSessionResponse:
         if session_id != "theirs-1":
@@ -79,6 +90,12 @@ class Program:
 
     async def set_session_mode(self, mode_id: str, **_given: Any) -> None:
         await asyncio.to_thread(Path("mode.txt").write_text, mode_id)
+
+    async def set_config_option(
+        self, config_id: str, value: str, **_given: Any
+    ) -> SetSessionConfigOptionResponse:
+        await asyncio.to_thread(Path(f"{config_id}.txt").write_text, value)
+        return SetSessionConfigOptionResponse(config_options=[_MODELS])
 
     async def prompt(self, prompt: list[Any], **_given: Any) -> PromptResponse:
         self._cancelled.clear()
