@@ -536,6 +536,8 @@ class AgentRun:
         if (allowed := self._find_allowed_command(request, cwd)) is not None:
             allowed.command = ""
             await allowed.effects.require_unchanged()
+            if self._is_over or self._is_stopping or allowed.end.done():
+                raise ToolError("nothing was run: the call that was allowed is over")
             running = self._commands.run_allowed(tool, dict(arguments), allowed.effects.context)
             allowed.running = asyncio.create_task(running)
             await asyncio.wait({allowed.running, answer}, return_when=asyncio.FIRST_COMPLETED)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,10 +16,11 @@ from typing import Any, Literal
 import pytest
 
 from quorum.application.session.agent_session import AgentSession
+from quorum.domain.calls.execution import Seal
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError, ConversationError, PlanRefused, ProviderError
 from quorum.domain.events.agents import AgentConnected
-from quorum.domain.events.event import ErrorOccurred, Event, TextDelta, TurnFinished
+from quorum.domain.events.event import CallFinished, ErrorOccurred, Event, TextDelta, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import ConsensusLevel, ConsensusRefused
 from quorum.domain.plan.phase import PhaseScope
@@ -26,6 +29,8 @@ from quorum.domain.sessions.session_summary import NamedSession, NewSession, Ses
 from quorum.headless.agent_session import find_external_agent
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
+from quorum.infrastructure.execution.commands.sealing import seal_command
+from quorum.infrastructure.gate import caller_tools
 from tests.support.agent_rig import AgentRig
 from tests.support.fake_ports import FakePerson, RecordingObserver
 
@@ -33,16 +38,18 @@ NEW = NewSession(SessionKind.EXTERNAL, "test")
 
 
 class Watcher(RecordingObserver):
-    """Notes when the agent says that it works."""
+    """Notes when the agent says that it works, and when a call has ended."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_working = asyncio.Event()
+        self.is_working, self.has_finished_call = asyncio.Event(), asyncio.Event()
 
     def notify(self, event: Event) -> None:
         super().notify(event)
         if isinstance(event, TextDelta) and event.text == "working":
             self.is_working.set()
+        if isinstance(event, CallFinished):
+            self.has_finished_call.set()
 
 
 @dataclass
@@ -180,6 +187,33 @@ async def test_an_interrupted_agent_answers_the_next_prompt(rig: ExternalRig) ->
         assert (await session.do(["say", "again"])).text == "again"
 
     assert report.status is RunStatus.INTERRUPTED
+
+
+@pytest.mark.long
+async def test_a_command_that_is_still_compared_when_the_person_interrupts_does_not_start(
+    rig: ExternalRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparing, may_compare, sealed = asyncio.Event(), threading.Event(), itertools.count(1)
+    loop = asyncio.get_running_loop()
+
+    def seal_slowly(*words: Any, **named: Any) -> Seal:
+        if next(sealed) == 3:  # for the question, for the call, and before the command starts
+            loop.call_soon_threadsafe(comparing.set)
+            may_compare.wait()
+        return seal_command(*words, **named)
+
+    monkeypatch.setattr(caller_tools, "seal_command", seal_slowly)
+    async with rig.open() as session:
+        turn = asyncio.create_task(session.do(["ask_for_terminal", "touch made"]))
+        await comparing.wait()
+        turn.cancel()
+        await session.observer.has_finished_call.wait()
+        may_compare.set()
+        report = await turn
+
+    assert report.status is RunStatus.INTERRUPTED
+    assert "the call that was allowed is over" in session.text
+    assert not (rig.root / "made").exists()
 
 
 @pytest.mark.long
