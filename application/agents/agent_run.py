@@ -531,10 +531,10 @@ class AgentRun:
                 answer.set_result(terminal_id)
 
         tool, cwd = self._commands.build(note_start), request.cwd or self._cwd
-        folder = {} if cwd == self._cwd else {"working_dir": cwd}
-        arguments = {"command": request.command, **folder}
+        arguments = {"command": request.command, **({} if cwd == self._cwd else {"working_dir": cwd})}
         if (allowed := self._find_allowed_command(request, cwd)) is not None:
-            allowed.command = ""
+            # In the shell that it was read for, which may not be the one that the agent names.
+            arguments["command"], allowed.command = allowed.command, ""
             await allowed.effects.require_unchanged()
             if self._is_over or self._is_stopping or allowed.end.done():
                 raise ToolError("nothing was run: the call that was allowed is over")

@@ -45,7 +45,8 @@ class ReportedCall(Struct, frozen=True, kw_only=True):
 
 class TerminalRequest(Struct, frozen=True, kw_only=True):
     """A command that the agent wants run in `cwd`, empty: in the workspace. `shell_text` is what a shell is to
-    run that the command names itself; of the output it wants to read so many bytes at the end."""
+    run that the command names itself: where just that was allowed, it runs as any command of ours. Of the
+    output the agent wants to read so many bytes at the end."""
 
     command: str
     shell_text: str = ""

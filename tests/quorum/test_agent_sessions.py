@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -197,9 +198,21 @@ def test_a_command_that_was_allowed_runs_in_a_terminal_without_a_second_review(r
 
 @pytest.mark.long
 def test_variables_that_only_change_how_an_allowed_command_looks_need_no_second_review(rig: AgentRig) -> None:
-    ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo $TERM"])
+    ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo hello"])
 
-    assert [event["output"] for event in find(ended, "call_finished")] == ["dumb\nexit code 0"]
+    assert [event["output"] for event in find(ended, "call_finished")] == ["hello\nexit code 0"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("shell", "option"), [("sh", "-c"), ("/bin/bash", "-lc")])
+def test_an_allowed_command_runs_in_the_shell_that_it_was_reviewed_for(
+    rig: AgentRig, shell: str, option: str
+) -> None:
+    command = "shopt -qo posix || shopt -q login_shell || echo ours $BASH_VERSION"
+
+    ended = rig.watch(["ask_for_shell", command, shell, option])
+
+    assert re.match(r"ours [45]\.", join_text(ended))
 
 
 @pytest.mark.long

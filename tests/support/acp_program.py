@@ -240,10 +240,10 @@ class Program:
     async def _ask_for_terminal_with_a_pager(self, command: str) -> None:
         await self._ask_for_set_up_terminal(command, PAGER="true")
 
-    async def _ask_for_shell(self, command: str, shell: str) -> None:
+    async def _ask_for_shell(self, command: str, shell: str, option: str = "-c") -> None:
         """The same in this shell."""
         if await self._ask(self._name(), command, "execute", {"command": command}):
-            await self._in_terminal(shell, args=["-c", command])
+            await self._in_terminal(shell, args=[option, command])
 
     async def _tell_pid(self) -> None:
         await self._say(str(os.getpid()))
