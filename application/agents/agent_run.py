@@ -68,6 +68,7 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.shell.git_commands import changes_repository
 
 
 class AllowedEffects(Struct, frozen=True, kw_only=True):
@@ -535,6 +536,8 @@ class AgentRun:
         if (allowed := self._find_allowed_command(request, cwd)) is not None:
             # In the shell that it was read for, which may not be the one that the agent names.
             arguments["command"], allowed.command = allowed.command, ""
+        # A yes to our own command opens `.git`; the question about the agent's did not say so.
+        if allowed is not None and not changes_repository(arguments["command"]):
             await allowed.effects.require_unchanged()
             if self._is_over or self._is_stopping or allowed.end.done():
                 raise ToolError("nothing was run: the call that was allowed is over")

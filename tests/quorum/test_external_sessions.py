@@ -31,6 +31,7 @@ from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.execution.commands.sealing import seal_command
 from quorum.infrastructure.gate import caller_tools
+from tests.infrastructure.sandbox.sandbox_bench import a_repository, needs_bubblewrap
 from tests.support.agent_rig import AgentRig
 from tests.support.fake_ports import FakePerson, RecordingObserver
 
@@ -187,6 +188,20 @@ async def test_an_interrupted_agent_answers_the_next_prompt(rig: ExternalRig) ->
         assert (await session.do(["say", "again"])).text == "again"
 
     assert report.status is RunStatus.INTERRUPTED
+
+
+@pytest.mark.long
+@needs_bubblewrap
+async def test_a_command_that_opens_the_repository_is_asked_about_in_these_words(rig: ExternalRig) -> None:
+    a_repository(rig.root)
+    commit = "git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m second"
+    async with rig.open() as session:
+        await session.do(["ask_for_terminal", commit])
+
+    asked, really = session.person.requests
+    assert ".git" not in str(asked.reasons)
+    assert "your yes also lets" in str(really.reasons)
+    assert "second" in (rig.root / ".git" / "logs" / "HEAD").read_text()
 
 
 @pytest.mark.long
