@@ -134,14 +134,11 @@ class _AllowedCall:
             self.end.set_result(call)
 
     async def collect_output(self) -> str:
-        """What came of a command that ran for it here; empty where none did."""
+        """What came of a command that ran for it here; empty where none did. Raises what that raises."""
         if self.running is None:
             return ""
         await asyncio.wait({self.running})
-        if self.running.cancelled():
-            return ""
-        error = self.running.exception()
-        return self.running.result() if error is None else str(error)
+        return self.running.result()
 
 
 class _KnownChanges:
@@ -452,17 +449,17 @@ class AgentRun:
             answer.set_result("")
             try:
                 end = await allowed.end
+                self._is_unclear = self._is_unclear or end is None
                 self._stop_waiting()
                 printed = await allowed.collect_output()
             except asyncio.CancelledError:
                 if allowed.running is not None:
                     allowed.running.cancel()
-                await allowed.collect_output()
+                    await asyncio.gather(allowed.running, return_exceptions=True)
                 raise
             finally:
                 del self._allowed[call.call_id]
             if end is None:
-                self._is_unclear = True
                 return printed or (_NO_END if self._is_over else _NOT_WAITED_FOR)
             if end.status == "failed":
                 raise ToolError(printed or end.output or "the agent says that it failed")

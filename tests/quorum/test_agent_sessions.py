@@ -197,6 +197,20 @@ def test_a_command_that_was_allowed_runs_in_a_terminal_without_a_second_review(r
 
 
 @pytest.mark.long
+def test_an_allowed_command_that_fails_here_has_failed_whatever_the_agent_says(
+    rig: AgentRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(settings.read_text() + '[tools.run_command]\nsandbox = "require"\n')
+    monkeypatch.setenv("PATH", str(rig.home))
+
+    (finished,) = find(rig.watch(["ask_for_terminal", "touch made"]), "call_finished")
+
+    assert finished["outcome"] == "error"
+    assert "nothing was run: tools.run_command.sandbox requires" in finished["output"]
+
+
+@pytest.mark.long
 def test_variables_that_only_change_how_an_allowed_command_looks_need_no_second_review(rig: AgentRig) -> None:
     ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo hello"])
 
