@@ -541,13 +541,26 @@ class AgentRun:
             running = self._commands.run_allowed(tool, dict(arguments), allowed.effects.context)
             allowed.running = asyncio.create_task(running)
             await asyncio.wait({allowed.running, answer}, return_when=asyncio.FIRST_COMPLETED)
-            return answer.result() if answer.done() else await allowed.running
+            if not answer.done():
+                await self._explain_no_start(allowed.running)
+            return answer.result()
 
         async def build() -> Tool:
             return tool
 
         self._put(self._propose("run_command", arguments, CallEffect.COMMAND, "terminal/create"), build, answer)
         return await answer
+
+    async def _explain_no_start(self, running: asyncio.Task[str]) -> None:
+        """Raises ToolError for a command that ended before it had begun."""
+        if running.cancelled():
+            raise ToolError("nothing was run: the turn is over")
+        try:
+            running.result()
+        except LedgerError as lost:
+            self._lost = lost
+            await self._end_answer()
+            raise ToolError(f"nothing was run: {lost}") from lost
 
     def _find_allowed_command(self, request: TerminalRequest, cwd: str) -> _AllowedCall | None:
         """The call by which the agent may run just this."""

@@ -18,7 +18,7 @@ import pytest
 from quorum.application.session.agent_session import AgentSession
 from quorum.domain.calls.execution import Seal
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import ConfigError, ConversationError, PlanRefused, ProviderError
+from quorum.domain.errors import ConfigError, ConversationError, LedgerError, PlanRefused, ProviderError
 from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import CallFinished, ErrorOccurred, Event, TextDelta, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
@@ -27,6 +27,7 @@ from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice
 from quorum.headless.agent_session import find_external_agent
+from quorum.infrastructure.agents.session import AgentCommands
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.execution.commands.sealing import seal_command
@@ -229,6 +230,42 @@ async def test_a_command_that_is_still_compared_when_the_person_interrupts_does_
     assert report.status is RunStatus.INTERRUPTED
     assert "the call that was allowed is over" in session.text
     assert not (rig.root / "made").exists()
+
+
+@pytest.mark.long
+async def test_an_agent_hears_of_a_command_that_was_interrupted_before_it_began(
+    rig: ExternalRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins = asyncio.Event()
+
+    async def begin_and_wait(*_given: object) -> str:
+        begins.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(AgentCommands, "run_allowed", begin_and_wait)
+    async with rig.open() as session:
+        turn = asyncio.create_task(session.do(["ask_for_terminal", "touch made"]))
+        await begins.wait()
+        turn.cancel()
+        await turn
+
+    assert "nothing was run: the turn is over" in session.text
+
+
+@pytest.mark.long
+async def test_a_command_that_cannot_be_recorded_ends_the_turn(
+    rig: ExternalRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose_record(*_given: object) -> str:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(AgentCommands, "run_allowed", lose_record)
+    async with rig.open() as session:
+        with pytest.raises(LedgerError, match="the disk is full"):
+            await session.do(["ask_for_terminal", "touch made"], ["hang"])
+
+    assert "nothing was run: the disk is full" in session.text
 
 
 @pytest.mark.long
