@@ -69,6 +69,7 @@ from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.shell.git_commands import changes_repository
+from quorum.domain.text.json_value import JsonObject
 
 
 class AllowedEffects(Struct, frozen=True, kw_only=True):
@@ -114,6 +115,10 @@ class CallerTools(Protocol):
     async def build(self, call: ProposedCall, perform: Perform) -> Tool:
         """The tool that stands for the call; once all is decided and unchanged, it has it done."""
         ...
+
+
+async def _give(tool: Tool) -> Tool:
+    return tool
 
 
 class _AllowedCall:
@@ -535,21 +540,26 @@ class AgentRun:
             arguments["command"], allowed.command = allowed.command, ""
         # A yes to our own command opens `.git`; the question about the agent's did not say so.
         if allowed is not None and not changes_repository(arguments["command"]):
-            await allowed.effects.require_unchanged()
-            if self._is_over or self._is_stopping or allowed.end.done():
-                raise ToolError("nothing was run: the call that was allowed is over")
-            running = self._commands.run_allowed(tool, dict(arguments), allowed.effects.context)
-            allowed.running = asyncio.create_task(running)
+            allowed.running = asyncio.create_task(self._run_allowed(allowed, tool, dict(arguments)))
             await asyncio.wait({allowed.running, answer}, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
                 await self._explain_no_start(allowed.running)
-            return answer.result()
+            has_gone_on = allowed.end.done()
+        else:
+            call = self._propose("run_command", arguments, CallEffect.COMMAND, "terminal/create")
+            self._put(call, partial(_give, tool), answer)
+            await asyncio.wait({answer})
+            has_gone_on = self._waiting > 1
+        if has_gone_on and terminal_id in self._terminals and not self._stop_waiting() and self._is_over:
+            self._terminals[terminal_id].command.end()
+        return answer.result()
 
-        async def build() -> Tool:
-            return tool
-
-        self._put(self._propose("run_command", arguments, CallEffect.COMMAND, "terminal/create"), build, answer)
-        return await answer
+    async def _run_allowed(self, allowed: _AllowedCall, tool: Tool, arguments: JsonObject) -> str:
+        await allowed.effects.require_unchanged()
+        is_told_over = allowed.end.done() and allowed.end.result() is not None
+        if self._is_over or self._is_stopping or is_told_over:
+            raise ToolError("nothing was run: the call that was allowed is over")
+        return await self._commands.run_allowed(tool, arguments, allowed.effects.context)
 
     async def _explain_no_start(self, running: asyncio.Task[str]) -> None:
         """Raises ToolError for a command that ended before it had begun."""

@@ -265,6 +265,24 @@ def test_a_command_runs_on_beside_later_calls_and_ends_with_the_session(rig: Age
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    "step",
+    [
+        ["at_once", ["in_terminal", "sleep 600", "leave"], ["run", "echo later"]],
+        ["run_beside_allowed_terminal", "sleep 600", "echo later"],
+    ],
+)
+def test_a_command_that_begins_after_the_agent_has_gone_on_is_not_waited_for(
+    rig: AgentRig, step: list[Any]
+) -> None:
+    ended = rig.watch(step)
+
+    assert [event["command"] for event in find(ended, "job_started")] == ["sleep 600"]
+    assert [event["outcome"] for event in find(ended, "call_finished")] == ["ok"] * 2
+    assert find(ended, "call_finished")[1]["output"] == "later\n"
+
+
+@pytest.mark.long
 def test_a_command_without_room_in_the_background_ends_with_the_answer(rig: AgentRig) -> None:
     settings = rig.home / "config" / "quorum" / "quorum.toml"
     settings.write_text(settings.read_text() + "[tools.run_command]\nmax_jobs = 0\n")

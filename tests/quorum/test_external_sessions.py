@@ -228,7 +228,7 @@ async def test_a_command_that_is_still_compared_when_the_person_interrupts_does_
         report = await turn
 
     assert report.status is RunStatus.INTERRUPTED
-    assert "the call that was allowed is over" in session.text
+    assert "the turn is over" in session.text
     assert not (rig.root / "made").exists()
 
 

@@ -127,6 +127,10 @@ class Program:
     async def _switch(self, mode: str) -> None:
         await self._tell(helpers.update_current_mode(mode))
 
+    async def _at_once(self, *steps: list[Any]) -> None:
+        """Do these beside each other."""
+        await asyncio.gather(*(getattr(self, f"_{name}")(*words) for name, *words in steps))
+
     async def _run(self, command: str) -> None:
         """Ask, run, and tell how it ended."""
         if await self._ask(call := self._name(), command, "execute", {"command": command}):
@@ -225,6 +229,11 @@ class Program:
         if await self._ask(call := self._name(), command, "execute", {"command": command}):
             await self._in_terminal("bash", args=["-c", really or command])
             await self._end(call, "completed", "")
+
+    async def _run_beside_allowed_terminal(self, command: str, beside: str) -> None:
+        """Ask about a command, and while its terminal is made about another."""
+        if await self._ask(self._name(), command, "execute", {"command": command}):
+            await self._at_once(["in_terminal", command, "leave"], ["run", beside])
 
     async def _ask_for_set_up_terminal(self, command: str, **variables: str) -> None:
         """The same, with the folder in the text, too, and with variables."""
