@@ -16,6 +16,8 @@ from typing import Any, Literal
 import pytest
 
 from quorum.application.session.agent_session import AgentSession
+from quorum.cli.app import AppOptions
+from quorum.cli.app.full_screen import _Sessions
 from quorum.domain.calls.execution import Seal
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError, ConversationError, LedgerError, PlanRefused, ProviderError
@@ -363,6 +365,23 @@ async def test_notes_reach_the_agent_with_the_next_prompt(rig: ExternalRig) -> N
         report = await session.do(["tell_notes"])
 
     assert report.text == f"I have given these files back as they were before some of your changes: {file}"
+
+
+@pytest.mark.parametrize("is_external", [True, False])
+async def test_a_mode_that_does_not_confine_an_agent_is_not_offered_in_its_session(
+    rig: ExternalRig, is_external: bool
+) -> None:
+    choice, person, loaded = NEW if is_external else NewSession(), FakePerson(), rig.load()
+    record = open_session(loaded, rig.root, choice)
+    external = find_external_agent("test", loaded, rig.root) if is_external else None
+    container = build_session(
+        loaded, rig.root, approver=person, observer=Watcher(), record=record, external=external
+    )
+
+    offer = _Sessions(AppOptions(), rig.root)._build_offer(loaded, container, person, Watcher())
+
+    assert (offer is None) is is_external
+    await record.release()
 
 
 async def test_only_who_can_drive_the_agent_continues_its_session(rig: ExternalRig) -> None:
