@@ -158,8 +158,9 @@ def _refuse_home(name: str, moved: Mapping[str, str], environ: Mapping[str, str]
     for variable, folder in moved.items():
         if home.is_relative_to(Path(folder).resolve()):
             raise ConfigError(
-                f"{variable} is {folder}, and your home folder lies in it: in its sandbox the agent {name} could "
-                f"write to all of that; name a folder of its own there, or set sandbox = false in [agents.{name}]"
+                f"{variable} is {folder}, and your home folder lies in it: in its sandbox the agent {name} "
+                f"could write to all of that; set {variable} to a folder of its own, or sandbox = false in "
+                f"[agents.{name}]"
             )
 
 
