@@ -36,6 +36,7 @@ from quorum.application.turn.run_tally import RunTally
 from quorum.domain.calls.effects import Effects, FileChange, FileState, KeptFiles
 from quorum.domain.calls.execution import ToolExecution, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.summary import extract_text
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
     END_TURN,
@@ -70,6 +71,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.shell.git_commands import changes_repository
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
 
 
 class AllowedEffects(Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ class AllowedEffects(Struct, frozen=True, kw_only=True):
     require_unchanged: Callable[[], Awaitable[None]]
 
 
-Perform: TypeAlias = Callable[[AllowedEffects], Awaitable[str]]
+Perform: TypeAlias = Callable[[AllowedEffects], Awaitable[str | ToolOutput]]
 """Has an allowed call done, and answers its output. Raises ToolError."""
 
 _NOT_CONTINUED = frozenset({ProviderErrorKind.CONFIGURATION, ProviderErrorKind.BAD_REQUEST})
@@ -130,7 +132,7 @@ class _AllowedCall:
         is_command = call.effect is CallEffect.COMMAND
         self.command = str(call.arguments.get("command", "")) if is_command else ""
         self.cwd = call.cwd
-        self.running: asyncio.Task[str] | None = None
+        self.running: asyncio.Task[str | ToolOutput] | None = None
         self.end: asyncio.Future[ReportedCall | None] = asyncio.get_running_loop().create_future()
 
     def settle(self, call: ReportedCall | None) -> None:
@@ -138,7 +140,7 @@ class _AllowedCall:
         if not self.end.done():
             self.end.set_result(call)
 
-    async def collect_output(self) -> str:
+    async def collect_output(self) -> str | ToolOutput:
         """What came of a command that ran for it here; empty where none did. Raises what that raises."""
         if self.running is None:
             return ""
@@ -447,7 +449,7 @@ class AgentRun:
 
         proposed = self._tools.read(call)
 
-        async def wait_for_agent(effects: AllowedEffects) -> str:
+        async def wait_for_agent(effects: AllowedEffects) -> str | ToolOutput:
             allowed = self._allowed[call.call_id] = _AllowedCall(effects, proposed)
             if self._waiting > 1:  # the agent asks about several calls before it makes one
                 allowed.settle(None)
@@ -467,7 +469,7 @@ class AgentRun:
             if end is None:
                 return printed or (_NO_END if self._is_over else _NOT_WAITED_FOR)
             if end.status == "failed":
-                raise ToolError(printed or end.output or "the agent says that it failed")
+                raise ToolError(extract_text(printed) or end.output or "the agent says that it failed")
             return printed or end.output or "done"
 
         self._put(proposed, partial(self._tools.build, proposed, wait_for_agent), answer)
@@ -541,7 +543,8 @@ class AgentRun:
         # A yes to our own command opens `.git`; the question about the agent's did not say so.
         if allowed is not None and not changes_repository(arguments["command"]):
             allowed.running = asyncio.create_task(self._run_allowed(allowed, tool, dict(arguments)))
-            await asyncio.wait({allowed.running, answer}, return_when=asyncio.FIRST_COMPLETED)
+            waited: list[asyncio.Future[str | ToolOutput] | asyncio.Future[str]] = [allowed.running, answer]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
                 await self._explain_no_start(allowed.running)
             has_gone_on = allowed.end.done()
@@ -554,14 +557,14 @@ class AgentRun:
             self._terminals[terminal_id].command.end()
         return answer.result()
 
-    async def _run_allowed(self, allowed: _AllowedCall, tool: Tool, arguments: JsonObject) -> str:
+    async def _run_allowed(self, allowed: _AllowedCall, tool: Tool, arguments: JsonObject) -> str | ToolOutput:
         await allowed.effects.require_unchanged()
         is_told_over = allowed.end.done() and allowed.end.result() is not None
         if self._is_over or self._is_stopping or is_told_over:
             raise ToolError("nothing was run: the call that was allowed is over")
         return await self._commands.run_allowed(tool, arguments, allowed.effects.context)
 
-    async def _explain_no_start(self, running: asyncio.Task[str]) -> None:
+    async def _explain_no_start(self, running: asyncio.Task[str | ToolOutput]) -> None:
         """Raises ToolError for a command that ended before it had begun."""
         if running.cancelled():
             raise ToolError("nothing was run: the turn is over")

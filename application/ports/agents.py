@@ -13,6 +13,7 @@ from quorum.domain.conversation.response import Delta, StopReason, StreamedReaso
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
 from quorum.domain.events.report import JobRecord
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
 
 
 class ReportedDiff(Struct, frozen=True, kw_only=True):
@@ -202,7 +203,9 @@ class ClientCommands(Protocol):
         """The tool for one command."""
         ...
 
-    async def run_allowed(self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext) -> str:
+    async def run_allowed(
+        self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext
+    ) -> str | ToolOutput:
         """Run it for a call that was allowed as one that the agent runs itself. Raises ToolError."""
         ...
 

@@ -211,6 +211,13 @@ def test_an_allowed_command_that_fails_here_has_failed_whatever_the_agent_says(
 
 
 @pytest.mark.long
+def test_a_long_output_of_an_allowed_command_is_stored_whole(rig: AgentRig) -> None:
+    (stored,) = find(rig.watch(["ask_for_terminal", "seq 100000"]), "output_stored")
+
+    assert stored["size_bytes"] == sum(len(f"{number}\n") for number in range(1, 100_001))
+
+
+@pytest.mark.long
 def test_variables_that_only_change_how_an_allowed_command_looks_need_no_second_review(rig: AgentRig) -> None:
     ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo hello"])
 
