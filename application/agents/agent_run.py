@@ -36,6 +36,7 @@ from quorum.application.turn.run_tally import RunTally
 from quorum.domain.calls.effects import Effects, FileChange, FileState, KeptFiles
 from quorum.domain.calls.execution import ToolExecution, ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.summary import extract_text
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
     END_TURN,
@@ -68,6 +69,9 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.shell.git_commands import changes_repository
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
 
 
 class AllowedEffects(Struct, frozen=True, kw_only=True):
@@ -80,7 +84,7 @@ class AllowedEffects(Struct, frozen=True, kw_only=True):
     require_unchanged: Callable[[], Awaitable[None]]
 
 
-Perform: TypeAlias = Callable[[AllowedEffects], Awaitable[str]]
+Perform: TypeAlias = Callable[[AllowedEffects], Awaitable[str | ToolOutput]]
 """Has an allowed call done, and answers its output. Raises ToolError."""
 
 _NOT_CONTINUED = frozenset({ProviderErrorKind.CONFIGURATION, ProviderErrorKind.BAD_REQUEST})
@@ -115,6 +119,10 @@ class CallerTools(Protocol):
         ...
 
 
+async def _give(tool: Tool) -> Tool:
+    return tool
+
+
 class _AllowedCall:
     """A call that the agent was allowed to make, until the agent says how it ended. `command` is what it may
     run, once: empty where it is no command, and from then on."""
@@ -124,7 +132,7 @@ class _AllowedCall:
         is_command = call.effect is CallEffect.COMMAND
         self.command = str(call.arguments.get("command", "")) if is_command else ""
         self.cwd = call.cwd
-        self.running: asyncio.Task[str] | None = None
+        self.running: asyncio.Task[str | ToolOutput] | None = None
         self.end: asyncio.Future[ReportedCall | None] = asyncio.get_running_loop().create_future()
 
     def settle(self, call: ReportedCall | None) -> None:
@@ -132,15 +140,12 @@ class _AllowedCall:
         if not self.end.done():
             self.end.set_result(call)
 
-    async def collect_output(self) -> str:
-        """What came of a command that ran for it here; empty where none did."""
+    async def collect_output(self) -> str | ToolOutput:
+        """What came of a command that ran for it here; empty where none did. Raises what that raises."""
         if self.running is None:
             return ""
         await asyncio.wait({self.running})
-        if self.running.cancelled():
-            return ""
-        error = self.running.exception()
-        return self.running.result() if error is None else str(error)
+        return self.running.result()
 
 
 class _KnownChanges:
@@ -450,27 +455,27 @@ class AgentRun:
 
         proposed = self._tools.read(call)
 
-        async def wait_for_agent(effects: AllowedEffects) -> str:
+        async def wait_for_agent(effects: AllowedEffects) -> str | ToolOutput:
             allowed = self._allowed[call.call_id] = _AllowedCall(effects, proposed)
             if self._waiting > 1:  # the agent asks about several calls before it makes one
                 allowed.settle(None)
             answer.set_result("")
             try:
                 end = await allowed.end
+                self._is_unclear = self._is_unclear or end is None
                 self._stop_waiting()
                 printed = await allowed.collect_output()
             except asyncio.CancelledError:
                 if allowed.running is not None:
                     allowed.running.cancel()
-                await allowed.collect_output()
+                    await asyncio.gather(allowed.running, return_exceptions=True)
                 raise
             finally:
                 del self._allowed[call.call_id]
             if end is None:
-                self._is_unclear = True
                 return printed or (_NO_END if self._is_over else _NOT_WAITED_FOR)
             if end.status == "failed":
-                raise ToolError(printed or end.output or "the agent says that it failed")
+                raise ToolError(extract_text(printed) or end.output or "the agent says that it failed")
             return printed or end.output or "done"
 
         self._put(proposed, partial(self._tools.build, proposed, wait_for_agent), answer)
@@ -537,21 +542,44 @@ class AgentRun:
                 answer.set_result(terminal_id)
 
         tool, cwd = self._commands.build(note_start), request.cwd or self._cwd
-        folder = {} if cwd == self._cwd else {"working_dir": cwd}
-        arguments = {"command": request.command, **folder}
+        arguments = {"command": request.command, **({} if cwd == self._cwd else {"working_dir": cwd})}
         if (allowed := self._find_allowed_command(request, cwd)) is not None:
-            allowed.command = ""
-            await allowed.effects.require_unchanged()
-            running = self._commands.run_allowed(tool, dict(arguments), allowed.effects.context)
-            allowed.running = asyncio.create_task(running)
-            await asyncio.wait({allowed.running, answer}, return_when=asyncio.FIRST_COMPLETED)
-            return answer.result() if answer.done() else await allowed.running
+            # In the shell that it was read for, which may not be the one that the agent names.
+            arguments["command"], allowed.command = allowed.command, ""
+        # A yes to our own command opens `.git`; the question about the agent's did not say so.
+        if allowed is not None and not changes_repository(arguments["command"]):
+            allowed.running = asyncio.create_task(self._run_allowed(allowed, tool, dict(arguments)))
+            waited: list[asyncio.Future[str | ToolOutput] | asyncio.Future[str]] = [allowed.running, answer]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                await self._explain_no_start(allowed.running)
+            has_gone_on = allowed.end.done()
+        else:
+            call = self._propose("run_command", arguments, CallEffect.COMMAND, "terminal/create")
+            self._put(call, partial(_give, tool), answer)
+            await asyncio.wait({answer})
+            has_gone_on = self._waiting > 1
+        if has_gone_on and terminal_id in self._terminals and not self._stop_waiting() and self._is_over:
+            self._terminals[terminal_id].command.end()
+        return answer.result()
 
-        async def build() -> Tool:
-            return tool
+    async def _run_allowed(self, allowed: _AllowedCall, tool: Tool, arguments: JsonObject) -> str | ToolOutput:
+        await allowed.effects.require_unchanged()
+        is_told_over = allowed.end.done() and allowed.end.result() is not None
+        if self._is_over or self._is_stopping or is_told_over:
+            raise ToolError("nothing was run: the call that was allowed is over")
+        return await self._commands.run_allowed(tool, arguments, allowed.effects.context)
 
-        self._put(self._propose("run_command", arguments, CallEffect.COMMAND, "terminal/create"), build, answer)
-        return await answer
+    async def _explain_no_start(self, running: asyncio.Task[str | ToolOutput]) -> None:
+        """Raises ToolError for a command that ended before it had begun."""
+        if running.cancelled():
+            raise ToolError("nothing was run: the turn is over")
+        try:
+            running.result()
+        except LedgerError as lost:
+            self._lost = lost
+            await self._end_answer()
+            raise ToolError(f"nothing was run: {lost}") from lost
 
     def _find_allowed_command(self, request: TerminalRequest, cwd: str) -> _AllowedCall | None:
         """The call by which the agent may run just this."""

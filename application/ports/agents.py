@@ -13,6 +13,7 @@ from quorum.domain.conversation.response import Delta, StopReason, StreamedReaso
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
 from quorum.domain.events.report import JobRecord
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
 
 
 class ReportedDiff(Struct, frozen=True, kw_only=True):
@@ -45,7 +46,8 @@ class ReportedCall(Struct, frozen=True, kw_only=True):
 
 class TerminalRequest(Struct, frozen=True, kw_only=True):
     """A command that the agent wants run in `cwd`, empty: in the workspace. `shell_text` is what a shell is to
-    run that the command names itself; of the output it wants to read so many bytes at the end."""
+    run that the command names itself: where just that was allowed, it runs as any command of ours. Of the
+    output the agent wants to read so many bytes at the end."""
 
     command: str
     shell_text: str = ""
@@ -201,7 +203,9 @@ class ClientCommands(Protocol):
         """The tool for one command."""
         ...
 
-    async def run_allowed(self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext) -> str:
+    async def run_allowed(
+        self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext
+    ) -> str | ToolOutput:
         """Run it for a call that was allowed as one that the agent runs itself. Raises ToolError."""
         ...
 

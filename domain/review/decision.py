@@ -327,6 +327,7 @@ def can_run_sandboxed(subject: Subject, paths: PathPolicy) -> bool:
     """Whether the mode `sandboxed` may let a call run: how a command is held shows once it is in force."""
     shell = subject.shell
     stays = shell is not None and not (shell.leaves_sandbox or shell.opens_git)
+    stays = stays and subject.arguments.get("background") is not True  # nobody looks at it when it ends
     return stays or _is_edit_inside(subject, paths)
 
 

@@ -73,6 +73,7 @@ class DrivenAgent:
         self._session = ""
         self._mode = self._model = ""
         self._calls: dict[str, ReportedCall] = {}
+        self._arguments: dict[str, JsonObject] = {}  # of the calls, told as such
         self._is_prompted = self._is_cancelled = self._is_ready = False
         self._opened: JsonObject = {}
         self.offers = AgentOffers()
@@ -188,12 +189,13 @@ class DrivenAgent:
 
     async def _choose(self, category: str, wanted: str, opened: JsonObject, *, is_wanted: bool) -> None:
         """Choose a mode or model, which agents offer as an option of the session or in the older list. One that
-        nobody named is chosen where it is offered."""
+        is wanted is always asked for, since the agent may have left the one that it began with; one that nobody
+        named is chosen where it is offered."""
         options, offered = _find_options(category, opened), _list_choices(category, opened)
         current = read_text_field(read_object_field(opened, f"{category}s"), f"current{category.title()}Id")
         if options:
             current = read_text_field(options[0], "currentValue") or current
-        if wanted and wanted in offered and wanted != current:
+        if wanted and wanted in offered and (is_wanted or wanted != current):
             params: JsonObject
             if options:
                 method = "session/set_config_option"
@@ -307,25 +309,26 @@ class DrivenAgent:
         return {"outcome": {"outcome": "selected", "optionId": chosen}}
 
     def _merge_call(self, told: JsonObject) -> ReportedCall:
-        """The call as it is known by now: what is told later counts in place of what was told before."""
+        """The call as it is known by now: what is told later counts in place of what was told before, and
+        arguments that are told as such in place of a text that looks like some."""
         call_id = read_text_field(told, "toolCallId")
         former = self._calls.get(call_id) or ReportedCall(call_id=call_id)
         content = read_objects_field(told, "content")
         locations = read_objects_field(told, "locations")
-        arguments = read_object_field(told, "rawInput") or _read_shown_arguments(content)
+        arguments = {**self._arguments.get(call_id, {}), **read_object_field(told, "rawInput")}
         call = ReportedCall(
             call_id=call_id,
             title=read_text_field(told, "title") or former.title,
             kind=read_text_field(told, "kind") or former.kind,
             status=read_text_field(told, "status") or former.status,
             tool=_find_tool(told) or former.tool,
-            arguments={**former.arguments, **arguments},
+            arguments={**former.arguments, **_read_shown_arguments(content), **arguments},
             diffs=_read_diffs(content) or former.diffs,
             paths=tuple(filter(None, (read_text_field(each, "path") for each in locations))) or former.paths,
             output=_read_output(content) or former.output,
         )
         if call_id in self._calls or len(self._calls) < _MOST_CALLS:
-            self._calls[call_id] = call
+            self._calls[call_id], self._arguments[call_id] = call, arguments
         return call
 
     def _require_channel(self) -> AgentChannel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ from quorum.infrastructure.models.shared.json_fields import (
     replace_surrogates,
 )
 
+_log = logging.getLogger(__name__)
 _JSON = make_encoder()
 _LONGEST_LINE = 64_000_000
 _MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
@@ -249,6 +251,10 @@ class AgentChannel:
             outcome = {"error": {"code": _METHOD_NOT_FOUND, "message": f"quorum does not offer {method}"}}
         except RefusedRequest as refused:
             outcome = {"error": {"code": refused.code, "message": str(refused)}}
+        except Exception as error:  # noqa: BLE001 - whatever fails here, the program waits for an answer
+            _log.error("the request %s of an agent failed", method, exc_info=error)
+            failure = f"quorum failed at {method}: {type(error).__name__}"
+            outcome = {"error": {"code": INTERNAL_ERROR, "message": failure}}
         with suppress(ProviderError):  # it is gone: whoever waits for its answer is told
             await self._write({"jsonrpc": "2.0", "id": number, **outcome})
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -130,9 +132,9 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
     passed = (*table.pass_env, *(known.login_env if known is not None else ()))
     given = {each: environ[each] for each in passed if each in environ}
     added = known.added if known is not None else {}
-    moved = tuple(
-        value for name, value in given.items() if value.startswith("/") and name not in table.pass_env
-    )
+    moved = {each: value for each, value in given.items() if value[:1] == "/" and each not in table.pass_env}
+    if table.sandbox:
+        _refuse_home(name, moved, environ)
     return AgentLaunch(
         name=name,
         words=(found, *arguments),
@@ -146,8 +148,20 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
         takes_files=known.takes_files if known is not None else True,
         shows_command_as_title=known.shows_command_as_title if known is not None else False,
         is_confined=table.sandbox,
-        folders=(*_place_folders(known.folders if known is not None else (), environ), *moved),
+        folders=(*_place_folders(known.folders if known is not None else (), environ), *moved.values()),
     )
+
+
+def _refuse_home(name: str, moved: Mapping[str, str], environ: Mapping[str, str]) -> None:
+    """Raises ConfigError where the agent could write to all of the home folder."""
+    home = Path(environ.get("HOME") or os.path.expanduser("~")).resolve()
+    for variable, folder in moved.items():
+        if home.is_relative_to(Path(folder).resolve()):
+            raise ConfigError(
+                f"{variable} is {folder}, and your home folder lies in it: in its sandbox the agent {name} "
+                f"could write to all of that; set {variable} to a folder of its own, or sandbox = false in "
+                f"[agents.{name}]"
+            )
 
 
 _BASES = {

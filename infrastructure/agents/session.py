@@ -23,6 +23,7 @@ from quorum.domain.events.report import JobRecord
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.channel import Confine
 from quorum.infrastructure.agents.launch import AgentLaunch, ExternalAgent
@@ -60,7 +61,7 @@ class AcpTools:
         return self._read(call)
 
     async def build(self, call: ProposedCall, perform: Perform) -> Tool:
-        async def perform_and_compare(seal: Seal | None, context: ToolExecutionContext) -> str:
+        async def perform_and_compare(seal: Seal | None, context: ToolExecutionContext) -> str | ToolOutput:
             async def require_unchanged() -> None:
                 if seal is not None and seal != await tool.seal(call.arguments, {}):
                     raise ToolError("nothing was run: what the command would touch changed since the approval")
@@ -73,7 +74,9 @@ class AcpTools:
                 )
             )
             if seal is not None and (differing := await asyncio.to_thread(_find_differing, seal)):
-                raise ToolError(f"{output}\nnot what was approved: {', '.join(map(escape_path, differing))}")
+                raise ToolError(
+                    f"{extract_text(output)}\nnot what was approved: {', '.join(map(escape_path, differing))}"
+                )
             return output
 
         self._learn(call.arguments)
@@ -121,9 +124,11 @@ class AgentCommands:
             on_start=lambda command: on_start(_LookedAtCommand(command)),
         )
 
-    async def run_allowed(self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext) -> str:
+    async def run_allowed(
+        self, tool: Tool, arguments: JsonObject, context: ToolExecutionContext
+    ) -> str | ToolOutput:
         controls = _AllowedControls(context.controls)
-        return extract_text(await tool.execute(arguments, context.with_controls(controls)))
+        return await tool.execute(arguments, context.with_controls(controls))
 
     @property
     def is_any_waited_for(self) -> bool:

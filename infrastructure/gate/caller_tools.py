@@ -19,6 +19,7 @@ from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
 from quorum.infrastructure.execution.commands.sealing import seal_command
 from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
 from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
@@ -103,7 +104,7 @@ class CallerWorld(Struct, frozen=True, kw_only=True):
     root: Path
     judge: Callable[[str, Path], Awaitable[ShellVerdict]]
     learn: Callable[[str], object]
-    perform: Callable[[Seal | None, ToolExecutionContext], Awaitable[str]] = _leave_to_caller
+    perform: Callable[[Seal | None, ToolExecutionContext], Awaitable[str | ToolOutput]] = _leave_to_caller
 
     def locate(self, call: ProposedCall, path: str) -> Location:
         """Where a path of the call leads, links resolved. Raises ToolError."""
@@ -142,7 +143,7 @@ class CallerTool:
         self._require_proposed(arguments)
         return Seal(cwd=self._call.cwd, unsealed=_UNSEALED.format(tool=self._call.caller_tool))
 
-    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
         """Leave it to the caller. Raises StaleSeal where it is no longer what was approved, and ToolError."""
         self._require_proposed(arguments)
         approved = context.controls.seal

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.replacing import replace
-from quorum.domain.review.decision import Decision, decide
+from quorum.domain.review.decision import Decision, can_run_sandboxed, decide
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import OwnCode, PathPolicy
@@ -362,3 +362,14 @@ def test_a_rule_does_not_run_a_commit_for_which_git_is_closed_in_this_session() 
 
     assert decide(offering, mode=Mode.ASK, paths=PATHS, rules=rules).answer is ASK
     assert decide(subject, mode=Mode.ASK, paths=PATHS, rules=rules).answer is ALLOW
+
+
+@pytest.mark.parametrize(("background", "expected"), [(True, False), (False, True)])
+def test_a_command_in_the_background_is_none_that_the_mode_sandboxed_lets_run(
+    background: bool, expected: bool
+) -> None:
+    shell = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it writes")
+    arguments = {"command": "make", "background": background}
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, arguments=arguments, shell=shell)
+
+    assert can_run_sandboxed(subject, PATHS) is expected

@@ -11,7 +11,7 @@ import pytest
 from quorum.application import program_lookup
 from quorum.application.program_lookup import find_local_package, note_writable, pin_runner
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
+from quorum.domain.errors import ConfigError, DiagnosticsFailed, HookFailure, ProviderError, ToolError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.channel import AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch, find_launch
@@ -185,6 +185,35 @@ def test_what_an_agent_starts_in_turn(machine: Machine) -> None:
 
     assert launch.words == (f"{machine.bin}/agent-of-nobody",)
     assert launch.environ["PATH"].split(os.pathsep) == [str(machine.bin), "/usr/bin", "/bin"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_refused"),
+    [
+        ("{home}", True),
+        ("{home}/", True),
+        ("{home}/.codex/..", True),
+        ("{home}/..", True),
+        ("/", True),
+        ("{home}/link", True),
+        ("{home}/.codex", False),
+        ("{home}-of-codex", False),
+    ],
+)
+def test_a_confined_agent_is_not_given_the_home_folder(machine: Machine, folder: str, is_refused: bool) -> None:
+    machine.write(machine.bin / "codex-acp", "true")
+    home = machine.root.parent / "home-of-agents"
+    (home / ".codex").mkdir(parents=True)
+    (home / "link").symlink_to(home)
+    environ = {**machine.environ, "HOME": str(home), "CODEX_HOME": folder.format(home=home)}
+    confined = msgspec.convert({"agents": {"codex": {"sandbox": True}}}, Settings)
+
+    assert find_launch("codex", Settings(), environ).environ["CODEX_HOME"] == environ["CODEX_HOME"]
+    if is_refused:
+        with pytest.raises(ConfigError, match=r"CODEX_HOME is .*, and your home folder lies in it"):
+            find_launch("codex", confined, environ)
+    else:
+        assert environ["CODEX_HOME"] in find_launch("codex", confined, environ).folders
 
 
 def test_the_copilot_cli(machine: Machine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -196,10 +197,43 @@ def test_a_command_that_was_allowed_runs_in_a_terminal_without_a_second_review(r
 
 
 @pytest.mark.long
-def test_variables_that_only_change_how_an_allowed_command_looks_need_no_second_review(rig: AgentRig) -> None:
-    ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo $TERM"])
+def test_an_allowed_command_that_fails_here_has_failed_whatever_the_agent_says(
+    rig: AgentRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(settings.read_text() + '[tools.run_command]\nsandbox = "require"\n')
+    monkeypatch.setenv("PATH", str(rig.home))
 
-    assert [event["output"] for event in find(ended, "call_finished")] == ["dumb\nexit code 0"]
+    (finished,) = find(rig.watch(["ask_for_terminal", "touch made"]), "call_finished")
+
+    assert finished["outcome"] == "error"
+    assert "nothing was run: tools.run_command.sandbox requires" in finished["output"]
+
+
+@pytest.mark.long
+def test_a_long_output_of_an_allowed_command_is_stored_whole(rig: AgentRig) -> None:
+    (stored,) = find(rig.watch(["ask_for_terminal", "seq 100000"]), "output_stored")
+
+    assert stored["size_bytes"] == sum(len(f"{number}\n") for number in range(1, 100_001))
+
+
+@pytest.mark.long
+def test_variables_that_only_change_how_an_allowed_command_looks_need_no_second_review(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_for_terminal_that_looks_plain", "echo hello"])
+
+    assert [event["output"] for event in find(ended, "call_finished")] == ["hello\nexit code 0"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("shell", "option"), [("sh", "-c"), ("/bin/bash", "-lc")])
+def test_an_allowed_command_runs_in_the_shell_that_it_was_reviewed_for(
+    rig: AgentRig, shell: str, option: str
+) -> None:
+    command = "shopt -qo posix || shopt -q login_shell || echo ours $BASH_VERSION"
+
+    ended = rig.watch(["ask_for_shell", command, shell, option])
+
+    assert re.match(r"ours [45]\.", join_text(ended))
 
 
 @pytest.mark.long
@@ -234,6 +268,24 @@ def test_a_command_runs_on_beside_later_calls_and_ends_with_the_session(rig: Age
     assert [event["command"] for event in find(ended, "job_started")] == ["sleep 600"]
     assert [event["status"] for event in find(ended, "job_ended")] == ["stopped"]
     assert [job["status"] for job in find(ended, "session_finished")[0]["jobs"]] == ["stopped"]
+    assert find(ended, "call_finished")[1]["output"] == "later\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "step",
+    [
+        ["at_once", ["in_terminal", "sleep 600", "leave"], ["run", "echo later"]],
+        ["run_beside_allowed_terminal", "sleep 600", "echo later"],
+    ],
+)
+def test_a_command_that_begins_after_the_agent_has_gone_on_is_not_waited_for(
+    rig: AgentRig, step: list[Any]
+) -> None:
+    ended = rig.watch(step)
+
+    assert [event["command"] for event in find(ended, "job_started")] == ["sleep 600"]
+    assert [event["outcome"] for event in find(ended, "call_finished")] == ["ok"] * 2
     assert find(ended, "call_finished")[1]["output"] == "later\n"
 
 

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from quorum.application.session.agent_session import AgentSession
+from quorum.cli.app import AppOptions
+from quorum.cli.app.full_screen import _Sessions
+from quorum.domain.calls.execution import Seal
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import ConfigError, ConversationError, PlanRefused, ProviderError
+from quorum.domain.errors import ConfigError, ConversationError, LedgerError, PlanRefused, ProviderError
 from quorum.domain.events.agents import AgentConnected
-from quorum.domain.events.event import ErrorOccurred, Event, TextDelta, TurnFinished
+from quorum.domain.events.event import CallFinished, ErrorOccurred, Event, TextDelta, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import ConsensusLevel, ConsensusRefused
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice
 from quorum.headless.agent_session import find_external_agent
+from quorum.infrastructure.agents.session import AgentCommands
 from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
+from quorum.infrastructure.execution.commands.sealing import seal_command
+from quorum.infrastructure.gate import caller_tools
+from tests.infrastructure.sandbox.sandbox_bench import a_repository, needs_bubblewrap
 from tests.support.agent_rig import AgentRig
 from tests.support.fake_ports import FakePerson, RecordingObserver
 
@@ -33,16 +42,18 @@ NEW = NewSession(SessionKind.EXTERNAL, "test")
 
 
 class Watcher(RecordingObserver):
-    """Notes when the agent says that it works."""
+    """Notes when the agent says that it works, and when a call has ended."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_working = asyncio.Event()
+        self.is_working, self.has_finished_call = asyncio.Event(), asyncio.Event()
 
     def notify(self, event: Event) -> None:
         super().notify(event)
         if isinstance(event, TextDelta) and event.text == "working":
             self.is_working.set()
+        if isinstance(event, CallFinished):
+            self.has_finished_call.set()
 
 
 @dataclass
@@ -183,6 +194,83 @@ async def test_an_interrupted_agent_answers_the_next_prompt(rig: ExternalRig) ->
 
 
 @pytest.mark.long
+@needs_bubblewrap
+async def test_a_command_that_opens_the_repository_is_asked_about_in_these_words(rig: ExternalRig) -> None:
+    a_repository(rig.root)
+    commit = "git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m second"
+    async with rig.open() as session:
+        await session.do(["ask_for_terminal", commit])
+
+    asked, really = session.person.requests
+    assert ".git" not in str(asked.reasons)
+    assert "your yes also lets" in str(really.reasons)
+    assert "second" in (rig.root / ".git" / "logs" / "HEAD").read_text()
+
+
+@pytest.mark.long
+async def test_a_command_that_is_still_compared_when_the_person_interrupts_does_not_start(
+    rig: ExternalRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparing, may_compare, sealed = asyncio.Event(), threading.Event(), itertools.count(1)
+    loop = asyncio.get_running_loop()
+
+    def seal_slowly(*words: Any, **named: Any) -> Seal:
+        if next(sealed) == 3:  # for the question, for the call, and before the command starts
+            loop.call_soon_threadsafe(comparing.set)
+            may_compare.wait()
+        return seal_command(*words, **named)
+
+    monkeypatch.setattr(caller_tools, "seal_command", seal_slowly)
+    async with rig.open() as session:
+        turn = asyncio.create_task(session.do(["ask_for_terminal", "touch made"]))
+        await comparing.wait()
+        turn.cancel()
+        await session.observer.has_finished_call.wait()
+        may_compare.set()
+        report = await turn
+
+    assert report.status is RunStatus.INTERRUPTED
+    assert "the turn is over" in session.text
+    assert not (rig.root / "made").exists()
+
+
+@pytest.mark.long
+async def test_an_agent_hears_of_a_command_that_was_interrupted_before_it_began(
+    rig: ExternalRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins = asyncio.Event()
+
+    async def begin_and_wait(*_given: object) -> str:
+        begins.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(AgentCommands, "run_allowed", begin_and_wait)
+    async with rig.open() as session:
+        turn = asyncio.create_task(session.do(["ask_for_terminal", "touch made"]))
+        await begins.wait()
+        turn.cancel()
+        await turn
+
+    assert "nothing was run: the turn is over" in session.text
+
+
+@pytest.mark.long
+async def test_a_command_that_cannot_be_recorded_ends_the_turn(
+    rig: ExternalRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose_record(*_given: object) -> str:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(AgentCommands, "run_allowed", lose_record)
+    async with rig.open() as session:
+        with pytest.raises(LedgerError, match="the disk is full"):
+            await session.do(["ask_for_terminal", "touch made"], ["hang"])
+
+    assert "nothing was run: the disk is full" in session.text
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("moment", [1, 4, 16, 64])
 async def test_a_turn_that_is_interrupted_before_the_agent_is_there_ends(rig: ExternalRig, moment: int) -> None:
     rig.declare("--silent")
@@ -225,6 +313,34 @@ async def test_modes_of_the_agent_can_be_chosen(rig: ExternalRig) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("category", "first", "other"), [("mode", "build", "plan"), ("model", "small", "large")]
+)
+async def test_what_an_agent_began_with_can_be_chosen_again(
+    rig: ExternalRig, category: Literal["mode", "model"], first: str, other: str
+) -> None:
+    chosen = rig.root / f"{category}.txt"
+    async with rig.open() as session:
+        external = session.agent.external
+        assert external is not None
+        for name in (other, first):
+            await external.work.choose(category, name)
+            assert chosen.read_text() == name
+        assert getattr(session.connected[-1], category) == first
+
+
+@pytest.mark.long
+async def test_a_mode_that_an_agent_left_by_itself_can_be_chosen_again(rig: ExternalRig) -> None:
+    async with rig.open() as session:
+        external = session.agent.external
+        assert external is not None
+        await session.do(["switch", "plan"])
+        await external.work.choose("mode", "build")
+
+    assert (rig.root / "mode.txt").read_text() == "build"
+
+
+@pytest.mark.long
 async def test_what_our_own_models_do_is_refused_where_an_agent_works(rig: ExternalRig) -> None:
     async with rig.open() as session:
         agent = session.agent
@@ -253,6 +369,23 @@ async def test_notes_reach_the_agent_with_the_next_prompt(rig: ExternalRig) -> N
         report = await session.do(["tell_notes"])
 
     assert report.text == f"I have given these files back as they were before some of your changes: {file}"
+
+
+@pytest.mark.parametrize("is_external", [True, False])
+async def test_a_mode_that_does_not_confine_an_agent_is_not_offered_in_its_session(
+    rig: ExternalRig, is_external: bool
+) -> None:
+    choice, person, loaded = NEW if is_external else NewSession(), FakePerson(), rig.load()
+    record = open_session(loaded, rig.root, choice)
+    external = find_external_agent("test", loaded, rig.root) if is_external else None
+    container = build_session(
+        loaded, rig.root, approver=person, observer=Watcher(), record=record, external=external
+    )
+
+    offer = _Sessions(AppOptions(), rig.root)._build_offer(loaded, container, person, Watcher())
+
+    assert (offer is None) is is_external
+    await record.release()
 
 
 async def test_only_who_can_drive_the_agent_continues_its_session(rig: ExternalRig) -> None:

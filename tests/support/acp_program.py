@@ -27,8 +27,11 @@ from acp.schema import (
     NewSessionResponse,
     PermissionOption,
     PromptResponse,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
     SessionMode,
     SessionModeState,
+    SetSessionConfigOptionResponse,
     ToolCallUpdate,
 )
 
@@ -41,6 +44,14 @@ _OPTIONS = [
 _MODES = SessionModeState(
     current_mode_id="build",
     available_modes=[SessionMode(id="build", name="Build"), SessionMode(id="plan", name="Plan")],
+)
+_MODELS = SessionConfigOptionSelect(
+    type="select",
+    id="model",
+    name="Model",
+    category="model",
+    current_value="small",
+    options=[SessionConfigSelectOption(value=each, name=each) for each in ("small", "large")],
 )
 
 
@@ -68,7 +79,7 @@ class Program:
         if "--needs-login" in self._flags and not await asyncio.to_thread(Path("signed-in").exists):
             raise RequestError.auth_required()
         self._session = "theirs-1"
-        return NewSessionResponse(session_id=self._session, modes=_MODES)
+        return NewSessionResponse(session_id=self._session, modes=_MODES, config_options=[_MODELS])
 
     async def load_session(self, session_id: str, **_given: Any) -> LoadSessionResponse:
         if session_id != "theirs-1":
@@ -79,6 +90,12 @@ class Program:
 
     async def set_session_mode(self, mode_id: str, **_given: Any) -> None:
         await asyncio.to_thread(Path("mode.txt").write_text, mode_id)
+
+    async def set_config_option(
+        self, config_id: str, value: str, **_given: Any
+    ) -> SetSessionConfigOptionResponse:
+        await asyncio.to_thread(Path(f"{config_id}.txt").write_text, value)
+        return SetSessionConfigOptionResponse(config_options=[_MODELS])
 
     async def prompt(self, prompt: list[Any], **_given: Any) -> PromptResponse:
         self._cancelled.clear()
@@ -109,6 +126,10 @@ class Program:
 
     async def _switch(self, mode: str) -> None:
         await self._tell(helpers.update_current_mode(mode))
+
+    async def _at_once(self, *steps: list[Any]) -> None:
+        """Do these beside each other."""
+        await asyncio.gather(*(getattr(self, f"_{name}")(*words) for name, *words in steps))
 
     async def _run(self, command: str) -> None:
         """Ask, run, and tell how it ended."""
@@ -209,6 +230,11 @@ class Program:
             await self._in_terminal("bash", args=["-c", really or command])
             await self._end(call, "completed", "")
 
+    async def _run_beside_allowed_terminal(self, command: str, beside: str) -> None:
+        """Ask about a command, and while its terminal is made about another."""
+        if await self._ask(self._name(), command, "execute", {"command": command}):
+            await self._at_once(["in_terminal", command, "leave"], ["run", beside])
+
     async def _ask_for_set_up_terminal(self, command: str, **variables: str) -> None:
         """The same, with the folder in the text, too, and with variables."""
         env = [EnvVariable(name=name, value=value) for name, value in variables.items()]
@@ -223,10 +249,10 @@ class Program:
     async def _ask_for_terminal_with_a_pager(self, command: str) -> None:
         await self._ask_for_set_up_terminal(command, PAGER="true")
 
-    async def _ask_for_shell(self, command: str, shell: str) -> None:
+    async def _ask_for_shell(self, command: str, shell: str, option: str = "-c") -> None:
         """The same in this shell."""
         if await self._ask(self._name(), command, "execute", {"command": command}):
-            await self._in_terminal(shell, args=["-c", command])
+            await self._in_terminal(shell, args=[option, command])
 
     async def _tell_pid(self) -> None:
         await self._say(str(os.getpid()))

@@ -198,9 +198,10 @@ class _Sessions:
     def _build_offer(
         self, loaded: LoadedSettings, container: Container, person: Approver, observer: Observer
     ) -> Callable[[str], Awaitable[bool]] | None:
-        """What offers the mode `sandboxed` in a session, once in all tabs; None where nobody answers here, or
-        the session only reads."""
-        if self._listening is not None or self._options.demo or container.record().in_use:
+        """What offers the mode `sandboxed` in a session, once in all tabs; None where nobody answers here, the
+        session only reads, or an agent of another vendor works in it, which that mode does not confine."""
+        record = container.record()
+        if self._listening is not None or self._options.demo or record.in_use or record.external_agent:
             return None
 
         async def offer(call: str) -> bool:

@@ -1,0 +1,97 @@
+"""What an agent's program asks for: how its calls are read, and that each request is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from quorum.application.ports.agents import ReportedCall
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.agents.acp_agent import DrivenAgent
+from quorum.infrastructure.agents.channel import INTERNAL_ERROR, AgentChannel
+from quorum.infrastructure.agents.launch import AgentLaunch
+
+_ASK_AND_TELL = """
+printf '{"jsonrpc":"2.0","id":7,"method":"ask","params":{}}\\n'
+read -r answer
+printf '{"jsonrpc":"2.0","method":"told","params":%s}\\n' "$answer"
+read -r end
+"""
+
+
+class AskedHost:
+    """Allows each call, and keeps it."""
+
+    def __init__(self) -> None:
+        self.asked: list[ReportedCall] = []
+
+    async def decide(self, call: ReportedCall) -> bool:
+        self.asked.append(call)
+        return True
+
+
+def shown_text(text: str) -> JsonObject:
+    return {"content": [{"type": "content", "content": {"type": "text", "text": text}}]}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([{"rawInput": {"command": "touch a"}}, shown_text('{"command": "ls"}')], "touch a"),
+        ([{"rawInput": {"command": "touch a"}, **shown_text('{"command": "ls"}')}], "touch a"),
+        ([shown_text('{"command": "ls"}'), {"rawInput": {"command": "touch a"}}], "touch a"),
+        ([{"rawInput": {"command": "ls"}}, {"rawInput": {"command": "touch a"}}], "touch a"),
+        ([shown_text('{"command": "to'), shown_text('{"command": "touch a"}')], "touch a"),
+        ([shown_text('{"command": "ls"}'), shown_text('{"command": "touch a"}')], "touch a"),
+        ([{"rawInput": {}}, shown_text('{"command": "touch a"}')], "touch a"),
+    ],
+)
+async def test_arguments_that_are_told_count_before_a_text_that_looks_like_some(
+    told: list[JsonObject], expected: str
+) -> None:
+    host = AskedHost()
+    launch = AgentLaunch(name="test", words=("/bin/true",), environ={}, timeout_secs=20)
+    agent = DrivenAgent(launch, "/", host, version="1", runs_commands=False)  # type: ignore[arg-type]
+    for each in told:
+        call: JsonObject = {"toolCallId": "1", **each}
+        await agent.answer_request("session/request_permission", {"toolCall": call, "options": []})
+
+    assert host.asked[-1].arguments == {"command": expected}
+
+
+class CrashingPeer:
+    def __init__(self) -> None:
+        self.told: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+
+    def take_notification(self, method: str, params: JsonObject) -> None:
+        self.told.set_result(params)
+
+    async def answer_request(self, method: str, params: JsonObject) -> JsonValue:
+        raise KeyError("a slip of ours")
+
+
+async def test_a_request_that_crashes_here_is_answered_with_an_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    launch = AgentLaunch(
+        name="test",
+        words=("/bin/sh", "-c", _ASK_AND_TELL),
+        environ={"PATH": os.environ["PATH"]},
+        timeout_secs=20,
+    )
+    peer = CrashingPeer()
+    channel = AgentChannel(launch, str(tmp_path), peer, None)
+    with caplog.at_level(logging.ERROR):
+        await channel.open()
+        try:
+            told = await asyncio.wait_for(peer.told, 20)
+        finally:
+            await channel.aclose()
+
+    assert told["id"] == 7
+    assert told["error"] == {"code": INTERNAL_ERROR, "message": "quorum failed at ask: KeyError"}
+    assert "a slip of ours" in caplog.text
