@@ -265,8 +265,7 @@ class AgentRun:
         return self._agent.offers
 
     async def choose(self, category: Literal["mode", "model"], name: str) -> None:
-        """Have the agent work in this mode of its own, or with this model. Raises LedgerError and
-        ProviderError."""
+        """Have the agent work in this mode of its own or model. Raises LedgerError and ProviderError."""
         await self.connect()
         await self._agent.choose(category, name)
         self._terms = replace(self._terms, **{category: name})
@@ -310,13 +309,10 @@ class AgentRun:
         self._seen = await self._keeper.keep()
 
     async def _ask(self, text: str) -> AgentEnd:
-        unsent, self._unsent = [*self._unsent, text], []
-        try:
-            await self.connect()
-        except ProviderError:
-            self._unsent = unsent  # it goes before the next prompt
-            raise
-        return await self._agent.prompt("\n\n".join(unsent))
+        self._unsent.append(text)  # before the next prompt, where the agent cannot be had
+        await self.connect()
+        unsent, self._unsent = "\n\n".join(self._unsent), []
+        return await self._agent.prompt(unsent)
 
     async def finish(self, report: RunReport) -> None:
         """Record that the session ends, also one that was interrupted before it began. Raises LedgerError."""
