@@ -415,10 +415,8 @@ class CallRun(DeclaredCall):
                     case Withheld(label, message):
                         await self._withhold(label, message)
                         return
-            if self._label is DecisionLabel.ALLOWED and decision.by_mode:
-                await self._state.review.sample(self.subject, self.context)
             try:
-                output = await self._execute()
+                output = await self._execute(unasked=decision.by_mode and self._label is DecisionLabel.ALLOWED)
             except StaleSeal as error:
                 stale = await self.look_again(error, stale, is_asked=decision.answer is not Answer.ALLOW)
                 continue
@@ -442,11 +440,14 @@ class CallRun(DeclaredCall):
         self._label = label
         await self._end(Outcome.REJECTED, message)
 
-    async def _execute(self) -> str | ToolOutput:
+    async def _execute(self, *, unasked: bool) -> str | ToolOutput:
+        """`unasked`: the mode alone lets it run, so that it may be one of the sample."""
         assert self._tool is not None
         self.state = self._state.get_state(self)
         async with self._open_receipt():
             await self._announce_start()
+            if unasked:
+                await self._state.review.sample(self.subject, self.context)
             with hold_to_access(self.decided):
                 return await self._run_within_its_time(self._tool)
 

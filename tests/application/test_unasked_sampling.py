@@ -20,6 +20,7 @@ from quorum.infrastructure.permissions.sample_file import SampleFile
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_gateway import ballot
+from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, FakeWriter, RecordingObserver, World
 from tests.support.reviews import a_review
 
@@ -28,12 +29,19 @@ class _Session:
     """A runtime with one writing tool, whose calls without a question are all sampled into a file."""
 
     def __init__(
-        self, folder: Path, mode: Mode, *, share: float = 1.0, max_error: float = 0.1, **rules: list[str]
+        self,
+        folder: Path,
+        mode: Mode,
+        *,
+        share: float = 1.0,
+        max_error: float = 0.1,
+        ledger: FakeLedger | None = None,
+        **rules: list[str],
     ) -> None:
         self.file = SampleFile(folder / "calls.jsonl")
         self.world, self.seen = World(), RecordingObserver()
         self.person = FakePerson(self._answer)
-        events = EventBus([self.seen])
+        events = EventBus([self.seen], ledger=ledger)
         self.review = a_review(
             person=self.person,
             events=events,
@@ -94,6 +102,17 @@ async def test_what_a_rule_allows_and_what_is_out_of_the_sample_is_not_kept(tmp_
     assert await out_of_sample.write(2) == "allowed"
 
     assert out_of_sample.file.read_calls() == ()
+
+
+async def test_a_call_whose_start_cannot_be_recorded_is_not_in_the_sample(tmp_path: Path) -> None:
+    ledger = FakeLedger()
+    ledger.trouble = "the disk is full"
+    session = _Session(tmp_path, Mode.AUTO, ledger=ledger)
+
+    await session.write(1)
+
+    assert session.world.cells == {}
+    assert session.file.read_calls() == ()
 
 
 @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.QUORUM])
