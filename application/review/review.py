@@ -190,7 +190,7 @@ class Review:
             if self.make_offer is None or self.mode not in (Mode.ASK, Mode.ACCEPT_EDITS):
                 return
             if await self.find_refusal(Mode.SANDBOXED) is None and await self.make_offer(
-                describe_call(subject)
+                describe_call(subject, next(iter(self._paths.roots), ""))
             ):
                 await self.accept_mode(Mode.SANDBOXED)
             self.make_offer = None

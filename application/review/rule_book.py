@@ -382,13 +382,14 @@ def _is_about_paths(rule: Rule) -> bool:
     return rule.tool != COMMAND_TOOL and not ARGUMENT.fullmatch(rule.pattern or "")
 
 
-def describe_call(subject: Subject) -> str:
-    """A call in one line, for the person."""
+def describe_call(subject: Subject, folder: str = "") -> str:
+    """A call in one line, for the person; files below `folder` are named from there."""
     if subject.command is not None:
         return subject.command.strip()
     touched = sorted(subject.written or subject.read)
     if touched:
-        return f"{subject.tool} {' '.join(touched)}"
+        below = folder.rstrip("/") + "/" if folder else ""
+        return " ".join((subject.tool, *(path.removeprefix(below) for path in touched)))
     given = (f"{name}={value}" for name, value in subject.arguments.items() if isinstance(value, str))
     return " ".join((subject.tool, *given))
 

@@ -116,8 +116,7 @@ class RuleReplayer:
             tool=subject.tool,
         ):
             answer = Answer.ASK
-        root = next(iter(self._paths.roots), "").rstrip("/")
-        return answer, describe_call(subject).replace(f"{root}/", "")
+        return answer, describe_call(subject, next(iter(self._paths.roots), ""))
 
     def _decide_without_guards(self, subject: Subject, call: PastCall) -> Answer:
         if subject.command is not None or call.tool in WEB_TOOLS or self._reads_arguments:

@@ -58,6 +58,7 @@ async def test_one_list_shows_what_waits_runs_and_has_ended_here_and_elsewhere(t
         for text in ("! waits", "run_command rm -r build", "● runs", "watch the deploy", "process 43", "ended"):
             await stage.shows(text)
         await stage.shows("fix the flaky test")
+        await stage.shows("  open   tab 1")
         await stage.shows("job-1")
         assert "\x1b[2J" not in stage.text()
         assert "[bold]" in stage.text()

@@ -341,12 +341,35 @@ def test_between_hunks_stands_a_sign_and_a_line_that_looks_like_a_heading_stays(
 
 
 def test_arguments_a_diff_does_not_show_are_shown_beside_it():
-    arguments = {"path": "x", "content": "y", "create_dirs": True}
-    packet = a_packet("write_file", arguments, Seal(cwd="/w", diff="x"))
+    arguments = {"path": "x", "old_text": "y", "new_text": "z", "replace_all": True}
+    packet = a_packet("edit_file", arguments, Seal(cwd="/w", diff="x"))
 
-    assert "also          makes its folder" in plain(
-        fold(collect_facts(a_request(packet), NOTHING).arguments, 80)
+    assert plain(fold(collect_facts(a_request(packet), NOTHING).arguments, 80)) == [
+        "also          every occurrence"
+    ]
+
+
+def test_a_call_whose_title_says_all_that_it_is_given_has_nothing_below_it():
+    inside = a_packet(
+        "read_file", {"path": "./.env"}, Seal(cwd="/w", files=(SealedFile(path="/w/.env", sha256=None),))
     )
+    in_part = a_packet("read_file", {"path": ".env", "offset": 9}, inside.seal)
+    elsewhere = a_packet("read_file", {"path": "link"}, inside.seal)
+
+    assert render_substance(inside, 60) == []
+    assert '  "offset": 9' in plain(render_substance(in_part, 60))
+    assert '  "path": "link"' in plain(render_substance(elsewhere, 60))
+
+
+def test_dangers_name_files_of_the_session_from_its_folder():
+    dangers = ("/w/a b/.env is a sensitive file", "/x/w/y lies outside the workspace", "it runs cp /w/c /w/d")
+    request = replace(a_request(a_command("x")), reasons=dangers)
+
+    assert [line.text for line in collect_facts(request, NOTHING, root="/w").dangers] == [
+        "a b/.env is a sensitive file",
+        "/x/w/y lies outside the workspace",
+        "it runs cp /w/c /w/d",
+    ]
 
 
 def test_the_folder_that_a_write_makes_is_shown():
@@ -354,6 +377,9 @@ def test_the_folder_that_a_write_makes_is_shown():
     packet = a_packet("write_file", {"path": "new/deep/x", "content": "y"}, seal)
 
     assert plain(fold(collect_facts(a_request(packet), NOTHING).arguments, 80)) == ["makes folder  /w/new/deep"]
+    assert plain(fold(collect_facts(a_request(packet), NOTHING, root="/w").arguments, 80)) == [
+        "makes folder  new/deep"
+    ]
 
 
 def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_always_seen():

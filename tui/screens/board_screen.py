@@ -47,6 +47,7 @@ class BoardSection(Enum):
 
     WAITING = ("waits", "!", "bold $text-warning")
     RUNNING = ("runs", "●", "$text-accent")
+    RESTING = ("open", " ", _QUIET)
     ENDED = ("ended", " ", _QUIET)
 
     @property

@@ -69,7 +69,7 @@ def _build_tab_row(tab: Tab, number: int, go: GoThere, *, is_front: bool) -> Boa
     async def stop() -> str:
         return f"tab {number} is stopping" if turns.interrupt() else "nothing runs there any more"
 
-    part, state = BoardSection.ENDED, "at rest"
+    part, state = BoardSection.RESTING, "at rest"
     if tab.mark == "!":
         part, state = BoardSection.WAITING, "answer needed"
     elif turns.running:
@@ -85,7 +85,7 @@ def _build_tab_row(tab: Tab, number: int, go: GoThere, *, is_front: bool) -> Boa
         state=f"{state}, here" if is_front else state,
         about=make_lines(tab.title, f"{model} · {shorten_home(str(tab.folder))}"),
         go=go,
-        stop="nothing runs there" if part is BoardSection.ENDED else stop,
+        stop="nothing runs there" if part is BoardSection.RESTING else stop,
     )
 
 

@@ -288,7 +288,7 @@ class ReviewCard(VerticalGroup):
         is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
         rows = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)
         rows += render_substance(self._request.packet, width, self._quotes)
-        known = collect_facts(self._request, self._earlier, quotes=self._quotes)
+        known = collect_facts(self._request, self._earlier, root=self._root, quotes=self._quotes)
         dangers = fold(known.dangers, width)
         if self.forms.offer is not None and self.stage == "choosing":
             dangers.append(

@@ -21,7 +21,7 @@ from quorum.tui.screens.review.earlier import Earlier
 from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
 from quorum.tui.screens.review.text.plan import find_plan, summarise_comparison, summarise_plan_rounds
 from quorum.tui.screens.review.text.substance import find_command, render_substance
-from quorum.tui.screens.review.text.title import build_title
+from quorum.tui.screens.review.text.title import build_title, relate_path
 from quorum.tui.transcript.cells.lines import fit_text
 from quorum.tui.transcript.kinds.diff import count_files
 from quorum.tui.transcript.kinds.rows import (
@@ -90,7 +90,8 @@ def _shorten_hash(sha256: str | None) -> str:
     return "no file" if sha256 is None else f"sha {shorten_digest(sha256)}"
 
 
-_SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
+# Folders that would be made have a row of their own.
+_SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch", "create_dirs"})
 # What these let a command do is a reason to ask, or a warning.
 _SAID_IN_TITLE = frozenset({"command", "working_dir"})
 _SAID_BESIDE_COMMAND = _SAID_IN_TITLE | {"background", "outside_sandbox", "opens_git"}
@@ -115,12 +116,13 @@ class _ReviewFact(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> Facts:
-    """What has to be known of a call before it is answered, beside what would run."""
+def collect_facts(request: ReviewRequest, earlier: Earlier, *, root: str = "", quotes: Quotes = ()) -> Facts:
+    """What has to be known of a call before it is answered, beside what would run; paths are relative to
+    `root`, the folder of the session."""
     packet = request.packet
     dangers = [*summarise_comparison(request), *_explain_repetition(request, earlier)]
     dangers += summarise_plan_rounds(request)
-    dangers += [_draw_danger(danger, request) for danger in request.dangers]
+    dangers += [_draw_danger(danger, request, root) for danger in request.dangers]
     dangers += [
         Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _render_warnings(packet)
     ]
@@ -131,14 +133,14 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = 
         _ReviewFact("also", text, spans=find_in_lines(quotes, [text])[0])
         for text in _render_other_arguments(packet)
     ]
-    arguments += [_ReviewFact("makes folder", shorten_home(folder)) for folder in packet.seal.folders[-1:]]
-    arguments += [_ReviewFact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
+    arguments += [_ReviewFact("makes folder", relate_path(folder, root)) for folder in packet.seal.folders[-1:]]
+    arguments += [_ReviewFact("touches", relate_path(path, root)) for path in _list_unnamed_files(packet)]
     return Facts(dangers, list(_add_labels(arguments)))
 
 
-def _draw_danger(danger: str, request: ReviewRequest) -> Line:
+def _draw_danger(danger: str, request: ReviewRequest, root: str) -> Line:
     kind = LineKind.WARNING if danger in request.notices else LineKind.BAD
-    return Line("! ", clean_line(danger), kind, kind)
+    return Line("! ", clean_line(relate_path(danger, root)), kind, kind)
 
 
 def summarise_dangers(dangers: Sequence[Line], width: int) -> Row:

@@ -12,6 +12,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
 from quorum.tui.screens.review.text.plan import draw_plan, find_plan
+from quorum.tui.screens.review.text.title import says_all
 from quorum.tui.transcript.kinds.diff import parse_lines, render_diff
 from quorum.tui.transcript.kinds.rows import (
     Line,
@@ -28,7 +29,8 @@ _BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
 
 
 def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row]:
-    """What would run, in full; what the quotes say word for word is marked as objected to."""
+    """What would run, in full, nothing where the title says it; what the quotes say word for word is marked
+    as objected to."""
     if (plan := find_plan(packet)) is not None:
         return fold(draw_plan(plan, quotes), width)
     if (diff := packet.seal.diff) is not None:
@@ -44,6 +46,8 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
         marks = find_in_lines(quotes, lines_of_command)
         heads = ["$ ", *["  "] * (len(lines_of_command) - 1)]
         return fold(map(_render_command_line, heads, lines_of_command, marks), width)
+    if says_all(packet):
+        return []
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2).split("\n")
     return fold(map(partial(_build_plain_line, ""), text, find_in_lines(quotes, text)), width)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import join, normpath
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -61,6 +62,18 @@ def relate_path(path: str, root: str) -> str:
         return "."
     below = root.rstrip("/") + "/"
     return path.removeprefix(below) if root and path.startswith(below) else shorten_home(path)
+
+
+def says_all(packet: ReviewPacket) -> bool:
+    """Whether the title says all that a call is given, as of one that reads one file."""
+    given = packet.call.arguments
+    if not find_traits(packet.call.tool_name).title or len(given) != 1:
+        return False
+    ((name, value),) = given.items()
+    if name not in _TARGETS or not isinstance(value, str) or clean_line(value) != value:
+        return False
+    paths = [file.path for file in packet.seal.files]
+    return not paths or paths == [normpath(join(packet.seal.cwd, value))]
 
 
 def _describe(packet: ReviewPacket, root: str) -> str:
