@@ -86,3 +86,19 @@ def test_a_random_value_is_hidden_until_it_is_asked_for(tmp_path: Path) -> None:
     assert token not in render_review(review, str, now_ms=0)
     assert "hidden      --reveal shows it" in render_review(review, str, now_ms=0)
     assert token in render_review(reveal_packet(review), str, now_ms=0)
+
+
+def test_a_decision_is_shown_with_what_is_asked_before_what_it_is_bound_to() -> None:
+    packet = ReviewPacket(
+        call=a_call("run_command", {"command": "make"}, id_="one"),
+        context=a_context(call_id="one"),
+        seal=Seal(cwd="/w", diff="+a", environment={"LANG": "C"}),
+    )
+    review = WaitingReview(
+        session=a_summary("s"), packet=packet, reasons=("it is a command",), since_ms=0, preamble="I build it."
+    )
+
+    lines = render_review(review, str, now_ms=0).split("\n")
+
+    order = ("model", "why", "tool", "arguments", "diff", "session", "environment")
+    assert [label for line in lines for label in order if line.split(" ")[0] == label] == list(order)

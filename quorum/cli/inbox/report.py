@@ -34,34 +34,39 @@ def render_inbox(
 
 
 def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: int) -> str:
-    """All that would be approved, in lines."""
+    """All that would be approved, in lines: what is asked first, then what it is bound to."""
     session, packet, seal = review.session, review.packet, review.packet.seal
-    facts = [
+    asked = [
         ("digest", review.digest),
-        ("session", f"{session.id} · {session.title or '(no prompt yet)'}"),
-        ("folder", session.cwd),
-        ("where", session.holder or "no process has it; the answer counts when it is resumed"),
         ("who asks", describe_asker(review)),
         ("waits", format_wait(review.since_ms, now_ms)),
         *((("model", split_paragraphs(review.preamble)[-1]),) if review.preamble.strip() else ()),
         *(("why", reason) for reason in review.ordered_reasons),
+        *(("hidden", hint) for hint in _explain_hidden(packet)),
         ("tool", packet.call.tool_name),
+    ]
+    bound = [
+        ("session", f"{session.id} · {session.title or '(no prompt yet)'}"),
+        ("folder", session.cwd),
+        ("where", session.holder or "no process has it; the answer counts when it is resumed"),
         ("runs in", seal.cwd),
         *(("file", f"{file.path} · {file.sha256 or 'there is none yet'}") for file in seal.files),
         *(("program", program) for program in seal.executables),
+        *((("sandbox", seal.sandbox),) if seal.sandbox else ()),
+        *((("not sealed", seal.unsealed),) if seal.unsealed else ()),
         *(
             ("environment", f"without {name}" if value is None else f"{name}={value}")
             for name, value in sorted(seal.environment.items())
         ),
-        *((("sandbox", seal.sandbox),) if seal.sandbox else ()),
-        *((("not sealed", seal.unsealed),) if seal.unsealed else ()),
-        *(("hidden", hint) for hint in _explain_hidden(packet)),
     ]
-    lines = [f"{label:<12}{_make_line(value, mask)}" for label, value in facts]
-    lines += ["", "arguments", _encode_arguments(packet, mask)]
+    lines = [*_label(asked, mask), "", "arguments", _encode_arguments(packet, mask)]
     if seal.diff is not None:
         lines += ["", "diff", make_printable(mask(seal.diff)).rstrip("\n")]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_label(bound, mask)])
+
+
+def _label(facts: Sequence[tuple[str, str]], mask: Callable[[str], str]) -> list[str]:
+    return [f"{label:<12}{_make_line(value, mask)}" for label, value in facts]
 
 
 def reveal_packet(review: WaitingReview) -> WaitingReview:
