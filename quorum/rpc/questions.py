@@ -13,6 +13,7 @@ from quorum.rpc.json_rpc import make_refusal
 from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.screens.review.text.facts import collect_facts
 from quorum.tui.screens.review.text.plan import find_plan_text
+from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.screens.server_dialogs import ServerAddressDialog, ServerFormDialog
 from quorum.tui.screens.spend_dialog import SpendDialog
 from quorum.tui.screens.trust_dialog import TrustDialog
@@ -87,9 +88,10 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
     dialog = _open(app)
     if isinstance(dialog, ReviewDialog):
         request = dialog.request
-        known = collect_facts(request, dialog.earlier)
+        known = collect_facts(request, dialog.earlier, root=dialog.root)
         return {
             "kind": "review",
+            "title": "".join(build_title(request.packet, dialog.root)),
             "digest": request.packet.digest,
             "packet": request.packet.to_json(),
             "preamble": request.preamble,

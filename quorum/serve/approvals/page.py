@@ -65,9 +65,10 @@ def render_question(question: PendingQuestion) -> Iterator[str]:
 def _render_heading(question: PendingQuestion) -> str:
     context = question.packet.get("context")
     index = context.get("call_index") if isinstance(context, Mapping) else None
-    place = f" · call {index + 1} of {question.batch_size}" if isinstance(index, int) else ""
+    is_one = question.batch_size == 1 or not isinstance(index, int)
+    place = "" if is_one else f" · call {index + 1} of {question.batch_size}"
     asked_by = f" · {by}" if (by := question.packet.get("asked_by")) else ""
-    return f"{question.tool}{place}{asked_by}"
+    return f"{question.title or question.tool}{place}{asked_by}"
 
 
 def _render_substance(question: PendingQuestion) -> Iterator[str]:
@@ -251,7 +252,8 @@ class ApprovalsPage:
         target = DecisionTarget(csrf=session.csrf, app=app.name, digest=question.digest)
         return (
             f'<a class="card" href="/approvals/{self._links.link_to(target)}"><h2>'
-            f"{escape_line(question.tool)}</h2><code>{escape_line(describe_briefly(question))}</code>"
+            f"{escape_line(question.title or question.tool)}</h2>"
+            f"<code>{escape_line(describe_briefly(question))}</code>"
             f'<br><span class="quiet">{escape_line(app.name)} · {escape_line(question.digest[:12])}</span></a>'
         )
 

@@ -34,7 +34,8 @@ class Reviewer:
 class PendingQuestion:
     """What an app asks in the tab in front. `kind` is review, trust or spend; only a review has a packet.
 
-    `notes` say what the question is about where it is no review. `digest` names it in an answer.
+    `notes` say what the question is about where it is no review. `title` says what would be done and to what,
+    `digest` names the question in an answer.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class PendingQuestion:
     session_id: str
     tab: str
     packet: Mapping[str, object]
+    title: str = ""
     batch_size: int = 1
     preamble: str = ""
     reasons: tuple[str, ...] = ()
@@ -166,6 +168,7 @@ def _read_question(question: Mapping[str, object], state: Mapping[str, object]) 
         session_id=str(state.get("session_id", "")),
         tab=str(state.get("tab", "")),
         packet=packet if isinstance(packet, Mapping) else {},
+        title=title if isinstance(title := question.get("title"), str) else "",
         batch_size=size if isinstance(size, int) else 1,
         preamble=text if isinstance(text := question.get("preamble"), str) else "",
         reasons=_read_texts(question.get("reasons")),

@@ -104,6 +104,7 @@ async def test_a_review_is_listed_opened_and_approved_by_its_digest(tmp_path: Pa
     async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
         link, page = await phone.open()
         assert "make all" in page
+        assert "<h1>Run a command" in page
         assert MAKE.digest in page
         assert find_values("digest", page) == [MAKE.digest, MAKE.digest]
 
