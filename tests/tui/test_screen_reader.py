@@ -276,7 +276,7 @@ async def test_the_cursor_goes_to_the_line_that_the_keys_mark_in_a_list_without_
         await stage.send("/board")
         await find_line_of_cursor(stage, "● runs   job-1")
         await stage.pilot.press("down")
-        await find_line_of_cursor(stage, "ended  tab 1")
+        await find_line_of_cursor(stage, "open   tab 1")
 
 
 @pytest.mark.long
@@ -300,3 +300,15 @@ async def test_the_cursor_goes_to_the_marked_row_of_the_menu(tmp_path):
         await find_line_of_cursor(stage, "/ensemble")
         await stage.pilot.press("m")
         await find_line_of_cursor(stage, "prompt: /m")
+
+
+async def test_the_timeline_has_words_in_the_place_of_lanes_and_the_cursor_on_its_marked_row(tmp_path):
+    async with on_stage(tmp_path, say("done"), size=(100, 30)) as stage:
+        await for_reader(stage)
+        await stage.send("go")
+        await stage.shows("answer: done")
+        await stage.pilot.press("ctrl+s")
+        await find_line_of_cursor(stage, "1 go, completed")
+        await stage.pilot.press("down")
+        await find_line_of_cursor(stage, "model")
+        assert not BOXES.search(stage.text().replace("›", "").replace("←→", ""))

@@ -154,6 +154,11 @@ class Columns:
     state: int
     time: int
 
+    @property
+    def width(self) -> int:
+        """All of them together."""
+        return self.name + self.lane + self.state + self.time
+
     @classmethod
     def of(cls, width: int) -> Columns:
         """The columns of a line of so many cells, two of which are for the mark and one for the edge."""
@@ -165,8 +170,12 @@ class Columns:
 
 
 def draw_row(row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float) -> Strip:
-    """The line of a row."""
+    """The line of a row; for a screen reader in words alone."""
     name, bar, state, time = _draw_cells(row, columns, axis, palette, now)
+    if palette.screen_reader:
+        words = ("".join(text for text, _ in runs).strip() for runs in (name, state))
+        took = time if row.turn.end is not None else ""  # nothing that counts on
+        return build_strip((fit_text(", ".join(filter(None, (*words, took))), columns.width), Style()))
     parts = [*_fill_cells(name, columns.name - 1), (" ", Style()), *_fill_cells(bar, columns.lane)]
     if columns.state:
         parts += [
@@ -322,6 +331,7 @@ class Chart(LineList):
         self._take_in()
         self._mark(len(self._rows) - 1)  # so that as much of it as there is room for is in sight
         self._mark(max((n for n, row in enumerate(self._rows) if row.event is None), default=0))
+        self._lead_cursor()
 
     def follow(self) -> None:
         """Time went by, or something happened: the mark stays where it is."""
@@ -356,6 +366,7 @@ class Chart(LineList):
         places = range(self._marked + 1, len(self._rows)) if by > 0 else range(self._marked - 1, -1, -1)
         if (place := next((n for n in places if self._rows[n].event is None), None)) is not None:
             self._mark(place)
+            self._lead_cursor()
 
     def zoom(self, by: int) -> None:
         """Further in (1) or out (-1), around where the marked row begins; 0: all of each turn."""
