@@ -26,6 +26,7 @@ from tests.tui.transcript_scenes import (
     BATCH_FINISHED,
     Clock,
     asked,
+    completed,
     context,
     finished,
     planned,
@@ -145,6 +146,28 @@ def test_who_speaks_is_said_and_how_bad_it_is():
     )
 
     assert lines == ["you: why?", "answer: because", "error: too late"]
+
+
+def test_an_answer_is_read_without_the_marks_of_its_markdown():
+    text = (
+        "## Result\n\nIt is **a `b`** for\n[all](https://x.example/y).\n\n1. first\n2. second\n   - [x] a\n\n"
+        "| n | v |\n|---|---|\n| 1 | *2* |\n\n```python\nx = '**'\n```\n\n***\n2 * 3 * 4"
+    )
+
+    assert read_lines(completed(text)) == [
+        "answer: heading: Result",
+        "It is a b for all (https://x.example/y).",
+        "1. first",
+        "2. second",
+        "- done: a",
+        "n, v",
+        "1, 2",
+        "code:",
+        "x = '**'",
+        "end of code",
+        "2 * 3 * 4",
+    ]
+    assert read_lines(completed("```\nstill")) == ["answer: code:", "still"]
 
 
 def test_control_characters_of_a_model_do_nothing_here_either():

@@ -65,8 +65,9 @@ def render_question(question: PendingQuestion) -> Iterator[str]:
 def _render_heading(question: PendingQuestion) -> str:
     context = question.packet.get("context")
     index = context.get("call_index") if isinstance(context, Mapping) else None
-    is_one = question.batch_size == 1 or not isinstance(index, int)
-    place = "" if is_one else f" · call {index + 1} of {question.batch_size}"
+    place = ""
+    if isinstance(index, int) and question.batch_size > 1:
+        place = f" · call {index + 1} of {question.batch_size}"
     asked_by = f" · {by}" if (by := question.packet.get("asked_by")) else ""
     return f"{question.title or question.tool}{place}{asked_by}"
 

@@ -37,8 +37,10 @@ from quorum.tui.transcript.draw.cards import INCOMPLETE, CardTarget, Drawing
 from quorum.tui.transcript.draw.panels import speak_panel
 from quorum.tui.transcript.draw.remarks import explain_failure
 from quorum.tui.transcript.draw.rows import shorten_arguments
+from quorum.tui.transcript.model.blocks import DONE, parse_tokens
 
 _MOST_LINES = 12
+_SPACES = {"softbreak": " ", "hardbreak": " "}
 _LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}
 
 
@@ -79,7 +81,43 @@ def _add(drawing: Drawing, sentences: list[str], width: int, target: CardTarget 
 def _answer(entry: AnswerEntry) -> list[str]:
     thoughts = "".join(entry.reasoning).strip()
     said = [f"thought: {thoughts}"] if thoughts and entry.expanded else []
-    return [*said, f"answer: {entry.text.strip()}"] if entry.text.strip() else said or ["thinking"]
+    first, *others = [*_speak_markdown(entry.text), ""]
+    return [*said, f"answer: {first}", *others] if entry.text.strip() else said or ["thinking"]
+
+
+def _speak_markdown(text: str) -> Iterator[str]:
+    """The lines of a text in Markdown without its marks; what they mean is said where it matters."""
+    mark = ""
+    row: list[str] | None = None
+    tokens = parse_tokens(text)
+    for token in tokens:
+        match token.type:
+            case "heading_open":
+                mark = "heading: "
+            case "list_item_open":
+                done = token.meta.get(DONE)
+                mark = f"{token.info}. " if token.info else "- "
+                mark += "" if done is None else "done: " if done else "to do: "
+            case "tr_open":
+                row = []
+            case "tr_close":
+                yield ", ".join(row or ())
+                row = None
+            case "inline":
+                words = "".join(_SPACES.get(child.type, child.content) for child in token.children or ())
+                if row is None:
+                    yield mark + words
+                else:
+                    row.append(words)
+                mark = ""
+            case "fence" | "code_block":
+                yield f"{mark}code:"
+                yield from token.content.rstrip("\n").split("\n")
+                if token is not tokens[-1] or text.rstrip().endswith(token.markup):  # else more may follow
+                    yield "end of code"
+                mark = ""
+            case _:
+                continue
 
 
 def _render_restoration(entry: Restoration) -> list[str]:
