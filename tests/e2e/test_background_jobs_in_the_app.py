@@ -76,7 +76,7 @@ def test_a_new_session_asks_first_and_ends_the_command_only_once_the_person_agre
         send_away(terminal, sleep)
         terminal.submit("/new")
         terminal.wait_for("1 background command runs and ends with this session.")
-        terminal.press_when_awake("n", "show what it prints, and stop it")  # the dialog covered it
+        terminal.press_when_awake("n", "/board and the tool jobs")  # the dialog covered it
         assert alive_with(sleep)
 
         terminal.submit("/new")

@@ -419,7 +419,9 @@ async def _continue_as_job(
         ran_secs=command.ran_secs,
     )
     began = "the person sent it to the background" if by_person else "it runs in the background"
-    said = f"{began} as {job_id}: /board and the tool jobs (offset {offset} on) show what it prints, and stop it"
+    said = (
+        f"{began} as {job_id}: /board and the tool jobs (offset {offset} on) show what it prints, and stop it"
+    )
     return Printed("\n".join([*([until_now.text] if until_now.text else []), said]), until_now.styles)
 
 

@@ -327,7 +327,7 @@ async def test_one_that_ends_at_this_moment_has_its_usual_result(bench: JobBench
         said = await call
         if said == "done\nexit code 5":
             continue
-        (job_id,) = re.findall(r"as (job-\d+);", said)  # it was still running
+        (job_id,) = re.findall(r"as (job-\d+):", said)  # it was still running
         await bench.ask("read", job_id=job_id, wait_secs=60)
         assert bench.ended(job_id).exit_code == 5
     assert all(not isinstance(e, JobStarted) or bench.ended(e.job_id) for e in bench.ledger.events)
