@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -43,6 +44,7 @@ from quorum.domain.events.report import RunReport
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 
+_log = logging.getLogger(__name__)
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
 
@@ -322,6 +324,9 @@ class RunAgent:
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw ends a turn, and not the app with all its tabs
+            _log.error("a turn failed", exc_info=error)
+            tally.give_up(f"quorum failed in this turn: {type(error).__name__}: {error}".rstrip(": "))
         return await run_to_end(self._conclude(tally))
 
     async def _begin(self, prompt: str, said: UserMessage | None) -> None:

@@ -111,3 +111,14 @@ async def test_the_screen_shows_both_parts_and_says_why_between_them() -> None:
     assert shown[0] == "half an "
     assert "the model continues it: fake: the stream broke off" in shown[1]
     assert shown[2] == "answer"
+
+
+async def test_a_failure_that_nobody_foresaw_ends_the_turn_and_the_next_one_runs() -> None:
+    bench = Bench(Step(answer=KeyError("odd"), first=("half an ",)), REST)
+
+    report = await bench.agent.execute("go")
+    following = await bench.agent.execute("again")
+
+    assert (report.status, report.exit_code) == (RunStatus.FAILED, 1)
+    assert report.error == "quorum failed in this turn: KeyError: 'odd'"
+    assert following.status is RunStatus.COMPLETED
