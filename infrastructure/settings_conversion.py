@@ -73,6 +73,7 @@ def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, Pr
             base_url=table.base_url or None,
             api_key_env=table.api_key_env,
             timeout_secs=table.timeout_secs,
+            content_timeout_secs=table.content_timeout_secs,
             max_retries=table.max_retries,
             requests_per_minute=table.requests_per_minute,
             max_output_tokens=table.max_output_tokens or None,

@@ -29,6 +29,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "providers.*.base_url": ("http://own", "http://evil", "http://own"),
     "providers.*.api_key_env": ("OWN_KEY", "AWS_SECRET_ACCESS_KEY", "OWN_KEY"),
     "providers.*.timeout_secs": (9.0, 1.0, 9.0),
+    "providers.*.content_timeout_secs": (9.0, 1.0, 9.0),
     "providers.*.max_retries": (3, 1, 3),
     "providers.*.requests_per_minute": (30, 9000, 30),
     "providers.*.max_output_tokens": (100, 1, 100),
