@@ -130,6 +130,7 @@ class ConversationParts:
             responses=core.state.responses,
             secrets=shared.secrets,
             pending_messages=calls.pending_messages,
+            is_attended=lambda: reviews.review.is_person_there,
             # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
             mentions=None if reviews.terms.owner else self.mentions,
         )

@@ -70,6 +70,42 @@ async def test_a_continuation_that_breaks_off_too_fails_the_turn_and_keeps_both_
     assert len(bench.observer.of(ResponseCompleted)) == 2
 
 
+async def test_where_nobody_is_there_an_answer_is_asked_for_again_a_few_times_with_pauses() -> None:
+    refused = ProviderError("fake: closed", kind=ProviderErrorKind.CONNECTION, retryable=True)
+    bench = Bench(break_off("half "), break_off(), refused, break_off("an "), REST, is_attended=False)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "half an answer")
+    assert bench.pauses == [0, 2, 4, 8]
+    told = bench.observer.of(AnswerBrokeOff)
+    assert [(event.attempt, event.attempts, event.is_kept) for event in told] == [
+        (1, 4, True),
+        (2, 4, False),
+        (3, 4, False),
+        (4, 4, True),
+    ]
+    assert "it is asked for once more (attempt 2 of 4, in 2 s): fake: the stream" in told[1].sentence
+    assert event_from_json(told[1].to_json()) == told[1]
+
+
+async def test_where_nobody_is_there_an_answer_that_always_breaks_off_fails_the_turn() -> None:
+    bench = Bench(*[break_off("half ")] * 9, is_attended=False)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code) == (RunStatus.FAILED, 4)
+    assert len(bench.session.sent) == 5
+
+
+async def test_where_nobody_is_there_the_provider_is_given_the_time_that_it_asks_for() -> None:
+    busy = ProviderError("busy", kind=ProviderErrorKind.OVERLOADED, partial=True, retry_after=30)
+    bench = Bench(Step(answer=busy, first=("half an ",)), REST, is_attended=False)
+
+    assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
+    assert bench.pauses == [30]
+
+
 async def test_each_answer_of_a_turn_is_continued() -> None:
     bench = Bench(break_off("I read. "), reads("a"), break_off("half an "), REST)
 
