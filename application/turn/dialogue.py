@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Protocol, TypeVar
 
 from quorum.application.cancellation import run_shielded
-from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
+from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer, get_known_usage
 from quorum.application.empty_answer import render_empty_answer_reply
 from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
@@ -440,6 +440,8 @@ class Dialogue:
             partial = arriving.build_partial(self._session.answering, failure)
             if partial is not None:
                 await run_shielded(self._accept(partial, tally, continues=continues))
+            elif (used := get_known_usage(failure)) != Usage():
+                tally.count(used, self._count(used))
             raise
 
     async def _add_continuation(self, exchange: LlmExchange, tools: tuple[JsonObject, ...]) -> None:

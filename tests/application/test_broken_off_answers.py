@@ -8,9 +8,9 @@ from quorum.application.conversation_session import CONTINUE_PROMPT
 from quorum.application.view.entries import AnswerEntry, Notice
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
-from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock
+from quorum.domain.conversation.response import END_TURN, LlmResponse, StopKind, StopReason, TextBlock, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.events.event import AnswerBrokeOff, ResponseCompleted
+from quorum.domain.events.event import AnswerBrokeOff, ResponseCompleted, UsageCounted
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from tests.application.test_run_agent import Bench, reads
@@ -96,6 +96,20 @@ async def test_where_nobody_is_there_an_answer_that_always_breaks_off_fails_the_
 
     assert (report.status, report.exit_code) == (RunStatus.FAILED, 4)
     assert len(bench.session.sent) == 5
+
+
+@pytest.mark.parametrize("first", [("half an ",), ()])
+async def test_what_the_provider_says_of_a_broken_answer_is_counted(first: tuple[str, ...]) -> None:
+    broken = ProviderError("fake: broke off", kind=ProviderErrorKind.DAMAGED_STREAM, partial=True)
+    broken.usage = Usage(input=7)
+    whole = LlmResponse(content=(TextBlock("answer"),), stop_reason=END_TURN, usage=Usage(input=9, output=2))
+    bench = Bench(Step(answer=broken, first=first), whole)
+
+    report = await bench.agent.execute("go")
+
+    assert report.usage == Usage(input=16, output=2)
+    counted = bench.observer.of(UsageCounted)
+    assert [event.usage for event in counted] == [Usage(input=7), Usage(input=9, output=2)]
 
 
 async def test_where_nobody_is_there_the_provider_is_given_the_time_that_it_asks_for() -> None:

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from quorum.domain.conversation.history import AssistantMessage, Conversation
+from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.infrastructure.http_client import HeadTimeout, HttpClient
 from quorum.infrastructure.mcp.answers import ServerAnswers
@@ -39,6 +40,7 @@ async def test_a_damaged_record_in_an_answer_is_a_stream_that_broke_off(
     dialect: Dialect, said: str, context: ssl.SSLContext
 ) -> None:
     begun = scripted_events(dialect, Say(pieces=(said,), ending="drop")) if said else []
+    known = said and dialect == "anthropic"  # which tells the usage of the prompt first
     answers = [Answer(pieces=begun, is_damaged=True)] * 2
     conversation = Conversation()
     async with RecordingServer(*answers, context=context) as server:
@@ -50,6 +52,7 @@ async def test_a_damaged_record_in_an_answer_is_a_stream_that_broke_off(
         await gateway.aclose()
 
     assert caught.value.partial is bool(said)
+    assert caught.value.usage == (Usage(input=7, output=1, cache_read=5, cache_write=3) if known else Usage())
     if said:
         assert caught.value.kind is ProviderErrorKind.DAMAGED_STREAM
         last = conversation.messages[-1]
