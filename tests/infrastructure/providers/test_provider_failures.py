@@ -268,6 +268,15 @@ async def test_a_head_that_never_ends_has_a_limit() -> None:
     assert str(error) == "mine did not begin its answer within 0.2 s"
 
 
+@pytest.mark.parametrize("dialect", ["anthropic", "openai"])
+async def test_a_list_of_models_that_never_ends_has_a_limit(dialect: Any) -> None:
+    async with TricklingServer(_HEAD + b'\r\n{"data": [', b" ") as server:
+        gateway = _open_gateway(server.url, dialect, timeout_secs=0.2)
+        with pytest.raises(ProviderError, match=r"the list of models had no end after 0\.2 s"):
+            await gateway.list_models("mine")
+        await gateway.aclose()
+
+
 @pytest.mark.long
 async def test_an_answer_that_keeps_arriving_has_no_limit() -> None:
     piece = _EMPTY_CHUNK.replace(b'""', b'"more "')
