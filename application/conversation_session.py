@@ -23,6 +23,7 @@ from quorum.domain.conversation.response import (
     StreamEvent,
     TextBlock,
     ToolUseBlock,
+    Usage,
 )
 from quorum.domain.errors import ConversationError, ProviderError
 from quorum.domain.replacing import replace
@@ -54,8 +55,16 @@ class ArrivingAnswer:
         why = "interrupted" if isinstance(failure, asyncio.CancelledError) else "stream cut"
         own_name = model.partition("/")[2]
         return LlmResponse(
-            content=(TextBlock(text),), stop_reason=StopReason(StopKind.OTHER, why), model=own_name
+            content=(TextBlock(text),),
+            stop_reason=StopReason(StopKind.OTHER, why),
+            model=own_name,
+            usage=get_known_usage(failure),
         )
+
+
+def get_known_usage(failure: BaseException) -> Usage:
+    """What an answer used that never became whole, as far as its provider has said so."""
+    return failure.usage or Usage() if isinstance(failure, ProviderError) else Usage()
 
 
 class ShapedExchange:
@@ -89,14 +98,15 @@ class ContinuingExchange:
         except ProviderError as broken:
             if not broken.broke_off:
                 raise
-            begun = arriving.build_partial(self.model, broken)
+            begun, used = arriving.build_partial(self.model, broken), get_known_usage(broken)
         if begun is None:
-            return await self._exchange.exchange(request, on_event)
+            whole = await self._exchange.exchange(request, on_event)
+            return replace(whole, usage=used + whole.usage)
         continued = Conversation(request.messages)
         continued.add_response(begun)
         continued.add_user(CONTINUE_PROMPT)
         rest = await self._exchange.exchange(replace(request, messages=continued.messages), on_event)
-        return replace(rest, content=_join_content(begun.content, rest.content))
+        return replace(rest, content=_join_content(begun.content, rest.content), usage=used + rest.usage)
 
 
 class ConversationSession:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from quorum.application.review.ballot_paper import QuorumPolicy
+from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import SpendCap, SpendCaps
 from quorum.domain.panel.debate_record import DebatePolicy
@@ -73,6 +74,7 @@ def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, Pr
             base_url=table.base_url or None,
             api_key_env=table.api_key_env,
             timeout_secs=table.timeout_secs,
+            content_timeout_secs=table.content_timeout_secs,
             max_retries=table.max_retries,
             requests_per_minute=table.requests_per_minute,
             max_output_tokens=table.max_output_tokens or None,
@@ -92,6 +94,16 @@ def list_key_names(settings: Settings) -> frozenset[str]:
 
 def list_custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]:
     return tuple(build_declaration(name, table) for name, table in settings.tools.custom.items())
+
+
+def build_agent_limits(settings: Settings) -> AgentLimits:
+    """The bounds of one turn."""
+    agent = settings.agent
+    return AgentLimits(
+        max_tool_turns=agent.max_tool_turns,
+        max_turn_end_retries=agent.max_turn_end_retries,
+        max_secs=agent.max_time_secs or None,
+    )
 
 
 def build_output_limits(settings: Settings) -> OutputLimits:

@@ -149,8 +149,7 @@ class _AllowedCall:
 
 
 class _KnownChanges:
-    """Implements `FileKeeper` over another, and remembers the changes that were found: those that calls made
-    which had been asked about, and those that were told."""
+    """Implements `FileKeeper` over another, and remembers the changes of calls and those that were told."""
 
     def __init__(self, keeper: FileKeeper) -> None:
         self._keeper = keeper
@@ -175,9 +174,8 @@ class _KnownChanges:
 class AgentRun:
     """Implements `AgentHost` for one session with an agent.
 
-    `start` gives the agent that works; its calls come one after the other, and what the runtime does with them
-    is what it does with those of a model. `caller` names the agent in the record. `begin_turn` is called before
-    each prompt.
+    `start` gives the agent that works; the runtime treats its calls, one after the other, as those of a model.
+    `caller` names the agent in the record. `begin_turn` is called before each prompt.
     """
 
     def __init__(  # noqa: PLR0913 - what a session is made of meets here
@@ -286,21 +284,24 @@ class AgentRun:
         if fallen_back is not None:
             self._events.note(ErrorOccurred(message=fallen_back))
 
-    async def execute(self, prompt: str, notes: Sequence[str] = ()) -> RunReport:
-        """Have the agent answer; cancelled, it is told to end. It reads the `notes`, already recorded, first.
-        Raises LedgerError."""
+    async def execute(self, prompt: str, notes: Sequence[str] = (), max_secs: float | None = None) -> RunReport:
+        """Have the agent answer within `max_secs`. It reads the recorded `notes` first. Raises LedgerError."""
         self._begin()
         self._begin_turn()
         asking: asyncio.Task[AgentEnd] | None = None
+        limit = asyncio.timeout(max_secs)
         try:
-            await run_shielded(self._record_prompt(prompt))
-            asking = asyncio.create_task(self._ask("\n\n".join([*notes, prompt])))
-            await asyncio.wait({asking})
-        except asyncio.CancelledError:
+            async with limit:
+                await run_shielded(self._record_prompt(prompt))
+                asking = asyncio.create_task(self._ask("\n\n".join([*notes, prompt])))
+                await asyncio.wait({asking})
+        except (asyncio.CancelledError, TimeoutError):
             absorb_cancellation()
             self._tally.interrupt()
             if asking is not None:
                 await run_to_end(self._stop(asking))
+        if limit.expired():
+            self._tally.expire(max_secs)
         return await run_to_end(self._conclude(asking))
 
     async def _record_prompt(self, prompt: str) -> None:
@@ -329,8 +330,7 @@ class AgentRun:
     async def _stop(self, asking: asyncio.Task[AgentEnd]) -> None:
         """Have the agent end its answer, and its calls with it."""
         self._is_over = True
-        with suppress(ProviderError):
-            await self._agent.cancel()
+        await self._end_answer()
         for task in tuple(self._tasks):
             task.cancel()
         patience = _ENDING_SECS if self._agent.is_open else 0

@@ -96,12 +96,15 @@ class ExternalTurns(RunAgent):
         said = self.attachments.build_message(prompt)
         if said.images or said.documents:
             self._events.note(ErrorOccurred(message=_NO_IMAGES))
-        return await self.work.execute(said.text, await self._take_notes())
+        return await self._work(said.text)
 
     async def retry(self) -> RunReport:
         if not self._events.state.prompts:
             raise ConversationError("there is nothing to continue: the conversation is empty")
-        return await self.work.execute(_CONTINUE, await self._take_notes())
+        return await self._work(_CONTINUE)
+
+    async def _work(self, prompt: str) -> RunReport:
+        return await self.work.execute(prompt, await self._take_notes(), self._limits.max_secs)
 
     async def _take_notes(self) -> Sequence[str]:
         """What the agent reads before the next prompt, recorded."""

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Protocol, TypeVar
 
 from quorum.application.cancellation import run_shielded
-from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
+from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer, get_known_usage
 from quorum.application.empty_answer import render_empty_answer_reply
 from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
@@ -56,7 +56,9 @@ from quorum.domain.events.event import (
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 
-# What ends a stream and may not end the next one.
+# Seconds before each time that an answer which breaks off is asked for again where nobody is there.
+_DELAYS = (0.0, 2.0, 4.0, 8.0)
+_LONGEST_DELAY_SECS = 60.0
 _TOO_LONG = "left out, as the request with it was too long for {model}"
 
 
@@ -129,6 +131,7 @@ class Dialogue:
     counted in the tally of the turn, before it is returned. `responses` is how many answers the session had
     before. A request that brings results carries all of the `pending_messages` that wait; those about commands
     are said before a turn begins, too. `system` and `get_effort` are for each request as they are then.
+    `is_attended`: a person is there who sees how a turn ends.
     """
 
     def __init__(  # noqa: PLR0913 - what a message passes on its way meets here
@@ -146,7 +149,10 @@ class Dialogue:
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
         mentions: Mentions | None = None,
+        is_attended: Callable[[], bool] = lambda: True,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._is_attended, self._sleep = is_attended, sleep
         self.tools = tools
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
@@ -354,40 +360,53 @@ class Dialogue:
     async def _ask(
         self, tally: RunTally, tool_choice: ToolChoice = "auto", *, continues: bool = False
     ) -> LlmResponse:
-        """Send the conversation, again with more room for the question or the answer where that helps, and once
-        more where the stream of the answer broke off."""
-        asked = self.conversation.messages
-        try:
-            response = await self._request(tally, tool_choice, continues=continues)
-        except ProviderError as error:
-            if error.broke_off:
-                continues = await self._prepare_continuation(error, asked) or continues
-            elif self._context_keeper is None or not await self._context_keeper.make_room(
-                self._session.answering, error
-            ):
-                self._left_out.add_if_too_long(error, self._session.answering)
-                raise
-            response = await self._repeat(tally, tool_choice, continues=continues)
+        """Send the conversation, again with more room for the question or the answer where that helps, and
+        where the stream of the answer broke off."""
+        breaks, may_make_room = 0, self._context_keeper is not None
+        while True:
+            asked = self.conversation.messages
+            try:
+                response = await self._request(tally, tool_choice, continues=continues)
+                break
+            except ProviderError as error:
+                if self._may_repeat(error, breaks):
+                    breaks += 1
+                    continues = await self._prepare_continuation(error, asked, breaks) or continues
+                elif may_make_room and await self._make_room_for(error):
+                    may_make_room = False
+                else:
+                    self._left_out.add_if_too_long(error, self._session.answering)
+                    raise
         if tool_choice == "auto":
             response, continues = await self._repeat_if_a_call_is_cut(response, tally, continues=continues)
         await run_shielded(self._accept(response, tally, continues=continues))
         return response
 
-    async def _prepare_continuation(self, error: ProviderError, asked: Sequence[Message]) -> bool:
+    def _may_repeat(self, error: ProviderError, breaks: int) -> bool:
+        """Whether to ask again after so many breaks: once where somebody is there, who can retry."""
+        most = 1 if self._is_attended() else len(_DELAYS)
+        return breaks < most and (error.broke_off or (breaks > 0 and error.retryable))
+
+    async def _prepare_continuation(
+        self, error: ProviderError, asked: Sequence[Message], breaks: int = 1
+    ) -> bool:
         """Make ready for the rest of an answer that broke off. Returns whether any text of it is kept."""
         self._stream.flush()
         is_kept = len(self.conversation.messages) > len(asked)
-        self._events.note(AnswerBrokeOff(reason=str(error), is_kept=is_kept))
+        broke_off = AnswerBrokeOff(reason=str(error), is_kept=is_kept)
+        if self._is_attended():
+            self._events.note(broke_off)
+        else:
+            delay = min(max(_DELAYS[breaks - 1], error.retry_after or 0.0), _LONGEST_DELAY_SECS)
+            self._events.note(replace(broke_off, attempt=breaks, attempts=len(_DELAYS), delay_secs=delay))
+            await self._sleep(delay)
         if is_kept:
             await self._announce(UserMessage(CONTINUE_PROMPT))
         return is_kept
 
-    async def _repeat(self, tally: RunTally, tool_choice: ToolChoice, *, continues: bool) -> LlmResponse:
-        try:
-            return await self._request(tally, tool_choice, continues=continues)
-        except ProviderError as error:
-            self._left_out.add_if_too_long(error, self._session.answering)
-            raise
+    async def _make_room_for(self, error: ProviderError) -> bool:
+        keeper = self._context_keeper
+        return keeper is not None and await keeper.make_room(self._session.answering, error)
 
     async def _request(
         self,
@@ -421,6 +440,8 @@ class Dialogue:
             partial = arriving.build_partial(self._session.answering, failure)
             if partial is not None:
                 await run_shielded(self._accept(partial, tally, continues=continues))
+            elif (used := get_known_usage(failure)) != Usage():
+                tally.count(used, self._count(used))
             raise
 
     async def _add_continuation(self, exchange: LlmExchange, tools: tuple[JsonObject, ...]) -> None:

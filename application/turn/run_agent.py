@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -43,6 +44,7 @@ from quorum.domain.events.report import RunReport
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 
+_log = logging.getLogger(__name__)
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
 
@@ -298,21 +300,14 @@ class RunAgent:
     ) -> RunReport:
         """`tool_turns` is how many of the turn's batches `begin` runs; the person reads the `notices`."""
         tally = RunTally(self.session_id)
+        limit = asyncio.timeout(self._limits.max_secs)
         try:
-            await run_shielded(self._begin(prompt, said))
-            if self._instructions is not None:
-                await self._instructions.refresh()
-            if self._tool_servers is not None:
-                notices = (*notices, *await self._tool_servers.settle())
-            await self._dialogue.tell_of_changes()
-            if self._commands is not None:
-                notices = (*notices, *await self._commands.begin(self._command))
-            for notice in notices:
-                await self._events.record(ErrorOccurred(message=notice))
-            with self._runtime.keep_ahead():
-                await self._loop.run(await begin(tally), tally, tool_turns)
-            if self._final_review is not None and not tally.is_cut_short:
-                await self._final_review.make(tally)
+            async with limit:
+                await self._begin(prompt, said, notices)
+                with self._runtime.keep_ahead():
+                    await self._loop.run(await begin(tally), tally, tool_turns)
+                if self._final_review is not None and not tally.is_cut_short:
+                    await self._final_review.make(tally)
         except ProviderError as error:
             tally.fail(str(error))
         except SpendCapReached as stop:
@@ -322,9 +317,28 @@ class RunAgent:
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw ends a turn, and not the app with all its tabs
+            if not limit.expired():
+                _log.error("a turn failed", exc_info=error)
+                tally.give_up(f"quorum failed in this turn: {type(error).__name__}: {error}".rstrip(": "))
+        if limit.expired():
+            tally.expire(self._limits.max_secs)
         return await run_to_end(self._conclude(tally))
 
-    async def _begin(self, prompt: str, said: UserMessage | None) -> None:
+    async def _begin(self, prompt: str, said: UserMessage | None, notices: Sequence[str]) -> None:
+        """Record the beginning, and have what the turn needs up to date."""
+        await run_shielded(self._record_begin(prompt, said))
+        if self._instructions is not None:
+            await self._instructions.refresh()
+        if self._tool_servers is not None:
+            notices = (*notices, *await self._tool_servers.settle())
+        await self._dialogue.tell_of_changes()
+        if self._commands is not None:
+            notices = (*notices, *await self._commands.begin(self._command))
+        for notice in notices:
+            await self._events.record(ErrorOccurred(message=notice))
+
+    async def _record_begin(self, prompt: str, said: UserMessage | None) -> None:
         """What the person did since goes before their prompt, and stays when the turn is taken back."""
         self._begin_turn()
         if self._diagnostics is not None:

@@ -15,7 +15,7 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import LlmResponse, Usage, says_anything
-from quorum.domain.events.report import CallRecord, RunReport, RunStatus
+from quorum.domain.events.report import MAX_TIME, CallRecord, RunReport, RunStatus
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.review.plan_terms import CREATE_PLAN
@@ -28,13 +28,14 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
     `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
     often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
     same call end the turn; hooks at its end may make it continue `max_turn_end_retries` times, and so may
-    diagnostics.
+    diagnostics. A turn is ended after `max_secs`.
     """
 
     max_tool_turns: int = 100
     max_continuations: int = 3
     max_identical_rejections: int = 3
     max_turn_end_retries: int = 3
+    max_secs: float | None = None
 
 
 _APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
@@ -67,6 +68,7 @@ class RunTally:
         self._fallbacks: tuple[str, ...] = ()
         self._interrupted = self._provider_failed = self._limited = self._gave_up = self._refused = False
         self._subagents_need_approval = False
+        self._expired = ""
         self.has_proposed_plan = False  # whether a plan was made that no person was asked about
 
     @property
@@ -87,7 +89,7 @@ class RunTally:
     @property
     def is_cut_short(self) -> bool:
         """Whether the run ends before the model came to its end."""
-        return self.broke_off or self._limited or self._gave_up or self._refused
+        return self.broke_off or bool(self._expired) or self._limited or self._gave_up or self._refused
 
     def add_response(self, response: LlmResponse, cost_usd: Decimal | None, *, continues: bool) -> None:
         """Count an answer, and its cost where that is known.
@@ -140,6 +142,10 @@ class RunTally:
         """Note that a limit of turns, tokens or costs ended the run; `error` describes it in a sentence."""
         self._limited, self._stop_reason, self._error = True, stop_reason, error
 
+    def expire(self, secs: float | None) -> None:
+        """Note that the time of the run was over: what that cut short, nobody interrupted."""
+        self._expired = f"the turn took longer than the {secs:g} s of agent.{MAX_TIME}"
+
     def give_up(self, error: str) -> None:
         """Note that the run ended without an answer, for a reason of quorum's own."""
         self._gave_up, self._error = True, error
@@ -158,13 +164,13 @@ class RunTally:
         return RunReport(
             session_id=self._session_id,
             status=self._choose_status(),
-            stop_reason=self._stop_reason,
+            stop_reason=MAX_TIME if self._expired else self._stop_reason,
             text=self._text,
             turns=self._responses,
             usage=self._spending.usage,
             cost_usd=self._spending.cost_usd,
             calls=tuple(self._records),
-            error=self._error,
+            error=self._expired or self._error,
             provider_failed=self._provider_failed,
             fallback_models=self._fallbacks,
         )
@@ -182,6 +188,8 @@ class RunTally:
         return f"of the plan failed: {', '.join(failed)}{behind}"
 
     def _choose_status(self) -> RunStatus:
+        if self._expired:
+            return RunStatus.LIMIT
         if self._interrupted:
             return RunStatus.INTERRUPTED
         if self._provider_failed:

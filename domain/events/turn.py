@@ -150,17 +150,23 @@ class AnswerBrokeOff(Fact, frozen=True, kw_only=True, tag="answer_broke_off"):
     """The stream of an answer ended before the answer was whole; none of its calls ran.
 
     The text that arrived `is_kept`, and the model continues it; where none arrived, the same request is sent
-    once more. If that answer breaks off, too, the turn has failed. `reason` is a sentence.
+    once more. If that answer breaks off, too, the turn has failed, unless nobody is there: then this is the
+    `attempt`-th of at most `attempts`, made after `delay_secs`. `reason` is a sentence.
     """
 
     is_warning: ClassVar = True
     reason: str
     is_kept: bool
+    attempt: int | UnsetType = UNSET
+    attempts: int | UnsetType = UNSET
+    delay_secs: float | UnsetType = UNSET
 
     @property
     def sentence(self) -> str:
         """What happened, in a sentence."""
         consequence = "the model continues it" if self.is_kept else "it is asked for once more"
+        if self.attempt:
+            consequence += f" (attempt {self.attempt} of {self.attempts}, in {self.delay_secs:g} s)"
         return f"the answer broke off, and {consequence}: {self.reason}"
 
 

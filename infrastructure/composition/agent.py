@@ -23,7 +23,6 @@ from quorum.application.subagents.subagent_runner import SubagentRunner
 from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_agent import RunAgent
-from quorum.application.turn.run_tally import AgentLimits
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import CommandTerms, UserCommandRunner
 from quorum.infrastructure import session_tools
@@ -131,6 +130,7 @@ class ConversationParts:
             responses=core.state.responses,
             secrets=shared.secrets,
             pending_messages=calls.pending_messages,
+            is_attended=lambda: reviews.review.is_person_there,
             # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
             mentions=None if reviews.terms.owner else self.mentions,
         )
@@ -209,10 +209,7 @@ class AgentParts:
             review=review,
             events=events,
             hooks=calls.hooks,
-            limits=AgentLimits(
-                max_tool_turns=settings.agent.max_tool_turns,
-                max_turn_end_retries=settings.agent.max_turn_end_retries,
-            ),
+            limits=conversion.build_agent_limits(settings),
             attachments=calls.attachments,
             instructions=conversation.instructions,
             begin_turn=models.begin_turn,
@@ -326,6 +323,6 @@ def _build_external_turns(
         review=reviews.review,
         events=reviews.core.events,
         hooks=calls.hooks,
-        limits=AgentLimits(max_tool_turns=reviews.given.settings.agent.max_tool_turns),
+        limits=conversion.build_agent_limits(reviews.given.settings),
         attachments=calls.attachments,
     )

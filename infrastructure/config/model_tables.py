@@ -121,6 +121,15 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             project=_NEVER,
         ),
     ] = 120.0
+    content_timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=86_400),
+        About(
+            description="Seconds after which a request fails in which only signs of life arrived, and nothing "
+            "of an answer. Longer than the model thinks in silence.",
+            project=_NEVER,
+        ),
+    ] = 1800.0
     max_retries: Annotated[
         int,
         Meta(ge=0, le=20),

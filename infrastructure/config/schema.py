@@ -352,6 +352,15 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(ge=0, le=1_000_000_000_000),
         About(description="The same for one turn.", project=ProjectRule.CAP),
     ] = 0
+    max_time_secs: Annotated[
+        float,
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="The most seconds that a turn may take, with the time in which a review waits for you; "
+            "0: no limit. Then it ends with the status limit.",
+            project=ProjectRule.CAP,
+        ),
+    ] = 0.0
     consensus_level: Annotated[
         ConsensusLevel,
         About(

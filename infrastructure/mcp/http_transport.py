@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
+from typing import Any
 
 import httpx2
 from mcp.client._transport import Transport, TransportStreams
@@ -17,6 +18,7 @@ from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TI
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers
 from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText, read_json
 from quorum.infrastructure.mcp.oauth.login_store import LoginStore
@@ -32,7 +34,7 @@ _LONGEST_REASON = 500
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
-class AnswerClient(httpx2.AsyncClient):
+class AnswerClient(HttpClient):
     """An HTTP client that reads what a server sends for `answers`.
 
     `on_forgotten` is called where the server no longer knows the session of a request, which it has not done.
@@ -51,10 +53,10 @@ class AnswerClient(httpx2.AsyncClient):
         self._answers = answers
         self._on_forgotten = on_forgotten
 
-    async def send(self, request: httpx2.Request, **options: object) -> httpx2.Response:
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         sent = _read_request(request)
         self._answers.note_request(sent)
-        response = await super().send(request, **options)  # type: ignore[arg-type]
+        response = await super().send(request, **options)
         if response.is_redirect:
             return response
         request_id = sent.get("id") if "method" in sent else None

@@ -93,7 +93,7 @@ class OpenAiClient:
         if client is None:
             self._first_request.wait_for_sdk()
             client = await asyncio.to_thread(self._prepare_client)
-        with self._raise_provider_errors(self._failures.explain_refusal, lambda: answer.started):
+        with self._raise_provider_errors(self._failures.explain_refusal):
             async with self._request(client, model, body) as response:
                 kind: str = response.headers.get("content-type", "")
                 return await read_answer(response.aiter_bytes(), kind, answer, self._failures)
@@ -108,9 +108,7 @@ class OpenAiClient:
         client = self._client
         if client is None:
             client = await asyncio.to_thread(self._prepare_client)
-        with self._raise_provider_errors(
-            lambda response: explain_listing_refusal(response, self._failures), lambda: False
-        ):
+        with self._raise_provider_errors(lambda response: explain_listing_refusal(response, self._failures)):
             async with client.models.with_streaming_response.list() as response:
                 page = await read_page(response.iter_bytes(), self._failures)
                 return ModelPage(page.names)  # this list has one page
@@ -147,9 +145,7 @@ class OpenAiClient:
             await self._client.close()
 
     @contextmanager
-    def _raise_provider_errors(
-        self, refused: Callable[[httpx2.Response], ProviderError], has_started: Callable[[], bool]
-    ) -> Iterator[None]:
+    def _raise_provider_errors(self, refused: Callable[[httpx2.Response], ProviderError]) -> Iterator[None]:
         """Raise the errors of the SDK and of the connection as ProviderError."""
         import openai  # at hand by now
 
@@ -158,9 +154,9 @@ class OpenAiClient:
         except openai.APIStatusError as error:
             raise refused(error.response) from error
         except openai.APIConnectionError as error:
-            raise self._failures.explain_unreachable(find_direct_cause(error), started=has_started()) from error
+            raise self._failures.explain_unreachable(find_direct_cause(error), started=False) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.explain_unreachable(error, started=has_started()) from error
+            raise self._failures.explain_unreachable(error, started=False) from error
         except openai.OpenAIError as error:
             raise self._failures.explain_unusable(error) from error
 

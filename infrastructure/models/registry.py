@@ -214,6 +214,7 @@ class ProviderRegistry:
             contents=self._contents,
             efforts=list_efforts(settings.type),
             pace=pace,
+            content_secs=settings.content_timeout_secs,
         )
 
     def _build_member(self, provider: str, settings: ProviderSettings) -> ApiClient:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorum.command_line.command import Argument, ArgumentGroup, argument, flag
-from quorum.command_line.values import parse_count, parse_dollars, parse_session_name
+from quorum.command_line.values import parse_count, parse_dollars, parse_seconds, parse_session_name
 from quorum.tui.keys.choices import CONSENSUS_LEVELS, EFFORTS, MODES, SCOPES, STRATEGIES
 
 RESUME = "--resume"
@@ -112,6 +112,13 @@ LIMITS = (
         metavar="N",
         type=parse_count,
         help="the most tokens that the session may use",
+    ),
+    argument(
+        "--max-time",
+        dest="agent.max_time_secs",
+        metavar="SECONDS",
+        type=parse_seconds,
+        help="end a turn after so many seconds",
     ),
 )
 SESSION = argument("session", metavar="ID", type=parse_session_name, help=SESSION_HELP)

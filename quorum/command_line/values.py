@@ -36,6 +36,13 @@ def parse_dollars(text: str) -> float:
     return float(text)
 
 
+def parse_seconds(text: str) -> float:
+    """A time above 0."""
+    if not _AMOUNT.fullmatch(text) or not float(text):
+        raise refuse_value(f"{text!r} is not a number of seconds above 0, such as 600")
+    return float(text)
+
+
 def parse_session_name(text: str) -> str:
     """The name of a session. It is not looked up here."""
     if not _NAME.fullmatch(text):

@@ -39,6 +39,7 @@ _FLAGS = {
     "agent.max_tool_turns": "--max-tool-turns",
     "agent.max_cost_usd": "--max-cost-usd",
     "agent.max_tokens": "--max-tokens",
+    "agent.max_time_secs": "--max-time",
 }
 
 

@@ -8,9 +8,9 @@ from quorum.application.conversation_session import CONTINUE_PROMPT
 from quorum.application.view.entries import AnswerEntry, Notice
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
-from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock
+from quorum.domain.conversation.response import END_TURN, LlmResponse, StopKind, StopReason, TextBlock, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.events.event import AnswerBrokeOff, ResponseCompleted
+from quorum.domain.events.event import AnswerBrokeOff, ResponseCompleted, UsageCounted
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from tests.application.test_run_agent import Bench, reads
@@ -70,6 +70,56 @@ async def test_a_continuation_that_breaks_off_too_fails_the_turn_and_keeps_both_
     assert len(bench.observer.of(ResponseCompleted)) == 2
 
 
+async def test_where_nobody_is_there_an_answer_is_asked_for_again_a_few_times_with_pauses() -> None:
+    refused = ProviderError("fake: closed", kind=ProviderErrorKind.CONNECTION, retryable=True)
+    bench = Bench(break_off("half "), break_off(), refused, break_off("an "), REST, is_attended=False)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "half an answer")
+    assert bench.pauses == [0, 2, 4, 8]
+    told = bench.observer.of(AnswerBrokeOff)
+    assert [(event.attempt, event.attempts, event.is_kept) for event in told] == [
+        (1, 4, True),
+        (2, 4, False),
+        (3, 4, False),
+        (4, 4, True),
+    ]
+    assert "it is asked for once more (attempt 2 of 4, in 2 s): fake: the stream" in told[1].sentence
+    assert event_from_json(told[1].to_json()) == told[1]
+
+
+async def test_where_nobody_is_there_an_answer_that_always_breaks_off_fails_the_turn() -> None:
+    bench = Bench(*[break_off("half ")] * 9, is_attended=False)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code) == (RunStatus.FAILED, 4)
+    assert len(bench.session.sent) == 5
+
+
+@pytest.mark.parametrize("first", [("half an ",), ()])
+async def test_what_the_provider_says_of_a_broken_answer_is_counted(first: tuple[str, ...]) -> None:
+    broken = ProviderError("fake: broke off", kind=ProviderErrorKind.DAMAGED_STREAM, partial=True)
+    broken.usage = Usage(input=7)
+    whole = LlmResponse(content=(TextBlock("answer"),), stop_reason=END_TURN, usage=Usage(input=9, output=2))
+    bench = Bench(Step(answer=broken, first=first), whole)
+
+    report = await bench.agent.execute("go")
+
+    assert report.usage == Usage(input=16, output=2)
+    counted = bench.observer.of(UsageCounted)
+    assert [event.usage for event in counted] == [Usage(input=7), Usage(input=9, output=2)]
+
+
+async def test_where_nobody_is_there_the_provider_is_given_the_time_that_it_asks_for() -> None:
+    busy = ProviderError("busy", kind=ProviderErrorKind.OVERLOADED, partial=True, retry_after=30)
+    bench = Bench(Step(answer=busy, first=("half an ",)), REST, is_attended=False)
+
+    assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
+    assert bench.pauses == [30]
+
+
 async def test_each_answer_of_a_turn_is_continued() -> None:
     bench = Bench(break_off("I read. "), reads("a"), break_off("half an "), REST)
 
@@ -111,3 +161,14 @@ async def test_the_screen_shows_both_parts_and_says_why_between_them() -> None:
     assert shown[0] == "half an "
     assert "the model continues it: fake: the stream broke off" in shown[1]
     assert shown[2] == "answer"
+
+
+async def test_a_failure_that_nobody_foresaw_ends_the_turn_and_the_next_one_runs() -> None:
+    bench = Bench(Step(answer=KeyError("odd"), first=("half an ",)), REST)
+
+    report = await bench.agent.execute("go")
+    following = await bench.agent.execute("again")
+
+    assert (report.status, report.exit_code) == (RunStatus.FAILED, 1)
+    assert report.error == "quorum failed in this turn: KeyError: 'odd'"
+    assert following.status is RunStatus.COMPLETED

@@ -131,7 +131,9 @@ class Bench:
         background: Sequence[BackgroundWork] = (),
         record: SessionRecord | None = None,
         offered: Sequence[JsonObject] = OFFERED,
+        is_attended: bool = True,
     ) -> None:
+        self.pauses: list[float] = []
         self.world = World()
         self.orphan_finder = FakeSurvivors()
         self.observer = RecordingObserver()
@@ -174,6 +176,8 @@ class Bench:
                 events=events,
                 prices=PriceTable(prices or {}),
                 pending_messages=pending_messages,
+                is_attended=lambda: is_attended,
+                sleep=self._pause,
             ),
             hooks=chain,
             runtime=ToolRuntime(
@@ -252,6 +256,9 @@ class Bench:
     async def next_prompt_works(self) -> bool:
         self.session.script[:] = [LlmResponse.from_text("again")]
         return (await self.agent.execute("next")).status is RunStatus.COMPLETED
+
+    async def _pause(self, secs: float) -> None:
+        self.pauses.append(secs)
 
 
 async def _ok(arguments: JsonObject, context: ToolExecutionContext) -> str:

@@ -194,6 +194,15 @@ async def test_an_interrupted_agent_answers_the_next_prompt(rig: ExternalRig) ->
 
 
 @pytest.mark.long
+async def test_an_agent_that_takes_longer_than_a_turn_may_is_told_to_end(rig: ExternalRig) -> None:
+    rig.file("quorum.toml", "agent.max_time_secs = 0.5")
+    async with rig.open() as session:
+        report = await session.do(["hang"])
+
+    assert (report.status, report.stop_reason) == (RunStatus.LIMIT, "max_time_secs")
+
+
+@pytest.mark.long
 @needs_bubblewrap
 async def test_a_command_that_opens_the_repository_is_asked_about_in_these_words(rig: ExternalRig) -> None:
     a_repository(rig.root)

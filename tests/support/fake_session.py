@@ -20,7 +20,6 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject
 
 
@@ -31,7 +30,7 @@ class Step:
     Where `answer` is an error, `first` is what had arrived before it.
     """
 
-    answer: LlmResponse | QuorumError
+    answer: LlmResponse | Exception
     first: Sequence[str] = ()
     gate: asyncio.Event | None = None
 
@@ -53,7 +52,7 @@ class FakeSession(ConversationSession):
     """Implements `LlmExchange`, and `LlmSession` with itself. `waiting` is set while a request waits at its
     gate. Unless it `continues`, an answer that breaks off has failed, as below what opens sessions."""
 
-    script: list[LlmResponse | QuorumError | Step]
+    script: list[LlmResponse | Exception | Step]
     conversation: Conversation = field(default_factory=Conversation)
     model: str = "fake/model"
     sent: list[Sent] = field(default_factory=list)
@@ -89,7 +88,7 @@ class FakeSession(ConversationSession):
                 await step.gate.wait()
             finally:
                 self.waiting.clear()
-        if isinstance(step.answer, QuorumError):
+        if isinstance(step.answer, Exception):
             raise step.answer
         _tell(step.answer, on_event, text_is_told=bool(step.first))
         return step.answer

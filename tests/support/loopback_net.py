@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import os
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+_DAMAGED_RECORD = b"\x17\x03\x03\x00\x40" + bytes(64)  # application data, of no key
 NET_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -36,12 +38,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A response; the pieces of its body are sent one by one."""
+    """A response; the pieces of its body are sent one by one. `is_damaged`: a record of no key follows them."""
 
     pieces: Sequence[bytes]
     status: int = 200
     content_type: str = "text/event-stream"
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_damaged: bool = False
 
 
 class _Listener:
@@ -105,7 +108,32 @@ class RecordingServer(_Listener):
             for piece in answer.pieces:
                 writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 await writer.drain()
+            if answer.is_damaged:
+                os.write(writer.get_extra_info("socket").fileno(), _DAMAGED_RECORD)
+                await reader.read()
+                return
             writer.write(b"0\r\n\r\n")
+
+
+class TricklingServer(_Listener):
+    """Answers with a beginning, and then with the same again and again, until the other side hangs up."""
+
+    def __init__(self, beginning: bytes, again: bytes) -> None:
+        super().__init__()
+        self._beginning, self._again = beginning, again
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _read_head(reader)
+        writer.write(self._beginning)
+        while True:
+            writer.write(self._again)
+            await writer.drain()
+            await asyncio.sleep(0.01)
 
 
 class LoopbackProxy(_Listener):

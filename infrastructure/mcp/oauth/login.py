@@ -239,7 +239,7 @@ async def run_logout(server: str, table: McpServerTable | None, *, store: LoginS
     if login is not None and (request := build_revocation_request(login)) is not None:
         try:
             require_safe_address(str(request.url), login.url)
-            async with create_mcp_http_client(timeout=httpx2.Timeout(_REVOKE_SECS)) as http:
+            async with asyncio.timeout(_REVOKE_SECS), create_mcp_http_client() as http:
                 answer = await http.send(request)
             if not answer.is_success:
                 notice = f"the authorisation server did not revoke the token (it answered {answer.status_code})"

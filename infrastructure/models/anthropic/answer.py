@@ -178,8 +178,13 @@ class MessagesAnswer:
             content=content,
             stop_reason=self._stop_reason(content),
             model=self._model,
-            usage=_read_usage(self._usage),
+            usage=self.usage,
         )
+
+    @property
+    def usage(self) -> Usage:
+        """What it used, as far as the provider has said so."""
+        return _read_usage(self._usage)
 
     def _begin(self, message: JsonObject) -> None:
         if self._blocks:

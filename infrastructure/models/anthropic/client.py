@@ -396,7 +396,7 @@ class AnthropicMessages:
         def explain_damage(what: str) -> ProviderError:
             return self._failures.explain_damage(what, started=answer.started)
 
-        with self._raise_provider_errors(self._failures.explain_refusal, lambda: answer.started):
+        with self._raise_provider_errors(self._failures.explain_refusal):
             async with self._post(client, body) as response:
                 kind: str = response.headers.get("content-type", "")
                 pieces: AsyncIterator[bytes] = response.aiter_bytes()
@@ -435,9 +435,7 @@ class AnthropicMessages:
 
         if not isinstance(client, anthropic.AsyncAnthropic):
             raise build_no_listing(self.provider)
-        with self._raise_provider_errors(
-            lambda response: explain_listing_refusal(response, self._failures), lambda: False
-        ):
+        with self._raise_provider_errors(lambda response: explain_listing_refusal(response, self._failures)):
             async with client.models.with_streaming_response.list(
                 limit=MOST_MODELS, after_id=last_id if last_id is not None else anthropic.omit
             ) as response:
@@ -449,9 +447,7 @@ class AnthropicMessages:
             await self._client.close()
 
     @contextmanager
-    def _raise_provider_errors(
-        self, refused: Callable[[httpx2.Response], ProviderError], has_started: Callable[[], bool]
-    ) -> Iterator[None]:
+    def _raise_provider_errors(self, refused: Callable[[httpx2.Response], ProviderError]) -> Iterator[None]:
         """Raise the errors of the SDK and of the connection as ProviderError."""
         import anthropic  # at hand by now
 
@@ -460,9 +456,9 @@ class AnthropicMessages:
         except anthropic.APIStatusError as error:
             raise refused(error.response) from error
         except anthropic.APIConnectionError as error:
-            raise self._failures.explain_unreachable(find_direct_cause(error), started=has_started()) from error
+            raise self._failures.explain_unreachable(find_direct_cause(error), started=False) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.explain_unreachable(error, started=has_started()) from error
+            raise self._failures.explain_unreachable(error, started=False) from error
         except anthropic.AnthropicError as error:
             raise self._failures.explain_unusable(error) from error
 

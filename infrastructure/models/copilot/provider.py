@@ -205,6 +205,7 @@ class CopilotProvider:
         contents: ContentStore | None = None,
     ) -> None:
         self._contents = contents
+        self._content_secs = settings.content_timeout_secs
         self._launch = CliLaunch.of(provider, settings, environ)
         self._failures = CopilotFailures(self._launch)
         self._loading = threading.Lock()
@@ -220,6 +221,7 @@ class CopilotProvider:
             contents=self._contents,
             efforts=list_efforts("copilot"),
             refused=self._refused,
+            content_secs=self._content_secs,
         )
 
     async def list_models(self) -> tuple[str, ...]:

@@ -247,8 +247,13 @@ class ChatAnswer:
             content=tuple(self._list_content(calls)),
             stop_reason=self._stop_reason(calls),
             model=self._model,
-            usage=read_chat_usage(self._usage),
+            usage=self.usage,
         )
+
+    @property
+    def usage(self) -> Usage:
+        """What it used, as far as the provider has said so."""
+        return read_chat_usage(self._usage)
 
     def _take_progress(self, progress: JsonObject) -> None:
         """Tell how much of the prompt llama.cpp has read."""

@@ -316,8 +316,13 @@ class ResponsesAnswer:
             content=content,
             stop_reason=stop,
             model=read_text_field(self._final, "model"),
-            usage=read_response_usage(read_object_field(self._final, "usage")),
+            usage=self.usage,
         )
+
+    @property
+    def usage(self) -> Usage:
+        """What it used, as far as the provider has said so."""
+        return read_response_usage(read_object_field(self._final, "usage"))
 
     def _begin(self, native_id: str) -> None:
         if self._id and native_id and native_id != self._id:

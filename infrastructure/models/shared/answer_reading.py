@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol
 
 import httpx2
 
-from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.shared.failures import Failures
 from quorum.infrastructure.models.shared.json_fields import WrongKindError, parse_foreign_json
@@ -118,6 +119,11 @@ class AnswerReader(Protocol):
         """Whether the answer has come to its end."""
         ...
 
+    @property
+    def usage(self) -> Usage:
+        """What it used, as far as the provider has said so."""
+        ...
+
     def read_event(self, name: str, event: JsonObject) -> None:
         """Take one event. Raises ProviderError."""
         ...
@@ -138,11 +144,25 @@ class AnswerReader(Protocol):
 async def read_answer(
     body: AsyncIterator[bytes], content_type: str, answer: AnswerReader, failures: Failures
 ) -> LlmResponse:
-    """Feed a response's body to `answer` until that is complete. Raises ProviderError or httpx2.HTTPError.
+    """Feed a response's body to `answer` until that is complete. Raises ProviderError, with the usage so far.
 
     Some servers do not stream, though asked to, and many name the wrong type of content: what the body
     begins with tells a stream from an answer in one piece, which is as good.
     """
+    try:
+        return await _read_any_form(body, content_type, answer, failures)
+    except httpx2.HTTPError as error:
+        failure = failures.explain_unreachable(error, started=answer.started)
+        failure.usage = answer.usage
+        raise failure from error
+    except ProviderError as failure:
+        failure.usage = answer.usage
+        raise
+
+
+async def _read_any_form(
+    body: AsyncIterator[bytes], content_type: str, answer: AnswerReader, failures: Failures
+) -> LlmResponse:
     kind = content_type.partition(";")[0].strip().lower()
     opening = await _read_opening(body)
     first = opening[:1]

@@ -105,7 +105,8 @@ class WindowApiClient(ApiClient, Protocol):
 class ProviderSettings(Struct, frozen=True, kw_only=True):
     """How one provider is reached.
 
-    `timeout_secs` bounds the silence between two pieces of an answer, not the whole answer;
+    `timeout_secs` bounds the silence between two pieces of an answer, not the whole answer, and
+    `content_timeout_secs` the time in which nothing but signs of life arrives;
     `max_output_tokens` of None means 16384 for `anthropic`, which demands a bound, and the server's own
     bound elsewhere. `api_key_env` names the environment variable of the key; "" says that the server wants
     none. None means the same for a server of your own, and ANTHROPIC_API_KEY or OPENAI_API_KEY for the public
@@ -123,6 +124,7 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     api_key_env: str | None = None
     timeout_secs: float = 120.0
+    content_timeout_secs: float = 1800.0
     max_retries: int = 2
     requests_per_minute: int = 0
     max_output_tokens: int | None = None

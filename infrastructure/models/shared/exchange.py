@@ -18,8 +18,16 @@ from quorum.application.ports.models import LlmRequest, OnStreamEvent
 from quorum.application.ports.storage import ContentStore
 from quorum.domain.conversation.attachment import AttachmentLimits
 from quorum.domain.conversation.effort import Effort
-from quorum.domain.conversation.response import LlmResponse, StreamRetry
-from quorum.domain.errors import ProviderError
+from quorum.domain.conversation.response import (
+    Delta,
+    LlmResponse,
+    StreamedPromptProgress,
+    StreamedReasoning,
+    StreamedToolCall,
+    StreamEvent,
+    StreamRetry,
+)
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.models.shared.api_client import (
     ApiClient,
@@ -71,9 +79,10 @@ class ApiExchange:
     models that no tool can be forced upon, best shared by all exchanges with a provider. `contents` is where
     the images and PDFs of conversations are kept. `efforts` are those that the API takes, and `refused` those
     that models refuse, shared as `free` and `refused_tools` are. `pace` holds requests back, repetitions too.
+    `content_secs` bounds the time in which a provider gives signs of life and nothing of its answer.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what requests to a provider have in common
         self,
         client: ApiClient,
         *,
@@ -86,7 +95,9 @@ class ApiExchange:
         refused: RefusedEfforts | None = None,
         refused_tools: RefusedTools | None = None,
         pace: RequestPace | None = None,
+        content_secs: float | None = None,
     ) -> None:
+        self._content_secs = content_secs
         self._pace = pace
         self._efforts = efforts
         self._refused = refused if refused is not None else RefusedEfforts()
@@ -124,7 +135,7 @@ class ApiExchange:
             try:
                 if self._pace is not None:
                     await self._pace.wait_for_turn(on_event)
-                response = await self._client.exchange(sent, arriving)
+                response = await self._exchange_in_time(sent, arriving)
             except ProviderError as error:
                 if self._free.learn(sent, error) or self._continues_without(
                     sent, error, request.left_out, on_event
@@ -156,6 +167,32 @@ class ApiExchange:
                     self._attachments.accept(sent)
                 return response
             await asyncio.sleep(delay)
+
+    async def _exchange_in_time(self, sent: ApiRequest, arriving: ArrivingAnswer) -> LlmResponse:
+        """Send one request, and give it up where nothing of its answer comes for too long."""
+        now = asyncio.get_running_loop().time
+        last: StreamEvent | None = None
+
+        def take(event: StreamEvent) -> None:
+            nonlocal last
+            if self._content_secs is not None and _has_content(event, last):
+                limit.reschedule(now() + self._content_secs)
+            last = event
+            arriving(event)
+
+        try:
+            async with asyncio.timeout(self._content_secs) as limit:
+                return await self._client.exchange(sent, take)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            provider = self._client.provider
+            raise ProviderError(
+                f"{provider} gave signs of life, but sent nothing of an answer for {self._content_secs:g} s; "
+                f"content_timeout_secs of [providers.{provider}] sets this limit",
+                kind=ProviderErrorKind.TIMEOUT,
+                partial=arriving.any_arrived,
+            ) from error
 
     def _tell_of_loading(self, error: ProviderError, number: int, on_event: OnStreamEvent) -> float:
         """Say that the model is being loaded. Returns the seconds to wait before it is asked again."""
@@ -191,6 +228,19 @@ class ApiExchange:
                 )
             )
         return bool(why)
+
+
+def _has_content(event: StreamEvent, last: StreamEvent | None) -> bool:
+    """Whether an event brings an answer nearer, and is no mere sign of life. `last` is the one before."""
+    match event:
+        case Delta(text) | StreamedReasoning(text):
+            return bool(text)
+        case StreamedToolCall():
+            return bool(event.name or event.arguments_delta)
+        case StreamedPromptProgress():
+            return event != last
+        case _:
+            return False
 
 
 def _read_limits(client: VisionApiClient) -> AttachmentLimits:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.http_client import HeadTimeout
 from quorum.infrastructure.models.shared.error_bodies import (
     find_error,
     find_status,
@@ -332,6 +333,9 @@ class Failures(Struct, frozen=True, kw_only=True):
         """A failure of the connection, before or after the answer began."""
         if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
             text = f"no connection to {self.address} could be made in time"
+            return ProviderError(text, kind=_Kind.TIMEOUT, retryable=True)
+        if isinstance(error, HeadTimeout):
+            text = f"{self.provider} did not begin its answer within {self.timeout_secs:g} s"
             return ProviderError(text, kind=_Kind.TIMEOUT, retryable=True)
         if isinstance(error, httpx2.TimeoutException):
             text = f"{self.provider} sent nothing for {self.timeout_secs:g} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
@@ -47,10 +48,15 @@ async def read_page(body: AsyncIterator[bytes], failures: Failures) -> ModelPage
     Raises ProviderError where it is no list, and httpx2.HTTPError where the connection fails.
     """
     text = bytearray()
-    async for piece in body:
-        text += piece
-        if len(text) > _LONGEST_PAGE:
-            raise failures.explain_damage("the list of models is too long to be one", started=False)
+    try:
+        async with asyncio.timeout(failures.timeout_secs):
+            async for piece in body:
+                text += piece
+                if len(text) > _LONGEST_PAGE:
+                    raise failures.explain_damage("the list of models is too long to be one", started=False)
+    except TimeoutError as error:
+        what = f"the list of models had no end after {failures.timeout_secs:g} s"
+        raise failures.explain_damage(what, started=False) from error
     try:
         value: JsonValue = json.loads(bytes(text))
     except (ValueError, RecursionError) as error:

@@ -11,6 +11,7 @@ from threading import Event, Thread
 
 import httpx2
 
+from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.lean_imports import import_lazily, without
 
 _LONGEST_WAIT_SECS = 1.0
@@ -63,11 +64,12 @@ def build_http_client(
 ) -> httpx2.AsyncClient:
     """The connections of an SDK, through the proxies that the environment names.
 
-    It is httpx2's own client: it takes networks in $NO_PROXY and passes over entries that nobody can read,
-    where the client of the Anthropic SDK raises. Raises OSError, ValueError, ImportError or httpx2.InvalidURL
+    It takes networks in $NO_PROXY and passes over entries that nobody can read, where the client of the
+    Anthropic SDK raises. Raises OSError, ValueError, ImportError or httpx2.InvalidURL
     where a proxy cannot be used.
     """
-    return httpx2.AsyncClient(
+    return HttpClient(
+        head_secs=timeout.read,
         timeout=timeout,
         limits=_LIMITS,
         follow_redirects=True,

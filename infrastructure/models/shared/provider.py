@@ -45,7 +45,9 @@ class ApiProvider:
         contents: ContentStore | None = None,
         efforts: tuple[Effort, ...] = (),
         pace: RequestPace | None = None,
+        content_secs: float | None = None,
     ) -> None:
+        self._content_secs = content_secs
         self._efforts = efforts
         self._client = client
         self._pace = pace
@@ -67,6 +69,7 @@ class ApiProvider:
             refused=self._refused,
             refused_tools=self._refused_tools,
             pace=self._pace,
+            content_secs=self._content_secs,
         )
 
     async def list_models(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, read_byte_order_mark
+from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.tools.web.address_guard import AddressGuard
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -175,7 +176,7 @@ class Retrieval:
         """
         transport = CheckedTransport(self._guard, self._certificates)
         timeout = httpx2.Timeout(self._timeout_secs, connect=min(_CONNECT_SECS, self._timeout_secs))
-        client = httpx2.AsyncClient(transport=transport, timeout=timeout, headers=_HEADERS, trust_env=False)
+        client = HttpClient(transport=transport, timeout=timeout, headers=_HEADERS, trust_env=False)
         try:
             async with asyncio.timeout(self._timeout_secs), client:
                 return await self._follow_redirects(client, url, tell)

@@ -19,6 +19,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ConfigError, ToolError
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.tools.builtin.parts import require_text
 from quorum.infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, build_failure, read_body
 
@@ -260,7 +261,7 @@ class WebSearch:
         timeout = httpx2.Timeout(self._timeout_secs)
         try:
             async with (
-                httpx2.AsyncClient(timeout=timeout, headers=_HEADERS, verify=self._certificates) as client,
+                HttpClient(timeout=timeout, headers=_HEADERS, verify=self._certificates) as client,
                 client.stream(
                     "GET",
                     self._service.url,

@@ -118,6 +118,7 @@ _TIGHTENED: Mapping[str, tuple[str, object, object]] = {
     "agent.max_cost_usd": ("agent.max_cost_usd = 5.0", 0.0, 5.0),
     "agent.max_cost_usd_per_turn": ("agent.max_cost_usd_per_turn = 1.0", 2.5, 1.0),
     "agent.max_tokens": ("agent.max_tokens = 1000", 1001, 1000),
+    "agent.max_time_secs": ("agent.max_time_secs = 60", 0, 60),
     "agent.max_tokens_per_turn": ("agent.max_tokens_per_turn = 1000", 0, 1000),
     "agent.max_tool_turns": ("agent.max_tool_turns = 5", 100, 5),
     "agent.instructions_max_bytes": ("agent.instructions_max_bytes = 4096", 9000, 4096),

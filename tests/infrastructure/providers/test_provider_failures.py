@@ -16,6 +16,7 @@ from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.failures import Failures
+from tests.support.loopback_net import TricklingServer
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
 from tests.support.sse_server import Hang, Raw, Refuse, Say, scripted_events
 
@@ -232,6 +233,74 @@ async def test_a_silent_stream_times_out_and_keeps_what_came(dialect: Any) -> No
         assert len(rig.conversation.messages) == 2
         async with asyncio.timeout(10):
             await rig.server.disconnected.wait()
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+_EMPTY_CHUNK = b'data: {"choices": [{"index": 0, "delta": {"content": ""}}]}\n\n'
+_EMPTY_DELTA = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ""}}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sign"),
+    [
+        ("anthropic", b'event: ping\ndata: {"type": "ping"}\n\n'),
+        ("anthropic", b"data: %s\n\n" % json.dumps(_EMPTY_DELTA).encode()),
+        ("openai", b": keep-alive\n\n"),
+        ("openai-chat", _EMPTY_CHUNK),
+    ],
+)
+@pytest.mark.parametrize("begun", ["", "so"])
+async def test_a_stream_of_mere_signs_of_life_has_a_limit_that_its_error_names(
+    dialect: Any, sign: bytes, begun: str
+) -> None:
+    pieces = scripted_events(dialect, Say(pieces=(begun or "x",), ending="drop"))
+    announced = b"".join(pieces if begun else pieces[:-1])
+    async with TricklingServer(_HEAD + b"\r\n" + announced, sign) as server:
+        error = await _fail_at(server.url, dialect, content_timeout_secs=0.2)
+    assert (error.kind, error.partial, error.retryable) == (ProviderErrorKind.TIMEOUT, bool(begun), False)
+    assert "nothing of an answer for 0.2 s; content_timeout_secs of [providers.mine]" in str(error)
+
+
+async def test_a_head_that_never_ends_has_a_limit() -> None:
+    async with TricklingServer(_HEAD, b"x-more: of this\r\n") as server:
+        error = await _fail_at(server.url, "anthropic", timeout_secs=0.2)
+    assert (error.kind, error.partial, error.retryable) == (ProviderErrorKind.TIMEOUT, False, True)
+    assert str(error) == "mine did not begin its answer within 0.2 s"
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai"])
+async def test_a_list_of_models_that_never_ends_has_a_limit(dialect: Any) -> None:
+    async with TricklingServer(_HEAD + b'\r\n{"data": [', b" ") as server:
+        gateway = _open_gateway(server.url, dialect, timeout_secs=0.2)
+        with pytest.raises(ProviderError, match=r"the list of models had no end after 0\.2 s"):
+            await gateway.list_models("mine")
+        await gateway.aclose()
+
+
+@pytest.mark.long
+async def test_an_answer_that_keeps_arriving_has_no_limit() -> None:
+    piece = _EMPTY_CHUNK.replace(b'""', b'"more "')
+    async with TricklingServer(_HEAD + b"\r\n", piece) as server:
+        gateway = _open_gateway(server.url, "openai-chat", content_timeout_secs=1)
+        sending = asyncio.create_task(gateway.open_session("mine/m", Conversation(), "").send("hi"))
+        ended, _ = await asyncio.wait({sending}, timeout=2)
+        sending.cancel()
+        await asyncio.wait({sending})
+        await gateway.aclose()
+    assert not ended
+
+
+def _open_gateway(url: str, dialect: Any, **settings: Any) -> ProviderRegistry:
+    given = ProviderSettings(type=dialect, base_url=url, api_key_env="", max_retries=0, **settings)
+    return ProviderRegistry({"mine": given}, environ={})
+
+
+async def _fail_at(url: str, dialect: Any, **settings: Any) -> ProviderError:
+    gateway = _open_gateway(url, dialect, **settings)
+    with pytest.raises(ProviderError) as caught:
+        await gateway.open_session("mine/m", Conversation(), "").send("hi")
+    await gateway.aclose()
+    return caught.value
 
 
 async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
