@@ -301,6 +301,8 @@ class ServerAnswers:
         if method == "notifications/cancelled":
             self._open.pop(_as_id(params.get("requestId")), None)
         elif isinstance(method, str) and isinstance(request_id, int | str):
+            if method == "initialize":
+                self._open.clear()  # whoever greets in the older way waits no longer for the newer one
             name = params.get("name")
             self._open[request_id] = _Request(method, name if isinstance(name, str) else "")
             if method in _LISTS and not params.get("cursor"):
