@@ -5,7 +5,7 @@ Servers send reasoning in many fields, none of them in the standard.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quorum.application.ports.models import OnStreamEvent
@@ -170,7 +170,7 @@ _FAILURES = frozenset(
 class ChatAnswer:
     """Takes the chunks of one stream in order and tells `on_event` what can be shown.
 
-    `reader` reads the calls in its text, where the server does not.
+    `reader` reads the calls in its text, where the server does not. `names` are those of the offered tools.
     """
 
     def __init__(
@@ -179,6 +179,7 @@ class ChatAnswer:
         on_event: OnStreamEvent,
         failures: Failures,
         reader: TextualCallReader | None = None,
+        names: Collection[str] = (),
     ) -> None:
         self._textual: TextualCalls | None = None
         if reader is not None:
@@ -193,7 +194,7 @@ class ChatAnswer:
         self._failures = failures
         self._texts: list[str] = []
         self._reasoning = ChatReasoning()
-        self._calls = ChatCalls(on_event)
+        self._calls = ChatCalls(on_event, names)
         self._finish = ""
         self._refused = False
         self._answered = False

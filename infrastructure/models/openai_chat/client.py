@@ -190,7 +190,8 @@ class OpenAiChat(OpenAiDialect):
             from quorum.domain.textual_calls.reader import TextualCallReader
 
             reader = TextualCallReader(get_family(self._tool_parser), list_argument_schemas(request.tools))
-        answer = ChatAnswer(self.provider, on_event, self._failures, reader)
+        names = [str(tool["name"]) for tool in request.tools]
+        answer = ChatAnswer(self.provider, on_event, self._failures, reader, names)
         return await self._client.send(request.model, body, answer)
 
     def _is_about_reasoning(self, error: ProviderError) -> bool:
