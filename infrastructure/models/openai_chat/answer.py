@@ -5,6 +5,7 @@ Servers send reasoning in many fields, none of them in the standard.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -137,7 +138,7 @@ def read_part_texts(part: JsonObject) -> Iterator[str]:
 _STOPS = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), END_TURN),
     **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), TOOL_USE),
-    **dict.fromkeys(("length", "max_tokens", "model_length", "max_output_tokens"), MAX_TOKENS),
+    "pause_turn": MAX_TOKENS,  # of Claude behind a gateway, which continues it as any that was cut off
     **dict.fromkeys(
         (
             "content_filter",
@@ -152,6 +153,7 @@ _STOPS = {
         REFUSAL,
     ),
 }
+_OF_LENGTH = re.compile(r"length|context|max_(?:\w*_)?tokens?|token_limit")
 _NO_WORDS = frozenset({"null", "none", "unspecified"})
 _FAILURES = frozenset(
     {
@@ -418,6 +420,8 @@ def is_failure(word: str) -> bool:
 
 def parse_finish_reason(word: str) -> StopReason:
     """The reason to stop that a word stands for; OTHER keeps a word that is not known."""
+    if _OF_LENGTH.search(word.lower()):
+        return MAX_TOKENS
     return _STOPS.get(word.lower(), StopReason(StopKind.OTHER, word))
 
 

@@ -372,6 +372,10 @@ def test_encrypted_details_of_reasoning_stay_apart(ids: tuple[str | None, str | 
         ("length", StopKind.MAX_TOKENS),
         ("MAX_TOKENS", StopKind.MAX_TOKENS),
         ("model_length", StopKind.MAX_TOKENS),
+        ("model_context_window_exceeded", StopKind.MAX_TOKENS),
+        ("context_length_exceeded", StopKind.MAX_TOKENS),
+        ("max_completion_tokens", StopKind.MAX_TOKENS),
+        ("pause_turn", StopKind.MAX_TOKENS),
         ("content_filter", StopKind.REFUSAL),
         ("SAFETY", StopKind.REFUSAL),
         ("sensitive", StopKind.REFUSAL),
@@ -380,6 +384,29 @@ def test_encrypted_details_of_reasoning_stay_apart(ids: tuple[str | None, str | 
 )
 def test_a_reason_to_stop_has_many_words(word: str, kind: StopKind) -> None:
     response, _ = _read({"content": "a"}, finish=word)
+    assert response.stop_reason.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("delta", "used", "kind"),
+    [
+        ({"content": "and"}, 16, StopKind.MAX_TOKENS),
+        ({"content": "and"}, 15, StopKind.END_TURN),
+        ({"content": "and"}, 17, StopKind.END_TURN),
+        (_piece('{"x": ', index=0, id="x", name="f"), 16, StopKind.MAX_TOKENS),
+        (_piece("", index=0, id="x", name="f"), 16, StopKind.MAX_TOKENS),
+        (_piece('{"x": 1}', index=0, id="x", name="f"), 16, StopKind.TOOL_USE),
+    ],
+)
+async def test_an_answer_of_just_the_tokens_it_may_have_was_cut_whatever_its_server_says(
+    delta: dict[str, Any], used: int, kind: StopKind
+) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": used}
+    chunk = {"choices": [{"delta": delta, "finish_reason": "stop"}], "usage": usage}
+    async with server_rig("openai-chat", max_output_tokens=16) as rig:
+        rig.script(Raw(body=f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()))
+        response = await rig.session.send_with_tools("go", TOOLS, on_event=lambda _event: None)
+
     assert response.stop_reason.kind is kind
 
 
