@@ -138,6 +138,31 @@ async def test_of_a_server_that_crashes_the_error_is_told_and_not_where_in_its_c
     assert len(notice.splitlines()) <= 4
 
 
+OPTIONS = "".join(f"  --option-{number}  what it does\n" for number in range(200))
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize(
+    ("printed", "words"),
+    [
+        (
+            f"Error: no context is set.\nSet one.\nUsage:\n  it\nFlags:\n{OPTIONS}",
+            "no context is set.\nSet one.",
+        ),
+        ("starting\nusage: it [-h] FILE\nit: error: FILE is missing\n", "it: error: FILE is missing"),
+        (f"usage: it [-h]\n{OPTIONS}it: FILE is missing\n", "it: FILE is missing"),
+    ],
+)
+async def test_of_a_server_that_prints_its_usage_the_error_is_told(
+    printed: str, words: str, tmp_path: Path
+) -> None:
+    table = McpServerTable(command=("/bin/sh", "-c", 'printf %s "$0" >&2; exit 2', printed))
+    async with ServerBench(tmp_path, odd=table) as bench:
+        (notice,) = await bench.servers.settle()
+
+    assert notice.endswith(words)
+
+
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize("probe", ["end", "spoil", "hang"])
 async def test_a_server_that_fails_at_the_first_question_is_greeted_in_the_older_way_from_then_on(
