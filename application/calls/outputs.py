@@ -115,7 +115,7 @@ class Outputs:
         return KeptOutput(
             text=_compose_summary(promoted, blob_id, limits),
             blob_id=blob_id,
-            size_bytes=len(extract_text(promoted).encode("utf-8", "replace")),
+            size_bytes=len(extract_text(Stored(promoted.content)).encode("utf-8", "replace")),
         )
 
     async def set_aside(self, text: str, most_bytes: int) -> KeptOutput | None:

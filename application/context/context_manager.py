@@ -231,6 +231,8 @@ _RECORD = 0.6
 _STUB_BYTES = 400
 # In tokens: in a window up to this size the usual tools and instructions would take a third and more.
 _SMALL_WINDOW = 12_000
+# Counts differ a little. An answer that took much more than the window shows that the window is larger.
+_FULL = 0.97
 # Results have this part of the limit, however full the window is.
 _LEAST_ROOM = 10
 _MARGIN = 0.95
@@ -281,6 +283,11 @@ class ContextManager:
         self._rests_until = 0
         self._accepted_bytes = 0
         self._is_failure_reported = False
+
+    def fills_window(self, model: str, usage: Usage) -> bool:
+        """Whether a request and its answer took all of the model's window, as far as that is known."""
+        window = self.gauge.measure(model).window or 0
+        return window * _FULL <= usage.context <= window * (2 - _FULL) and usage.context > 0
 
     def explain_low_count(self, model: str, usage: Usage) -> str:
         """What to tell the person where the first request was not read whole; empty where it was."""

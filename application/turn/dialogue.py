@@ -115,6 +115,10 @@ class ContextKeeper(Protocol):
         """Return the most tokens that an answer to the conversation can have; None where that is not known."""
         ...
 
+    def fills_window(self, model: str, usage: Usage) -> bool:
+        """Return whether a request and its answer took all of the window."""
+        ...
+
     def explain_low_count(self, model: str, usage: Usage) -> str:
         """Return what to tell the person where the first request was not read whole; empty where it was."""
         ...
@@ -435,7 +439,7 @@ class Dialogue:
 
         arriving = ArrivingAnswer(self._take_event)
         try:
-            return await self._session.ask(build, arriving)
+            response = await self._session.ask(build, arriving)
         except (ProviderError, asyncio.CancelledError) as failure:
             partial = arriving.build_partial(self._session.answering, failure)
             if partial is not None:
@@ -443,6 +447,12 @@ class Dialogue:
             elif (used := get_known_usage(failure)) != Usage():
                 tally.count(used, self._count(used))
             raise
+        # many gateways say of such an answer that it ended
+        return response.mark_cut() if self._fills_window(response) else response
+
+    def _fills_window(self, response: LlmResponse) -> bool:
+        keeper = self._context_keeper
+        return keeper is not None and keeper.fills_window(self._session.answering, response.usage)
 
     async def _add_continuation(self, exchange: LlmExchange, tools: tuple[JsonObject, ...]) -> None:
         """Ask for it where an answer is to be continued that another model began, or with other tools."""
@@ -460,6 +470,9 @@ class Dialogue:
 
         Where the model cannot give more, it is the answer as it was, which is counted already.
         """
+        if self._context_keeper is not None and _is_cut_in_call(cut) and self._fills_window(cut):
+            full = ProviderError("the answer filled the window", kind=ProviderErrorKind.TOO_LONG)
+            await self._context_keeper.make_room(self._session.answering, full)
         tokens = self._compute_larger_output(cut)
         if tokens is None:
             return cut, continues
@@ -482,7 +495,7 @@ class Dialogue:
 
     def _compute_larger_output(self, cut: LlmResponse) -> int | None:
         """Return how many tokens to ask for instead; None if the answer needs no more, or there are no more."""
-        if cut.stop_reason.kind is not StopKind.MAX_TOKENS or not cut.holds_calls:
+        if not _is_cut_in_call(cut):
             return None
         larger = compute_larger_output(self._session.answering, cut.usage.output, least=LEAST_FOR_A_CALL)
         if self._context_keeper is not None:
@@ -523,3 +536,7 @@ class Dialogue:
         counted = UsageCounted.of(model, usage, self._prices)
         self._events.note(counted)
         return counted.cost_usd
+
+
+def _is_cut_in_call(response: LlmResponse) -> bool:
+    return response.stop_reason.kind is StopKind.MAX_TOKENS and response.holds_calls

@@ -130,12 +130,17 @@ def _keep_whole_lines_of_end(end: str) -> str:
 
 
 def extract_text(output: str | ToolOutput) -> str:
-    """The whole output as text, as hooks see it and a run without a store keeps it."""
+    """The whole output as text, as hooks see it and a run without a store keeps it.
+
+    The summary of JSON stands before it: its tool may say there what the JSON does not.
+    """
     match output:
         case str():
             return output
         case Inline(text) | Printed(text) | Spilled(text=text):
             return text
+        case Stored(Structured(value), summary) if summary:
+            return f"{summary}\n{format_json(value)}"
         case Structured(value) | Stored(Structured(value)):
             return format_json(value)
         case Stored(Text(text)):

@@ -231,6 +231,15 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
             return "it held reasoning alone, without text or a call"
         return "it held neither text nor a call"
 
+    def mark_cut(self) -> LlmResponse:
+        """The answer as one that was cut off, for servers that say that it ended. Its calls are whole, unless
+        the arguments of the last one cannot be read, or are missing."""
+        if self.stop_reason.kind is StopKind.TOOL_USE:
+            calls = [block for block in self.content if isinstance(block, ToolUseBlock)]
+            if calls and calls[-1].input and calls[-1].parse_error is None:
+                return self
+        return self if self.stop_reason.kind in _OWN_ENDINGS else replace(self, stop_reason=MAX_TOKENS)
+
     def without_unfinished_calls(self) -> LlmResponse:
         """The answer as it may enter the conversation: calls stay only where the stop reason is TOOL_USE."""
         if self.stop_reason.kind is StopKind.TOOL_USE:

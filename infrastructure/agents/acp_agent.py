@@ -315,7 +315,7 @@ class DrivenAgent:
         former = self._calls.get(call_id) or ReportedCall(call_id=call_id)
         content = read_objects_field(told, "content")
         locations = read_objects_field(told, "locations")
-        arguments = {**self._arguments.get(call_id, {}), **read_object_field(told, "rawInput")}
+        arguments = {**self._arguments.get(call_id, {}), **_read_raw_input(told.get("rawInput"))}
         call = ReportedCall(
             call_id=call_id,
             title=read_text_field(told, "title") or former.title,
@@ -376,12 +376,22 @@ def _find_tool(told: JsonObject) -> str:
 
 def _read_shown_arguments(content: Sequence[JsonObject]) -> JsonObject:
     """The arguments where they are shown as text, as some agents do while they arrive."""
-    text = _read_output(content)
+    return _parse_object(_read_output(content))
+
+
+def _read_raw_input(value: JsonValue) -> JsonObject:
+    """The arguments, which the protocol lets be any JSON. What is no object makes a call that is not known."""
+    if isinstance(value, str):
+        value = _parse_object(value) or value
+    return value if isinstance(value, Mapping) else {"rawInput": value} if value else {}
+
+
+def _parse_object(text: str) -> JsonObject:
     try:
-        shown = parse_foreign_json(text) if text.startswith("{") else None
-    except ValueError:  # not all of them
+        value = parse_foreign_json(text) if text.lstrip().startswith("{") else None
+    except ValueError:  # not all of it
         return {}
-    return shown if isinstance(shown, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _read_diffs(content: Sequence[JsonObject]) -> tuple[ReportedDiff, ...]:

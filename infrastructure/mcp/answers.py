@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from msgspec import Struct
 
-from quorum.domain.calls.summary import describe_structure, extract_text, is_long
-from quorum.domain.text.json_text import is_json
+from quorum.domain.calls.summary import (
+    describe_keys,
+    describe_structure,
+    extract_text,
+    is_long,
+    summarise_content,
+)
+from quorum.domain.text.json_text import count_utf8_bytes, is_json
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.output import OutputLimits, Stored, Structured, ToolOutput
+from quorum.domain.text.output import OutputLimits, Stored, Structured, Text, ToolOutput
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText
 from quorum.infrastructure.tools.json_schema import find_mismatch
@@ -165,37 +171,79 @@ def _choose_text(item: JsonObject, keys: Sequence[str]) -> str:
 _LIMITS = OutputLimits()
 
 
-def add_structure(text: str, value: JsonValue) -> str | ToolOutput:
-    """Return the output for an answer of this text and this structured content.
+_STRUCTURED = "structuredContent"
+_REFERENCE_BYTES = 44  # of the id that stands before a summary
 
-    A text that says no more than the content gives way to it. Any other is the summary of the content, where it
-    is short enough for one, and else the whole answer: it is what the server wrote for models.
+
+def add_structure(parts: Sequence[str], value: JsonValue) -> str | ToolOutput:
+    """Return the output for an answer of these parts and this structured content.
+
+    A part that says no more than the content gives way to it. The others are the summary of the content where
+    they are short enough for one; else a short content stands below them, and a long one is kept with them as
+    one JSON object.
     """
-    if not is_json(value) or _is_wrapped_text(text, value):
+    text, value = "\n".join(parts), _unwrap(value, _STRUCTURED)
+    if value is None or not is_json(value) or _is_wrapped_text(parts, value):
         return text
     structured = Structured(value)
-    if not text.strip() or _is_rendering(text, value):
+    text = "\n".join(_drop_renderings(parts, value))
+    if not text.strip():
         return structured
-    if is_long(text, _LIMITS.summary_bytes):
+    if not is_long(both := f"{text}\n{extract_text(structured)}", _LIMITS.inline_bytes):
+        return both
+    room = _LIMITS.summary_bytes - _REFERENCE_BYTES
+    if not is_long(summary := f"{describe_structure(value)}\n{text}", room):
+        return Stored(structured, summary=summary)
+    if not is_long(line := json.dumps(value, ensure_ascii=False), room // 2):
+        return f"{text}\n{line}"  # at the end of a text, where its summary shows it
+    whole: JsonObject = {"content": text, _STRUCTURED: value}
+    described = "\n".join([describe_structure(whole), *describe_keys(whole)])
+    limits = OutputLimits(summary_bytes=room - count_utf8_bytes(described))
+    _, _, ends = summarise_content(Text(text), "", limits).partition("\n")
+    return Stored(Structured(whole), summary=f"{described}\n{ends}")
+
+
+def show_structure(parts: Sequence[str], value: JsonValue) -> str:
+    """Return the text of these parts and this structured content, where an answer can be text only."""
+    text, value = "\n".join(parts), _unwrap(value, _STRUCTURED)
+    is_said = _is_wrapped_text(parts, value) or _drop_renderings(parts, value) != [*parts]
+    if value is None or not is_json(value) or is_said:
         return text
-    if is_long(written := extract_text(structured), _LIMITS.inline_bytes):
-        return Stored(structured, summary=f"{describe_structure(value)}\n{text}")
-    return f"{text}\n{written}"
+    return "\n".join(filter(None, (text, extract_text(Structured(value)))))
 
 
-def _is_wrapped_text(text: str, value: JsonValue) -> bool:
-    """Whether the content is but that text under a key, as where a function returns a text."""
-    return isinstance(value, Mapping) and [*value.values()] == [text]
+def _unwrap(value: JsonValue, key: str | None = None) -> JsonValue:
+    """The value under the only key, this one or any, as where a function returns no object."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return value
+    ((only, inner),) = value.items()
+    return inner if key in (None, only) else value
 
 
-def _is_rendering(text: str, value: JsonValue) -> bool:
-    """Whether the text is the same JSON, whole or entry by entry, maybe without the key that wraps it."""
-    wrapped = next(iter(value.values())) if isinstance(value, Mapping) and len(value) == 1 else value
-    parsed = _parse(text)
-    if parsed in (value, wrapped):
-        return True
-    lines = [_parse(line) for line in text.splitlines()]
-    return isinstance(wrapped, list) and lines == wrapped
+def _is_wrapped_text(parts: Sequence[str], value: JsonValue) -> bool:
+    """Whether the content is but a text that stands there already."""
+    return isinstance(wrapped := _unwrap(value), str) and wrapped in ("\n".join(parts), *parts)
+
+
+def _drop_renderings(parts: Sequence[str], value: JsonValue) -> list[str]:
+    """The parts that are not the same JSON, whole or entry by entry, maybe without the key that wraps it."""
+    wrapped = _unwrap(value)
+    entries = wrapped if isinstance(wrapped, list) else []
+
+    def renders(text: str) -> bool:
+        if _parse(text) in (value, wrapped):
+            return True
+        return bool(entries) and [_parse(line) for line in text.splitlines()] == entries
+
+    if renders("\n".join(parts)):
+        return []
+    texts = {entry for entry in entries if isinstance(entry, str)}
+    read = [part if part in texts else _parse(part) for part in parts]
+    if entries and read[: len(entries)] == entries:
+        return [*parts[len(entries) :]]
+    if entries and read[-len(entries) :] == entries:
+        return [*parts[: -len(entries)]]
+    return [part for part in parts if not renders(part)]
 
 
 def _parse(text: str) -> object:
@@ -301,6 +349,8 @@ class ServerAnswers:
         if method == "notifications/cancelled":
             self._open.pop(_as_id(params.get("requestId")), None)
         elif isinstance(method, str) and isinstance(request_id, int | str):
+            if method == "initialize":
+                self._open.clear()  # whoever greets in the older way waits no longer for the newer one
             name = params.get("name")
             self._open[request_id] = _Request(method, name if isinstance(name, str) else "")
             if method in _LISTS and not params.get("cursor"):
@@ -457,19 +507,19 @@ class ServerAnswers:
         content = fit_blocks(result.get("content", result.get("toolResult")))
         is_error = result.get("isError") in (True, "true", 1)
         kept: JsonObject = {"resultType": "complete", "content": content, "isError": is_error}
-        structured = result.get("structuredContent")
+        structured = result.get(_STRUCTURED)
         if structured is None and not content:
             others = {name: value for name, value in result.items() if name not in (*kept, "_meta")}
             if others:
                 content = [{"type": "text", "text": _show_value(others)}]
-        note = "" if is_error else self._find_mismatch(tool, structured)
-        if isinstance(structured, Mapping) and not note and not is_error:
-            return {**kept, "content": content, "structuredContent": structured}
-        if structured is not None and not content:
-            content = [{"type": "text", "text": json.dumps(structured, ensure_ascii=False, indent=2)}]
-        if note:
+        if note := "" if is_error else self._find_mismatch(tool, structured):
             content = [*content, {"type": "text", "text": f"[note: {note}]"}]
-        return {**kept, "content": content}
+        kept = {**kept, "content": content}
+        if structured is None:
+            return kept
+        if not isinstance(structured, Mapping) and not self._can_ask_first:
+            structured = {_STRUCTURED: structured}  # the SDK reads only an object there
+        return {**kept, _STRUCTURED: structured}
 
     def _find_mismatch(self, tool: str, structured: JsonValue) -> str:
         """In which way an answer is not what the server said that it would be; empty where it is."""

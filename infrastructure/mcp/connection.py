@@ -107,6 +107,8 @@ _LONGEST_PAUSE_SECS = 60.0
 # of answers that ask for something first; the limit of the call's time, or the person, ends them before
 _MOST_ROUNDS = 10_000
 _RELIST_PAUSE_SECS = 1.0
+_PROBE_SECS = 3.0
+"""How long a server may leave the first question unanswered before it is greeted in the older way."""
 _Answer = TypeVar("_Answer")
 _CLOSED = "Connection closed"  # the SDK's text of it
 _CUT_STREAM = "SSE stream"  # and of an answer that ends too early
@@ -181,6 +183,7 @@ class ServerConnection:
         self._lost = asyncio.Event()
         self._settled = asyncio.Event()
         self._changed = asyncio.Event()
+        self._is_older = False
         self.state = ServerState.STOPPED
         self.problem = ""
         self.listing = NO_OFFER
@@ -369,29 +372,15 @@ class ServerConnection:
 
     async def _connect_once(self) -> bool:
         """Whether the connection came up, and was lost then."""
-        from mcp import Client
-        from mcp_types import Implementation
-
         self._lost = asyncio.Event()
-        self._way = way = None
+        self._way = None
         was_up = False
+        began_older = self._is_older
         limit = asyncio.timeout(self._start_timeout_secs)
         try:
             async with AsyncExitStack() as stack:
                 async with limit:
-                    self._way = way = self._open_transport()
-                    client = await stack.enter_async_context(
-                        Client(
-                            way.get_transport(),
-                            message_handler=self._handle_message,
-                            cache=None,
-                            input_required_max_rounds=_MOST_ROUNDS,
-                            client_info=Implementation(name="quorum", version=find_own_version()),
-                            elicitation_callback=None
-                            if self._build_elicitation is None
-                            else self._build_elicitation(self._calls),
-                        )
-                    )
+                    client, way = await self._greet(stack)
                     self.listing = await self._list(client, way)
                 self._client, self.state, self.problem = client, ServerState.RUNNING, ""
                 was_up = True
@@ -400,12 +389,53 @@ class ServerConnection:
                 await self._wait_until_lost(client, way)
                 self.problem = way.problem or "the connection broke off"
         except Exception as error:  # noqa: BLE001 - whatever a server brings about is its failure, not ours
-            self.problem = (way.problem if way is not None else "") or describe_failure(error)
-            if limit.expired() and not (way is not None and way.needs_login):  # what follows is its end by us
+            if not was_up:
+                self._is_older = not began_older
+            tried = self._way
+            self.problem = (tried.problem if tried is not None else "") or describe_failure(error)
+            if limit.expired() and not (
+                tried is not None and tried.needs_login
+            ):  # what follows is its end by us
                 self.problem = f"it did not start within {self._start_timeout_secs:g} s"
         finally:
             self._client = None
         return was_up
+
+    async def _greet(self, stack: AsyncExitStack) -> tuple[Client, OpenTransport]:
+        """Open a connection as servers since the revision of 2026-07-28 want it, and where that fails, another
+        one in the older way, which is kept to from then on.
+
+        The first question of the newer way is not known to older servers. Most refuse it and go on; some end at
+        it, or do not recover from it.
+        """
+        try:
+            return await self._enter_client(stack)
+        except Exception:
+            if self._is_older or self._way is None or self._way.needs_login:
+                raise
+        self._is_older = True
+        return await self._enter_client(stack)
+
+    async def _enter_client(self, stack: AsyncExitStack) -> tuple[Client, OpenTransport]:
+        from mcp import Client
+        from mcp.client import session
+        from mcp_types import Implementation
+
+        session.DISCOVER_TIMEOUT_SECONDS = _PROBE_SECS  # no argument sets it
+        self._way = None
+        self._way = way = self._open_transport()
+        client = Client(
+            way.get_transport(),
+            mode="legacy" if self._is_older else "auto",
+            message_handler=self._handle_message,
+            cache=None,
+            input_required_max_rounds=_MOST_ROUNDS,
+            client_info=Implementation(name="quorum", version=find_own_version()),
+            elicitation_callback=None
+            if self._build_elicitation is None
+            else self._build_elicitation(self._calls),
+        )
+        return await stack.enter_async_context(client), way
 
     async def _wait_until_lost(self, client: Client, way: OpenTransport) -> None:
         """Wait for the end of the connection, and look again at what the server offers when that changes."""

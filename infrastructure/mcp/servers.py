@@ -113,16 +113,15 @@ class ServerTool:
             timeout_secs=self._timeout_secs,
             report=context.controls.report,
         )
-        text = "\n".join([await self._render_part(block, context) for block in result.content])
+        from quorum.infrastructure.mcp.answers import add_structure, show_structure
+
+        parts = [await self._render_part(block, context) for block in result.content]
         if result.is_error:
+            text = show_structure(parts, result.structured_content)
             raise ToolError(
                 text or f"the MCP server {self._tool.server} says that the call failed, and not why"
             )
-        if result.structured_content is None:
-            return text
-        from quorum.infrastructure.mcp.answers import add_structure
-
-        return add_structure(text, result.structured_content)
+        return add_structure(parts, result.structured_content)
 
     def _seal(self) -> Seal:
         return Seal(

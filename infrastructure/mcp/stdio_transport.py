@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,8 @@ _MOST_WAITING = 64 << 20
 _PARSED_BESIDE = 1 << 16
 _LAST_LINES = 4
 _ERRORS_KEPT = 2_000
+_USAGE = re.compile(r"usage:", re.IGNORECASE)
+_ERROR = re.compile(r"\S.*\berror\b|error\b", re.IGNORECASE)
 _LEAVE_SECS = 2.0
 _REST_SECS = 2.0
 
@@ -67,10 +70,8 @@ class StdioTransport:
     @property
     def problem(self) -> str:
         """What went wrong with the server so far; empty where nothing did."""
-        printed = make_printable(self._errors.decode("utf-8", "replace")).strip().splitlines()
-        # indented are the frames and the code of a traceback
-        lines = [line for line in printed if not line.startswith((" ", "\t", "^"))] or printed
-        words = "\n".join(lines[-_LAST_LINES:])
+        printed = make_printable(self._errors.decode("utf-8", "replace")).strip()
+        words = "\n".join(_select_words(printed.splitlines()))
         return f"{self._fault}; its last words: {words}" if self._fault and words else self._fault
 
     @property
@@ -155,7 +156,9 @@ class StdioTransport:
         self._news.set()
 
     def _take_errors(self, data: bytes) -> None:
-        self._errors = (self._errors + data)[-_ERRORS_KEPT:]
+        self._errors += data
+        if len(self._errors) > 2 * _ERRORS_KEPT:  # of both ends
+            self._errors = self._errors[:_ERRORS_KEPT] + b"\n" + self._errors[-_ERRORS_KEPT:]
 
     def _give_up(self, fault: str) -> None:
         self._fault = fault
@@ -257,6 +260,16 @@ class StdioTransport:
         finally:
             if self._input >= 0:
                 loop.remove_writer(self._input)
+
+
+def _select_words(lines: Sequence[str]) -> Sequence[str]:
+    """The lines that tell best why a program ended: the last ones, or those before its usage, which many print
+    behind an error."""
+    usage = next((place for place, line in enumerate(lines) if place and _USAGE.match(line)), None)
+    if usage is not None and not any(map(_ERROR.match, lines[usage:])):
+        lines = lines[:usage]
+    # indented are the frames and the code of a traceback
+    return ([line for line in lines if not line.startswith((" ", "\t", "^"))] or lines)[-_LAST_LINES:]
 
 
 def _build_message(message: JsonObject) -> SessionMessage | None:

@@ -646,6 +646,9 @@ class AlwaysCompacts:
     async def make_room(self, model: str, error: ProviderError) -> bool:
         return error.kind is ProviderErrorKind.TOO_LONG
 
+    def fills_window(self, model: str, usage: Usage) -> bool:
+        return False
+
     def explain_low_count(self, model: str, usage: Usage) -> str:
         return ""
 

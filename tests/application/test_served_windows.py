@@ -7,12 +7,30 @@ import asyncio
 import pytest
 
 from quorum.application.context.context_manager import ContextManager
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.run_tally import RunTally
+from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import (
+    END_TURN,
+    MAX_TOKENS,
+    REFUSAL,
+    LlmResponse,
+    StopKind,
+    StopReason,
+    TextBlock,
+    Usage,
+)
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PromptProgressed, RetryScheduled, TextDelta
+from quorum.domain.replacing import replace
 from tests.application.test_context_manager import MODEL, Rig, _result
 from tests.support.builders import a_call, calls_response
+from tests.support.fake_providers import FakeProviders
+from tests.support.fake_session import FakeSession
 
 
 def _ask_with(rig: Rig, served: int | None) -> tuple[ContextManager, list[bool]]:
@@ -151,3 +169,54 @@ def test_how_far_the_prompt_is_read_is_shown_until_something_else_arrives() -> N
 
     view.apply(TextDelta(text="It"))
     assert view.status.reading_share == ""
+
+
+def _talk_to(rig: Rig, *answers: LlmResponse) -> tuple[Dialogue, FakeSession]:
+    session = FakeSession(list(answers), conversation=rig.conversation)
+    way = SwitchableSession(session, open_exchange=FakeProviders().open_exchange)
+    dialogue = Dialogue(
+        session=way,
+        conversation=rig.conversation,
+        tools=ToolPrefix(way, schemas=tuple, events=rig.events),
+        events=rig.events,
+        prices=PriceTable({}),
+        context_keeper=rig.care,
+    )
+    return dialogue, session
+
+
+@pytest.mark.parametrize(
+    ("window", "used", "stop", "taken_as"),
+    [
+        (4_000, 3_990, END_TURN, MAX_TOKENS),
+        (4_000, 3_990, StopReason(StopKind.OTHER, "done"), MAX_TOKENS),
+        (4_000, 3_990, REFUSAL, REFUSAL),
+        (4_000, 3_600, END_TURN, END_TURN),
+        (4_000, 6_000, END_TURN, END_TURN),
+        (4_000, 0, END_TURN, END_TURN),
+        (None, 3_990, END_TURN, END_TURN),
+        (0, 0, END_TURN, END_TURN),
+    ],
+)
+async def test_an_answer_that_fills_the_window_was_cut_whatever_its_server_says(
+    window: int | None, used: int, stop: StopReason, taken_as: StopReason
+) -> None:
+    usage = Usage(cache_read=max(used - 100, 0), output=min(used, 100))
+    answer = LlmResponse(content=(TextBlock("and then"),), stop_reason=stop, usage=usage)
+    dialogue, _ = _talk_to(Rig(window=window), answer)
+
+    assert (await dialogue.say("go", RunTally("s"))).stop_reason == taken_as
+
+
+async def test_a_call_that_is_cut_at_the_window_is_asked_for_again_after_room_was_made() -> None:
+    rig = Rig([LlmResponse.from_text("what was said")])
+    rig.talk(8)
+    cut = replace(calls_response(a_call("write")), usage=Usage(input=3_900, output=90))
+    whole = calls_response(a_call("write", {"cell": "a"}))
+    dialogue, session = _talk_to(rig, cut, whole)
+
+    response = await dialogue.say("go", RunTally("s"))
+
+    assert response.tool_calls()[0].arguments == {"cell": "a"}
+    assert len(rig.compactions()) == 1
+    assert len(session.sent) == 2

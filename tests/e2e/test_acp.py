@@ -115,6 +115,7 @@ async def test_a_question_carries_the_diff_the_digest_and_the_reasons_and_its_an
         ((asked_in, question, options),) = served.editor.asked
 
     assert asked_in == session
+    assert question.raw_input == {"path": "a.txt", "old_text": "two", "new_text": "TWO"}
     assert question.content is not None
     diff, facts = question.content
     assert (diff.path, diff.old_text, diff.new_text) == (

@@ -11,6 +11,7 @@ import pytest
 
 from quorum.application.ports.agents import ReportedCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.gate.acp_calls import read_reported_call
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.channel import INTERNAL_ERROR, AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch
@@ -53,6 +54,31 @@ def shown_text(text: str) -> JsonObject:
 async def test_arguments_that_are_told_count_before_a_text_that_looks_like_some(
     told: list[JsonObject], expected: str
 ) -> None:
+    assert (await ask_about(*told)).arguments == {"command": expected}
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        ('{"command": "touch a"}', {"command": "touch a"}),
+        ("touch a", {"rawInput": "touch a"}),
+        (["touch", "a"], {"rawInput": ["touch", "a"]}),
+        (None, {}),
+        ("", {}),
+    ],
+)
+async def test_arguments_in_a_permission_request_alone_are_read_or_kept_for_the_person(
+    raw: JsonValue, read: JsonObject
+) -> None:
+    call = await ask_about({"kind": "execute", "title": "ls", "rawInput": raw})
+    proposed = read_reported_call(call, cwd="/", environment={}, shows_command_as_title=True)
+
+    assert call.arguments == read
+    assert proposed.is_known == ("command" in read)
+
+
+async def ask_about(*told: JsonObject) -> ReportedCall:
+    """The call that is decided about after these requests."""
     host = AskedHost()
     launch = AgentLaunch(name="test", words=("/bin/true",), environ={}, timeout_secs=20)
     agent = DrivenAgent(launch, "/", host, version="1", runs_commands=False)  # type: ignore[arg-type]
@@ -60,7 +86,7 @@ async def test_arguments_that_are_told_count_before_a_text_that_looks_like_some(
         call: JsonObject = {"toolCallId": "1", **each}
         await agent.answer_request("session/request_permission", {"toolCall": call, "options": []})
 
-    assert host.asked[-1].arguments == {"command": expected}
+    return host.asked[-1]
 
 
 class CrashingPeer:

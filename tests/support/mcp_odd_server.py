@@ -2,24 +2,51 @@
 
 Its argument is JSON: `call` is the answer to a call, with @ID for the id of the request; `result` its result;
 `tools` what it lists; `greeting` what it says of itself; `refuses` what it answers to some methods as an error.
+`probe` is what it does when it is asked for its versions, and `log` a file of the first message of each start.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import Any
+
+
+def refuse(request_id: object, message: str) -> None:
+    error = {"code": -32603, "message": message}
+    print(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}), flush=True)
+
+
+def log_first(plan: dict[str, Any], number: int, method: str) -> None:
+    if number == 0 and "log" in plan:
+        with open(plan["log"], "a", encoding="utf-8") as log:
+            log.write(f"{method}\n")
+
+
+def fail_at(probe: str, request: dict[str, Any]) -> bool:
+    """Do what `probe` says; whether the request got no proper answer by that."""
+    if probe == "end":
+        sys.exit("expected the greeting")
+    if probe == "spoil":
+        refuse(request.get("id"), "the greeting must come first")
+    return probe != ""
 
 
 def main() -> None:
     plan = json.loads(sys.argv[1])
+    probe = ""
     tools = plan.get("tools", [{"name": "ok", "inputSchema": {"type": "object"}}])
     greeting = {"capabilities": {"tools": {}}, "serverInfo": {"name": "odd", "version": "1"}}
-    for line in sys.stdin:
+    for number, line in enumerate(sys.stdin):
         request = json.loads(line)
         request_id, method = request.get("id"), request.get("method")
+        log_first(plan, number, method)
+        is_probe = method == "server/discover"
+        probe = plan.get("probe", "") if is_probe else "" if probe == "ignore" else probe
+        if fail_at(probe, request):
+            continue
         if method in plan.get("refuses", {}):
-            error = {"code": -32603, "message": plan["refuses"][method]}
-            print(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}), flush=True)
+            refuse(request_id, plan["refuses"][method])
             continue
         if method == "initialize":
             version = request["params"]["protocolVersion"]

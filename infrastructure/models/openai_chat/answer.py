@@ -5,7 +5,8 @@ Servers send reasoning in many fields, none of them in the standard.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quorum.application.ports.models import OnStreamEvent
@@ -137,7 +138,7 @@ def read_part_texts(part: JsonObject) -> Iterator[str]:
 _STOPS = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), END_TURN),
     **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), TOOL_USE),
-    **dict.fromkeys(("length", "max_tokens", "model_length", "max_output_tokens"), MAX_TOKENS),
+    "pause_turn": MAX_TOKENS,  # of Claude behind a gateway, which continues it as any that was cut off
     **dict.fromkeys(
         (
             "content_filter",
@@ -152,6 +153,7 @@ _STOPS = {
         REFUSAL,
     ),
 }
+_OF_LENGTH = re.compile(r"length|context|max_(?:\w*_)?tokens?|token_limit")
 _NO_WORDS = frozenset({"null", "none", "unspecified"})
 _FAILURES = frozenset(
     {
@@ -170,7 +172,7 @@ _FAILURES = frozenset(
 class ChatAnswer:
     """Takes the chunks of one stream in order and tells `on_event` what can be shown.
 
-    `reader` reads the calls in its text, where the server does not.
+    `reader` reads the calls in its text, where the server does not. `names` are those of the offered tools.
     """
 
     def __init__(
@@ -179,6 +181,7 @@ class ChatAnswer:
         on_event: OnStreamEvent,
         failures: Failures,
         reader: TextualCallReader | None = None,
+        names: Collection[str] = (),
     ) -> None:
         self._textual: TextualCalls | None = None
         if reader is not None:
@@ -193,7 +196,7 @@ class ChatAnswer:
         self._failures = failures
         self._texts: list[str] = []
         self._reasoning = ChatReasoning()
-        self._calls = ChatCalls(on_event)
+        self._calls = ChatCalls(on_event, names)
         self._finish = ""
         self._refused = False
         self._answered = False
@@ -422,6 +425,8 @@ def is_failure(word: str) -> bool:
 
 def parse_finish_reason(word: str) -> StopReason:
     """The reason to stop that a word stands for; OTHER keeps a word that is not known."""
+    if _OF_LENGTH.search(word.lower()):
+        return MAX_TOKENS
     return _STOPS.get(word.lower(), StopReason(StopKind.OTHER, word))
 
 

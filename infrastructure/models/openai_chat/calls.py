@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from msgspec import Struct, field
 
@@ -69,12 +70,13 @@ class _Call(Struct):
 class ChatCalls:
     """Collects calls from their pieces and tells of them.
 
-    A call is announced as soon as its name and its id are known. Where no id ever comes, one is made when the
-    answer is whole.
+    A call is announced when its arguments begin, for up to then its name and its id may grow. Where no id ever
+    comes, one is made when the answer is whole. `names` are those of the offered tools.
     """
 
-    def __init__(self, on_event: OnStreamEvent) -> None:
+    def __init__(self, on_event: OnStreamEvent, names: Collection[str] = ()) -> None:
         self._on_event = on_event
+        self._names = frozenset(names)
         self._calls: list[_Call] = []
         self._ids = CallIds()
         self._strays: set[int | None] = set()
@@ -115,8 +117,12 @@ class ChatCalls:
         if _repeats(piece, call):
             return
         piece = _cut_repeated(piece, call)
+        if not call.pieces:
+            call.name = self._join_name(call.name, piece.name)
+        if not call.pieces and not piece.arguments:
+            call.native_id = _join(call.native_id, piece.native_id)
+        call.name = call.name or piece.name
         call.native_id = call.native_id or piece.native_id
-        call.name = call.name + piece.name if _continues_name(piece, call) else call.name or piece.name
         call.extra.update((key, source[key]) for key in _EXTRA_FIELDS if source.get(key) is not None)
         if piece.arguments:
             call.pieces.append(piece.arguments)
@@ -125,7 +131,7 @@ class ChatCalls:
                 self._on_event(
                     StreamedToolCall(index=call.position, arguments_delta=replace_surrogates(piece.arguments))
                 )
-        elif call.name and call.native_id:
+        elif call.name and call.native_id and call.pieces:
             self._announce(call)
 
     def finish(self) -> tuple[ToolUseBlock, ...]:
@@ -143,7 +149,7 @@ class ChatCalls:
 
     def _require_call(self, piece: _CallPiece) -> _Call:
         known = self._find_call(piece)
-        if known is not None and not _begins_anew(piece, known):
+        if known is not None and not self._begins_anew(piece, known):
             if piece.index not in (None, known.native_index):
                 self._strays.add(piece.index)
             return known
@@ -155,6 +161,9 @@ class ChatCalls:
     def _find_call(self, piece: _CallPiece) -> _Call | None:
         """The call that a piece seems to belong to: by its number, its id, or its place in the stream."""
         numbered = [c for c in self._calls if piece.index is not None and c.native_index == piece.index]
+        nearest = (numbered or self._calls or [None])[-1]
+        if nearest is not None and self._completes_name(piece, nearest):
+            return nearest
         named = [c for c in numbered or self._calls if piece.native_id and c.native_id == piece.native_id]
         if numbered:
             return (named or numbered)[-1]
@@ -167,22 +176,41 @@ class ChatCalls:
             return last  # some servers number the pieces of one call 0, 1, 2, …
         return last if not piece.native_id and last.name == piece.name and _is_begun(last) else None
 
+    def _begins_anew(self, piece: _CallPiece, known: _Call) -> bool:
+        """Whether a piece that carries a known number begins another call: some servers number every call 0.
+
+        A new id alone means nothing, as some servers give every piece a new one.
+        """
+        if self._completes_name(piece, known):
+            return False
+        is_other = bool(piece.native_id and known.native_id and piece.native_id != known.native_id)
+        if piece.name and known.name and is_other:
+            return True
+        are_two = {piece.name, known.name} <= self._names
+        if are_two and self._join_name(known.name, piece.name) not in self._names:
+            return True
+        is_same = bool(piece.native_id) and piece.native_id == known.native_id
+        return bool((piece.name or is_other) and piece.arguments.strip() and not is_same and known.is_whole)
+
+    def _completes_name(self, piece: _CallPiece, known: _Call) -> bool:
+        """Whether the name of a call, which no offered tool has, or this piece's, is one with the other."""
+        if known.pieces or not piece.name or not known.name or {piece.name, known.name} <= self._names:
+            return False
+        return self._begins_offered(self._join_name(known.name, piece.name))
+
+    def _join_name(self, known: str, piece: str) -> str:
+        """The name so far: a piece is what follows, or says again all that came before."""
+        if known == piece and known in self._names:
+            return known
+        return known + piece if self._begins_offered(known + piece) else _join(known, piece)
+
+    def _begins_offered(self, text: str) -> bool:
+        return any(name.startswith(text) for name in self._names)
+
     def _announce(self, call: _Call) -> None:
         call.id = self._ids.claim(call.native_id)
         early = replace_surrogates(call.arguments)
         self._on_event(StreamedToolCall(index=call.position, id=call.id, name=call.name, arguments_delta=early))
-
-
-def _begins_anew(piece: _CallPiece, known: _Call) -> bool:
-    """Whether a piece that carries a known number begins another call: some servers number every call 0.
-
-    A new id alone means nothing, as some servers give every piece a new one.
-    """
-    is_other = bool(piece.native_id and known.native_id and piece.native_id != known.native_id)
-    if piece.name and known.name and is_other:
-        return True
-    is_same = bool(piece.native_id) and piece.native_id == known.native_id
-    return bool((piece.name or is_other) and piece.arguments.strip() and not is_same and known.is_whole)
 
 
 def _repeats(piece: _CallPiece, known: _Call) -> bool:
@@ -202,10 +230,9 @@ def _cut_repeated(piece: _CallPiece, known: _Call) -> _CallPiece:
     return replace(piece, arguments=piece.arguments[len(known.arguments) :]) if is_all else piece
 
 
-def _continues_name(piece: _CallPiece, known: _Call) -> bool:
-    """Whether a piece holds more of a name that came in pieces; many servers repeat the whole name instead."""
-    is_other = bool(piece.native_id) and piece.native_id != known.native_id
-    return bool(known.name) and piece.name != known.name and not known.pieces and not is_other
+def _join(known: str, piece: str) -> str:
+    """Both, or the piece alone where it holds the other."""
+    return piece if piece.startswith(known) else known + piece
 
 
 def _read_id(source: JsonObject) -> str:
@@ -229,7 +256,12 @@ def _format_arguments(arguments: JsonValue) -> str:
 
 
 def _block(call: _Call) -> ToolUseBlock:
-    return build_call_block(call.id, call.name, call.arguments)
+    arguments = call.arguments
+    if len(call.pieces) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(call.pieces)):
+        last = call.pieces[-1]  # some servers send with every piece all that came before
+        if parse_arguments(arguments)[1] is not None and parse_arguments(last)[1] is None:
+            arguments = last
+    return build_call_block(call.id, call.name, arguments)
 
 
 class TextualCalls:

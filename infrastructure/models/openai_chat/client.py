@@ -171,10 +171,11 @@ class OpenAiChat(OpenAiDialect):
         on_event: OnStreamEvent,
         response_format: Mapping[str, JsonValue] | None = None,
     ) -> LlmResponse:
+        most = request.max_output_tokens or self._max_tokens
         body = build_chat_payload(
             request,
             history=self._history,
-            max_tokens=request.max_output_tokens or self._max_tokens,
+            max_tokens=most,
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._plain,
             joins_prompts=self._endpoint.is_on_this_machine,
@@ -190,8 +191,11 @@ class OpenAiChat(OpenAiDialect):
             from quorum.domain.textual_calls.reader import TextualCallReader
 
             reader = TextualCallReader(get_family(self._tool_parser), list_argument_schemas(request.tools))
-        answer = ChatAnswer(self.provider, on_event, self._failures, reader)
-        return await self._client.send(request.model, body, answer)
+        names = [str(tool["name"]) for tool in request.tools]
+        answer = ChatAnswer(self.provider, on_event, self._failures, reader, names)
+        response = await self._client.send(request.model, body, answer)
+        # gateways call this an end, too
+        return response.mark_cut() if response.usage.output == most else response
 
     def _is_about_reasoning(self, error: ProviderError) -> bool:
         """Some models refuse a history of which they did not think every answer, as after a change of model."""

@@ -26,9 +26,9 @@ PLAIN = {"type": "object", "properties": {"q": {"type": "string"}}}
 NUMBERED = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-def an_odd_server(**plan: object) -> McpServerTable:
+def an_odd_server(*, start_secs: float = 20, **plan: object) -> McpServerTable:
     command = (sys.executable, "-I", "-S", SERVER, json.dumps(plan))
-    return McpServerTable(command=command, timeout_secs=60)
+    return McpServerTable(command=command, start_timeout_secs=start_secs, timeout_secs=60)
 
 
 async def ask(root: Path, **plan: object) -> str:
@@ -136,6 +136,58 @@ async def test_of_a_server_that_crashes_the_error_is_told_and_not_where_in_its_c
 
     assert notice.endswith("NameError: name 'absent' is not defined")
     assert len(notice.splitlines()) <= 4
+
+
+OPTIONS = "".join(f"  --option-{number}  what it does\n" for number in range(200))
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize(
+    ("printed", "words"),
+    [
+        (
+            f"Error: no context is set.\nSet one.\nUsage:\n  it\nFlags:\n{OPTIONS}",
+            "no context is set.\nSet one.",
+        ),
+        ("starting\nusage: it [-h] FILE\nit: error: FILE is missing\n", "it: error: FILE is missing"),
+        (f"usage: it [-h]\n{OPTIONS}it: FILE is missing\n", "it: FILE is missing"),
+    ],
+)
+async def test_of_a_server_that_prints_its_usage_the_error_is_told(
+    printed: str, words: str, tmp_path: Path
+) -> None:
+    table = McpServerTable(command=("/bin/sh", "-c", 'printf %s "$0" >&2; exit 2', printed))
+    async with ServerBench(tmp_path, odd=table) as bench:
+        (notice,) = await bench.servers.settle()
+
+    assert notice.endswith(words)
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize("probe", ["end", "spoil", "hang"])
+async def test_a_server_that_fails_at_the_first_question_is_greeted_in_the_older_way_from_then_on(
+    probe: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    table = an_odd_server(probe=probe, log=str(log), start_secs=5 if probe == "hang" else 20)
+    async with ServerBench(tmp_path, odd=table) as bench:
+        if await bench.servers.settle():
+            assert probe == "hang"  # nothing says so before the time is up
+            await bench.servers.restart("odd")
+            await bench.servers.settle()
+        assert await bench.call(OK) == "fine"
+
+        await bench.servers.restart("odd")
+        assert await bench.servers.settle() == ()
+        assert await bench.call(OK) == "fine"
+    assert log.read_text().splitlines() == ["server/discover", "initialize", "initialize"]
+
+
+@pytest.mark.long
+async def test_a_server_that_ignores_the_first_question_is_greeted_soon(tmp_path: Path) -> None:
+    async with ServerBench(tmp_path, odd=an_odd_server(probe="ignore", start_secs=9)) as bench:
+        assert await bench.servers.settle() == ()
+        assert await bench.call(OK) == "fine"
 
 
 @pytest.mark.parametrize("method", ["initialize", "tools/list"])

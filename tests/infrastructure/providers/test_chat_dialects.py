@@ -34,10 +34,10 @@ TOOLS = ({"name": "f", "description": "d", "input_schema": {"type": "object"}},)
 
 
 def _read(
-    *deltas: dict[str, Any], finish: str | None = "tool_calls", done: bool = True
+    *deltas: dict[str, Any], finish: str | None = "tool_calls", done: bool = True, names: tuple[str, ...] = ()
 ) -> tuple[LlmResponse, list[StreamEvent]]:
     events: list[StreamEvent] = []
-    answer = ChatAnswer("v", events.append, FAILURES)
+    answer = ChatAnswer("v", events.append, FAILURES, names=names)
     for delta in deltas:
         answer.read_event("", {"choices": [{"index": 0, "delta": delta}]})
     answer.read_event("", {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
@@ -132,6 +132,80 @@ def test_a_name_may_come_in_pieces_or_whole_with_every_piece() -> None:
     for pieces in ((first, second, last), (_piece(index=0, id="a", name="read_file"),) * 2 + (last,)):
         (call,) = _calls(_read(*pieces)[0])
         assert (call.name, call.input) == ("read_file", {"x": 1})
+
+
+NAMES = ("read", "read_file", "edit_file", "list")
+
+
+@pytest.mark.parametrize("known", [NAMES, ()])
+@pytest.mark.parametrize(
+    ("pieces", "name", "id"),
+    [
+        ([("a", "re"), (None, "ad_"), (None, "file")], "read_file", "a"),
+        ([("a", "re"), (None, "read_"), (None, "read_file")], "read_file", "a"),
+        ([("a", "read_file"), ("a", "read_file")], "read_file", "a"),
+        ([("call_", "read_file"), ("abc", None)], "read_file", "call_abc"),
+        ([("call_", "read_file"), ("call_abc", None)], "read_file", "call_abc"),
+        ([("a", "unheard"), (None, "_of")], "unheard_of", "a"),
+    ],
+)
+def test_the_name_and_id_of_a_call_may_come_in_pieces_or_grow_and_are_told_whole(
+    pieces: list[tuple[str | None, str | None]], name: str, id: str, known: tuple[str, ...]
+) -> None:
+    deltas = [_piece(index=0, id=one, name=other) for one, other in pieces]
+    response, events = _read(*deltas, _piece('{"x": 1}', index=0), names=known)
+
+    assert [(call.id, call.name, call.input) for call in _calls(response)] == [(id, name, {"x": 1})]
+    assert events == [StreamedToolCall(index=0, id=id, name=name, arguments_delta='{"x": 1}')]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "called"),
+    [
+        ([(None, None, "read_"), (None, None, "file")], ["read_file"]),
+        ([(None, None, "read"), (None, None, "_file")], ["read_file"]),
+        ([(0, "call_", "read_"), (0, "abc", "file")], ["read_file"]),
+        ([(0, "a", "edit_"), (1, None, "file")], ["edit_file"]),
+        ([(0, None, "list"), (0, None, "read")], ["list", "read"]),
+        ([(None, None, "list"), (None, None, "read_file")], ["list", "read_file"]),
+        ([(0, "a", "list"), (0, "b", "list")], ["list", "list"]),
+    ],
+)
+def test_pieces_of_one_name_are_told_from_two_calls_by_the_names_of_the_tools(
+    pieces: list[tuple[int | None, str | None, str]], called: list[str]
+) -> None:
+    deltas = [_piece(index=index, id=id, name=name) for index, id, name in pieces]
+    response, _ = _read(*deltas, names=NAMES)
+
+    assert [call.name for call in _calls(response)] == called
+
+
+@pytest.mark.parametrize(
+    ("pieces", "arguments"),
+    [
+        (['{"x"', '{"x": ', '{"x": 1}'], {"x": 1}),
+        (["{", '{"x"', '{"x": 1}'], {"x": 1}),
+        (['{"x":', '{"x":', "1}}"], {"x": {"x": 1}}),
+    ],
+)
+def test_arguments_may_come_with_all_before_them_unless_they_are_one_text(
+    pieces: list[str], arguments: dict[str, Any]
+) -> None:
+    first, *others = pieces
+    response, _ = _read(_piece(first, index=0, id="a", name="f"), *(_piece(each, index=0) for each in others))
+
+    assert [(call.input, call.parse_error) for call in _calls(response)] == [(arguments, None)]
+
+
+async def test_the_names_of_the_offered_tools_are_known_to_the_reader() -> None:
+    tools = tuple({"name": name, "description": "d", "input_schema": {"type": "object"}} for name in NAMES)
+    chunks = [{"choices": [{"delta": _piece(name=name)}]} for name in ("read_", "file")]
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    async with server_rig("openai-chat") as rig:
+        rig.script(Raw(body=f"{body}data: [DONE]\n\n".encode()))
+        response = await rig.session.send_with_tools("go", tools, on_event=lambda _event: None)
+
+    assert [call.name for call in _calls(response)] == ["read_file"]
 
 
 def test_arguments_that_are_said_once_more_as_a_whole_count_once() -> None:
@@ -298,6 +372,10 @@ def test_encrypted_details_of_reasoning_stay_apart(ids: tuple[str | None, str | 
         ("length", StopKind.MAX_TOKENS),
         ("MAX_TOKENS", StopKind.MAX_TOKENS),
         ("model_length", StopKind.MAX_TOKENS),
+        ("model_context_window_exceeded", StopKind.MAX_TOKENS),
+        ("context_length_exceeded", StopKind.MAX_TOKENS),
+        ("max_completion_tokens", StopKind.MAX_TOKENS),
+        ("pause_turn", StopKind.MAX_TOKENS),
         ("content_filter", StopKind.REFUSAL),
         ("SAFETY", StopKind.REFUSAL),
         ("sensitive", StopKind.REFUSAL),
@@ -306,6 +384,29 @@ def test_encrypted_details_of_reasoning_stay_apart(ids: tuple[str | None, str | 
 )
 def test_a_reason_to_stop_has_many_words(word: str, kind: StopKind) -> None:
     response, _ = _read({"content": "a"}, finish=word)
+    assert response.stop_reason.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("delta", "used", "kind"),
+    [
+        ({"content": "and"}, 16, StopKind.MAX_TOKENS),
+        ({"content": "and"}, 15, StopKind.END_TURN),
+        ({"content": "and"}, 17, StopKind.END_TURN),
+        (_piece('{"x": ', index=0, id="x", name="f"), 16, StopKind.MAX_TOKENS),
+        (_piece("", index=0, id="x", name="f"), 16, StopKind.MAX_TOKENS),
+        (_piece('{"x": 1}', index=0, id="x", name="f"), 16, StopKind.TOOL_USE),
+    ],
+)
+async def test_an_answer_of_just_the_tokens_it_may_have_was_cut_whatever_its_server_says(
+    delta: dict[str, Any], used: int, kind: StopKind
+) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": used}
+    chunk = {"choices": [{"delta": delta, "finish_reason": "stop"}], "usage": usage}
+    async with server_rig("openai-chat", max_output_tokens=16) as rig:
+        rig.script(Raw(body=f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()))
+        response = await rig.session.send_with_tools("go", TOOLS, on_event=lambda _event: None)
+
     assert response.stop_reason.kind is kind
 
 
