@@ -25,6 +25,7 @@ _PASSED_OVER = frozenset(
 )
 _FOLDER_SHOWN = "[current working directory {cwd}]"
 _LOOKING = frozenset({CallEffect.READ, CallEffect.LIST, CallEffect.SEARCH, CallEffect.NOTE})
+_EDITS = ("Write", "Edit")
 _CHANGING = frozenset({"edit", "delete", "move", "execute"})
 
 
@@ -49,13 +50,20 @@ def read_reported_call(
             cwd=_find_folder(call.arguments, cwd),
             environment=environment,
         )
-    if tool := call.tool or ("Read" if call.kind == "read" else ""):
+    if tool := call.tool or _find_named_tool(call):
         with suppress(BadPayload):
             name, arguments = name_as_claude(tool, call.arguments)
             proposed = translate_call(name, arguments, cwd=cwd, environment=environment)
             if proposed.effect not in _LOOKING or call.kind not in _CHANGING:
                 return proposed
     return _build_unknown(call, cwd, environment)
+
+
+def _find_named_tool(call: ReportedCall) -> str:
+    """The tool by its kind, or by a title that is no more than its name, as Kimi Code shows edits."""
+    if call.kind == "read":
+        return "Read"
+    return call.title if call.kind == "edit" and call.title in _EDITS else ""
 
 
 def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:

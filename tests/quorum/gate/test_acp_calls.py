@@ -41,6 +41,22 @@ def test_a_command_runs_where_its_arguments_say(folder: str, place: str) -> None
     assert read(kind="execute", arguments={"command": "touch a", "cwd": folder}).cwd == place
 
 
+@pytest.mark.parametrize(
+    ("title", "arguments", "tool"),
+    [
+        ("Write", {"path": "/work/a", "content": "x"}, "write_file"),
+        ("Edit", {"path": "/work/a", "old_string": "a", "new_string": "b"}, "edit_file"),
+        ("Write", {"path": "/work/a", "content": "x", "mode": "append"}, "caller__edit"),
+        ("Write", {"path": "/work/a"}, "caller__edit"),
+        ("Writing /work/a", {"path": "/work/a", "content": "x"}, "caller__edit"),
+    ],
+)
+def test_an_edit_without_a_diff_is_known_by_a_title_that_is_the_name_of_its_tool(
+    title: str, arguments: dict[str, Any], tool: str
+) -> None:
+    assert read(kind="edit", title=title, arguments=arguments).tool == tool
+
+
 def test_a_tool_that_only_one_agent_has_is_not_known_by_its_name_alone() -> None:
     call = read(tool="list_agents", kind="other", arguments={"scope": "all"})
 
