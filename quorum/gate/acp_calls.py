@@ -26,7 +26,8 @@ _PASSED_OVER = frozenset(
 _FOLDER_SHOWN = "[current working directory {cwd}]"
 _LOOKING = frozenset({CallEffect.READ, CallEffect.LIST, CallEffect.SEARCH, CallEffect.NOTE})
 _EDITS = ("Write", "Edit")
-_CHANGING = frozenset({"edit", "delete", "move", "execute"})
+_NO_EDITS = frozenset({"delete", "move", "execute"})
+_CHANGING = _NO_EDITS | {"edit"}
 
 
 def read_reported_call(
@@ -67,9 +68,16 @@ def _find_named_tool(call: ReportedCall) -> str:
 
 
 def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
-    """A change of one file. Agents show the whole of it or the part that is replaced: both are replacements."""
+    """A change of one file. Agents show the whole of it or the part that is replaced: both are replacements.
+
+    None where there is more to it: a file that is deleted, or another one that a file is moved from.
+    """
     diff = call.diffs[0]
-    if len(call.diffs) != 1 or call.kind == "execute" or not is_plain_path(diff.path):
+    if len(call.diffs) != 1 or call.kind in _NO_EDITS or not is_plain_path(diff.path):
+        return None
+    if diff.kind not in ("", "add", "update") or not {_place(path, cwd) for path in call.paths} <= {
+        _place(diff.path, cwd)
+    }:
         return None
     arguments: JsonObject
     if not diff.before:
@@ -83,6 +91,10 @@ def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
         ]
         arguments = {"path": diff.path, "edits": edits}
     return ProposedCall(tool=tool, arguments=arguments, effect=effect, caller_tool=call.tool or "edit", cwd=cwd)
+
+
+def _place(path: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(cwd, path))
 
 
 def _find_command(given: JsonObject) -> str | None:
@@ -113,7 +125,9 @@ def _find_folder(given: JsonObject, cwd: str) -> str:
 def _build_unknown(call: ReportedCall, cwd: str, environment: Mapping[str, str]) -> ProposedCall:
     """All that the agent shows, for the person to read."""
     diffs: list[JsonValue] = [
-        {"path": each.path, "before": each.before, "after": each.after} for each in call.diffs
+        {"path": each.path, "before": each.before, "after": each.after}
+        | ({"kind": each.kind} if each.kind else {})
+        for each in call.diffs
     ]
     shown: dict[str, JsonValue] = {"title": call.title, "kind": call.kind, "arguments": dict(call.arguments)}
     more: dict[str, JsonValue] = {"diffs": diffs} if diffs else {}

@@ -57,6 +57,26 @@ def test_an_edit_without_a_diff_is_known_by_a_title_that_is_the_name_of_its_tool
     assert read(kind="edit", title=title, arguments=arguments).tool == tool
 
 
+@pytest.mark.parametrize(
+    ("diff", "paths", "tool"),
+    [
+        (ReportedDiff(path="/work/a", before="a", after="b", kind="update"), ("/work/a",), "edit_file"),
+        (ReportedDiff(path="a", before="a", after="b"), ("/work/a", "/work/./a"), "edit_file"),
+        (ReportedDiff(path="/work/a", before=None, after="b", kind="add"), (), "write_file"),
+        (ReportedDiff(path="/work/a", before="a", after="", kind="delete"), ("/work/a",), "caller__edit"),
+        (ReportedDiff(path="/work/c", before="", after="", kind="update"), ("/work/a",), "caller__edit"),
+        (ReportedDiff(path="/work/c", before="a", after="b"), ("/work/c", "/work/a"), "caller__edit"),
+    ],
+)
+def test_a_file_that_is_deleted_or_moved_is_no_edit_of_one_file(
+    diff: ReportedDiff, paths: tuple[str, ...], tool: str
+) -> None:
+    call = read(kind="edit", title="Editing files", diffs=(diff,), paths=paths)
+
+    assert (call.tool, call.is_known) == (tool, tool != "caller__edit")
+    assert not read(kind="delete", diffs=(diff,)).is_known
+
+
 def test_a_tool_that_only_one_agent_has_is_not_known_by_its_name_alone() -> None:
     call = read(tool="list_agents", kind="other", arguments={"scope": "all"})
 
