@@ -26,6 +26,7 @@ _PASSED_OVER = frozenset(
 _FOLDER_SHOWN = "[current working directory {cwd}]"
 _LOOKING = frozenset({CallEffect.READ, CallEffect.LIST, CallEffect.SEARCH, CallEffect.NOTE})
 _EDITS = ("Write", "Edit")
+_KINDS_OF_EDITS = frozenset({"", "add", "update", "modify"})  # the latter two of Codex and Gemini CLI
 _NO_EDITS = frozenset({"delete", "move", "execute"})
 _CHANGING = _NO_EDITS | {"edit"}
 
@@ -75,9 +76,8 @@ def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
     diff = call.diffs[0]
     if len(call.diffs) != 1 or call.kind in _NO_EDITS or not is_plain_path(diff.path):
         return None
-    if diff.kind not in ("", "add", "update") or not {_place(path, cwd) for path in call.paths} <= {
-        _place(diff.path, cwd)
-    }:
+    place = _place(diff.path, cwd)
+    if diff.kind not in _KINDS_OF_EDITS or any(_place(path, cwd) != place for path in call.paths):
         return None
     arguments: JsonObject
     if not diff.before:

@@ -61,6 +61,7 @@ def test_an_edit_without_a_diff_is_known_by_a_title_that_is_the_name_of_its_tool
     ("diff", "paths", "tool"),
     [
         (ReportedDiff(path="/work/a", before="a", after="b", kind="update"), ("/work/a",), "edit_file"),
+        (ReportedDiff(path="/work/a", before="a", after="b", kind="modify"), ("/work/a",), "edit_file"),
         (ReportedDiff(path="a", before="a", after="b"), ("/work/a", "/work/./a"), "edit_file"),
         (ReportedDiff(path="/work/a", before=None, after="b", kind="add"), (), "write_file"),
         (ReportedDiff(path="/work/a", before="a", after="", kind="delete"), ("/work/a",), "caller__edit"),
