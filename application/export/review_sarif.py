@@ -42,6 +42,8 @@ _RULES: tuple[_Rule, ...] = tuple(
     for kind in FindingKind
     for severity in (Severity if kind is FindingKind.SECURITY else (None,))
 )
+_PACKAGE = "pkg:pypi/quorum-agent"
+"""A package URL, which a release has that names no address."""
 _FINGERPRINT = "quorumFinding/v1"
 
 
@@ -78,10 +80,9 @@ def build_sarif(
     driver: dict[str, JsonValue] = {
         "name": "quorum",
         "semanticVersion": version,
+        "informationUri": address or f"{_PACKAGE}@{version}",
         "rules": [_describe_rule(*rule) for rule in _RULES],
     }
-    if address:
-        driver["informationUri"] = address
     run: dict[str, JsonValue] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",

@@ -222,6 +222,7 @@ def test_a_finding_is_a_result_with_place_level_and_fingerprint() -> None:
     SARIF.validate(log)
     (run,) = log["runs"]
     (one,) = run["results"]
+    assert run["tool"]["driver"]["informationUri"] == "pkg:pypi/quorum-agent@1.2.3"
     rule = run["tool"]["driver"]["rules"][one["ruleIndex"]]
     assert rule["id"] == one["ruleId"] == "quorum/security-high"
     assert rule["properties"] == {"tags": ["security"], "security-severity": "8.0"}
