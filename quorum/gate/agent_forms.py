@@ -104,9 +104,12 @@ _KIMI: Mapping[str, AgentTool] = {
     "Glob": AgentTool("Glob", _drop("head_limit", "offset", "include_ignored", "include_dirs")),
     "Grep": AgentTool("Grep", _drop("include_ignored")),
     "FetchURL": AgentTool("WebFetch"),
+    "ReadMediaFile": AgentTool("Read", {**_FILE, **_drop("region", "full_resolution")}),
     "TodoList": _NOTE,
     "TaskOutput": _STATUS,
     "WaitFor": _STATUS,
+    "GetGoal": _STATUS,
+    "UpdateGoal": _STATUS,
 }
 _COPILOT_BASH = AgentTool(
     "Bash", {"detach": "run_in_background", "shellId": _SHELL, **_drop("mode", "initial_wait")}

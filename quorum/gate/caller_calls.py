@@ -110,7 +110,7 @@ _FIELDS_OF_SUBAGENTS = frozenset(
     {
         *("description", "prompt", "message", "items", "name", "task_name", "run_in_background"),
         *("subagent_type", "agent_type", "agent_name", "model", "effort", "reasoning_effort", "context_tier"),
-        *("fork_turns", "fork_context", "task_id", "resume"),
+        *("fork_turns", "fork_context", "task_id", "resume", "wait_for_previous"),
     }
 )
 # Their effects are not known either, and yet what kind they are of: the mode decides about them as about ours.
