@@ -1,4 +1,4 @@
-"""What is installed: the optional parts and how to get them, and which version of the program."""
+"""What is installed: the optional parts and how to get them, and which version of the program, from where."""
 
 from __future__ import annotations
 
@@ -26,3 +26,14 @@ def find_own_version() -> str:
         return version("quorum-agent")
     except PackageNotFoundError:
         return "unknown"
+
+
+def find_own_address() -> str:
+    """Where the sources of the installed version are; empty where its release does not say."""
+    from importlib.metadata import PackageNotFoundError, metadata  # slow to import, and few ask
+
+    try:
+        addresses = metadata("quorum-agent").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    return next((each.partition(", ")[2] for each in addresses if each.startswith("Source, ")), "")

@@ -23,16 +23,17 @@ def render_review(outcome: ReviewOutcome) -> Iterator[str]:
 
 
 def render_annotations(result: ReviewResult) -> Iterator[str]:
-    """A line for each finding that is not refuted, then one for the verdict.
+    """A line for the verdict, then one for each finding that is not refuted, the surest first.
 
+    GitHub Actions keeps ten of each level: the verdict is never among those that it drops.
     Nothing that a model says can begin a command of its own: what would end a line or a field is escaped.
     """
-    for finding in result.findings:
-        if finding.standing is not FindingStanding.REFUTED:
-            yield _render_finding(finding)
     level = "notice" if result.is_approved else "error"
     verdict = _escape(f"{result.description}: {result.verdict.value} ({result.rule})")
     yield f"::{level} title=quorum review::{verdict}"
+    for finding in result.findings:
+        if finding.standing is not FindingStanding.REFUTED:
+            yield _render_finding(finding)
 
 
 def _render_finding(finding: CodeFinding) -> str:

@@ -16,7 +16,8 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 
 class ReviewOutcome(NamedTuple):
     """How a review ended; a `result` of None: none came to an end. `models` are the reviewers by their labels,
-    `timestamp` is RFC 3339, UTC, and `version` that of quorum.
+    `timestamp` is RFC 3339, UTC; `version` and `address` are those of quorum. `with_refuted`: SARIF has refuted
+    findings too.
     """
 
     result: ReviewResult | None
@@ -24,6 +25,8 @@ class ReviewOutcome(NamedTuple):
     models: Mapping[str, str]
     timestamp: str
     version: str
+    address: str = ""
+    with_refuted: bool = False
 
 
 RenderReview: TypeAlias = Callable[[ReviewOutcome], Iterable[str | JsonObject]]

@@ -17,11 +17,13 @@ from quorum.domain.text.output import ToolOutput
 
 
 class ReportedDiff(Struct, frozen=True, kw_only=True):
-    """A change of a file as the agent shows it; `before` is None for a file that it makes."""
+    """A change of a file as the agent shows it; `before` is None for a file that it makes. `kind` is what it
+    says that becomes of the file, where it says that."""
 
     path: str
     before: str | None
     after: str
+    kind: str = ""
 
 
 class ReportedCall(Struct, frozen=True, kw_only=True):

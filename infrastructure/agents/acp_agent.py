@@ -400,7 +400,12 @@ def _read_diffs(content: Sequence[JsonObject]) -> tuple[ReportedDiff, ...]:
         path, after, before = each.get("path"), each.get("newText"), each.get("oldText")
         if each.get("type") == "diff" and isinstance(path, str) and isinstance(after, str):
             found.append(
-                ReportedDiff(path=path, before=before if isinstance(before, str) else None, after=after)
+                ReportedDiff(
+                    path=path,
+                    before=before if isinstance(before, str) else None,
+                    after=after,
+                    kind=read_text_field(read_object_field(each, "_meta"), "kind"),
+                )
             )
     return tuple(found)
 

@@ -361,6 +361,9 @@ def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
         about = result.title
         if version != result.version:
             found.append(warn("gate", f"{about} was probed, now it is {version}: a probe is due", again))
+        elif result.unprobed:
+            missing = f"not probed yet: {', '.join(result.unprobed)}"
+            found.append(warn("gate", f"{about}: {missing}: a probe is due", again))
         elif result.is_gated:
             found.append(report_ok("gate", f"{about} asks before each call that was probed, and obeys"))
         else:

@@ -76,11 +76,19 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
         return self.version if self.agent in self.version.casefold() else f"{self.agent} {self.version}"
 
     @property
+    def unprobed(self) -> tuple[str, ...]:
+        """The paths of the agent that this version of quorum probes, and the one that probed it did not."""
+        canaries = PROBED_AGENTS[self.agent].canaries
+        return tuple(each.path for each in canaries if each.path not in self.paths)
+
+    @property
     def is_gated(self) -> bool:
-        """Whether nothing ran that was denied, nor where the gate was missing or broken."""
-        obeyed = all(state is ProbeState.OBEYED for state in self.paths.values())
-        failures = (GateBehavior.MISSING, GateBehavior.BROKEN)
-        return obeyed and not any(self.ran[each] or self.untried[each] for each in failures)
+        """Whether all was probed, and nothing ran that was denied, nor where the gate was missing or broken."""
+        obeyed = not self.unprobed and all(state is ProbeState.OBEYED for state in self.paths.values())
+        return obeyed and all(
+            self.ran.get(each) == self.untried.get(each) == ()
+            for each in (GateBehavior.MISSING, GateBehavior.BROKEN)
+        )
 
 
 class _Run(Struct, frozen=True):

@@ -181,7 +181,9 @@ class CallerCommand(CallerTool):
         return replace(verdict, kind=ShellVerdictKind.ASK, reason=doubt, parts=parts, environment={})
 
     def _name_outside(self) -> str:
-        """The folder it runs in, where that is outside the workspace."""
+        """Why it runs outside the workspace, or may."""
+        if self._call.folder_doubt:
+            return self._call.folder_doubt
         is_inside = Path(self._call.cwd).resolve().is_relative_to(self._world.root)
         return "" if is_inside else f"it runs in {self._call.cwd}, outside the workspace"
 

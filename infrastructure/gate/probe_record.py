@@ -12,6 +12,7 @@ import msgspec
 
 from quorum.application.program_lookup import find_program
 from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.toml_file import escape_path
@@ -67,7 +68,7 @@ def read_results(environ: Mapping[str, str]) -> Iterator[tuple[str, ProbeResult 
         if path is None or not path.exists():
             continue
         try:
-            yield agent, msgspec.json.decode(path.read_bytes(), type=ProbeResult)
+            yield agent, replace(msgspec.json.decode(path.read_bytes(), type=ProbeResult), agent=agent)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             yield agent, ConfigError(f"{escape_path(path)} cannot be read: {error}")
 

@@ -25,7 +25,10 @@ _PASSED_OVER = frozenset(
 )
 _FOLDER_SHOWN = "[current working directory {cwd}]"
 _LOOKING = frozenset({CallEffect.READ, CallEffect.LIST, CallEffect.SEARCH, CallEffect.NOTE})
-_CHANGING = frozenset({"edit", "delete", "move", "execute"})
+_EDITS = ("Write", "Edit")
+_KINDS_OF_EDITS = frozenset({"", "add", "update", "modify"})  # the latter two of Codex and Gemini CLI
+_NO_EDITS = frozenset({"delete", "move", "execute"})
+_CHANGING = _NO_EDITS | {"edit"}
 
 
 def read_reported_call(
@@ -49,7 +52,7 @@ def read_reported_call(
             cwd=_find_folder(call.arguments, cwd),
             environment=environment,
         )
-    if tool := call.tool or ("Read" if call.kind == "read" else ""):
+    if tool := call.tool or _find_named_tool(call):
         with suppress(BadPayload):
             name, arguments = name_as_claude(tool, call.arguments)
             proposed = translate_call(name, arguments, cwd=cwd, environment=environment)
@@ -58,10 +61,23 @@ def read_reported_call(
     return _build_unknown(call, cwd, environment)
 
 
+def _find_named_tool(call: ReportedCall) -> str:
+    """The tool by its kind, or by a title that is no more than its name, as Kimi Code shows edits."""
+    if call.kind == "read":
+        return "Read"
+    return call.title if call.kind == "edit" and call.title in _EDITS else ""
+
+
 def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
-    """A change of one file. Agents show the whole of it or the part that is replaced: both are replacements."""
+    """A change of one file. Agents show the whole of it or the part that is replaced: both are replacements.
+
+    None where there is more to it: a file that is deleted, or another one that a file is moved from.
+    """
     diff = call.diffs[0]
-    if len(call.diffs) != 1 or call.kind == "execute" or not is_plain_path(diff.path):
+    if len(call.diffs) != 1 or call.kind in _NO_EDITS or not is_plain_path(diff.path):
+        return None
+    place = _place(diff.path, cwd)
+    if diff.kind not in _KINDS_OF_EDITS or any(_place(path, cwd) != place for path in call.paths):
         return None
     arguments: JsonObject
     if not diff.before:
@@ -75,6 +91,10 @@ def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
         ]
         arguments = {"path": diff.path, "edits": edits}
     return ProposedCall(tool=tool, arguments=arguments, effect=effect, caller_tool=call.tool or "edit", cwd=cwd)
+
+
+def _place(path: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(cwd, path))
 
 
 def _find_command(given: JsonObject) -> str | None:
@@ -105,7 +125,9 @@ def _find_folder(given: JsonObject, cwd: str) -> str:
 def _build_unknown(call: ReportedCall, cwd: str, environment: Mapping[str, str]) -> ProposedCall:
     """All that the agent shows, for the person to read."""
     diffs: list[JsonValue] = [
-        {"path": each.path, "before": each.before, "after": each.after} for each in call.diffs
+        {"path": each.path, "before": each.before, "after": each.after}
+        | ({"kind": each.kind} if each.kind else {})
+        for each in call.diffs
     ]
     shown: dict[str, JsonValue] = {"title": call.title, "kind": call.kind, "arguments": dict(call.arguments)}
     more: dict[str, JsonValue] = {"diffs": diffs} if diffs else {}

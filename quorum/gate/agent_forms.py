@@ -20,6 +20,10 @@ _DROPPED = ""
 """In place of a name: the field changes nothing that is looked at here."""
 _FOLDER = "folder of the command"
 """In place of a name: the folder that a command runs in, relative to that of the call."""
+_SHELL = "shell of the command"
+"""In place of a name: a shell of the agent that the command runs in, whose folder only the agent knows."""
+FOLDER_DOUBT = "quorum_folder_doubt"
+"""The field of a translated hook that says why its command may run in another folder than `cwd`."""
 
 
 class AgentTool(Struct, frozen=True):
@@ -47,7 +51,7 @@ _EDIT = AgentTool("Edit", {**_FILE, **_OLD_AND_NEW, "instruction": _DROPPED})
 _GREP = AgentTool("Grep", {"include": "glob", "dir_path": "path"})
 _LIST = AgentTool("LS", {"dir_path": "path", **_drop("file_filtering_options")})
 _NOTE = AgentTool("TodoWrite")
-_STATUS = AgentTool("TaskGet")  # what the agent's own tasks have come to
+_STATUS = AgentTool("TaskGet")  # what is about the agent's own tasks and subagents
 _TASK = AgentTool("Task")
 _GEMINI: Mapping[str, AgentTool] = {
     "run_shell_command": AgentTool(
@@ -100,12 +104,19 @@ _KIMI: Mapping[str, AgentTool] = {
     "Glob": AgentTool("Glob", _drop("head_limit", "offset", "include_ignored", "include_dirs")),
     "Grep": AgentTool("Grep", _drop("include_ignored")),
     "FetchURL": AgentTool("WebFetch"),
+    "ReadMediaFile": AgentTool("Read", {**_FILE, **_drop("region", "full_resolution")}),
     "TodoList": _NOTE,
     "TaskOutput": _STATUS,
     "WaitFor": _STATUS,
+    "GetGoal": _STATUS,
+    "UpdateGoal": _STATUS,
 }
-_COPILOT_BASH = AgentTool("Bash", {"detach": "run_in_background", **_drop("mode", "shellId", "initial_wait")})
+_COPILOT_BASH = AgentTool(
+    "Bash", {"detach": "run_in_background", "shellId": _SHELL, **_drop("mode", "initial_wait")}
+)
 _COPILOT_READ = AgentTool("Read", {**_FILE, **_drop("view_range", "forceReadLargeFiles")})
+_COPILOT_GREP = AgentTool("Grep", {"paths": "path"})
+_COPILOT_GLOB = AgentTool("Glob", {"paths": "path"})
 _COPILOT: Mapping[str, AgentTool] = {
     "bash": _COPILOT_BASH,
     "Bash": _COPILOT_BASH,
@@ -115,11 +126,18 @@ _COPILOT: Mapping[str, AgentTool] = {
     "Edit": _EDIT,
     "create": _WRITE,
     "Write": _WRITE,
+    "grep": _COPILOT_GREP,
+    "Grep": _COPILOT_GREP,
+    "glob": _COPILOT_GLOB,
+    "Glob": _COPILOT_GLOB,
     "read_bash": _STATUS,
     "list_bash": _STATUS,
+    "stop_bash": _STATUS,
     "read_agent": _STATUS,
+    "write_agent": _STATUS,
     "list_agents": _STATUS,
-    "task": _TASK,
+    "fetch_copilot_cli_documentation": _STATUS,
+    "task": AgentTool("Task", _drop("mode")),
 }
 _OPENCODE: Mapping[str, AgentTool] = {
     "bash": AgentTool("Bash", {"workdir": _FOLDER}),
@@ -259,8 +277,13 @@ def _translate(hook: JsonObject, tools: Mapping[str, AgentTool]) -> JsonObject:
     fields: dict[str, JsonValue] = {}
     for name, value in given.items():
         called = tool.fields.get(name, name)
-        if called == _FOLDER and "cwd" not in hook:
+        if called in (_FOLDER, _SHELL) and "cwd" not in hook:
             called = name
+        if called == "path" != name and isinstance(value, list):
+            if len(value) != 1:
+                event = str(hook.get("hook_event_name", ""))
+                raise BadPayload(f"{name} does not name one folder: make a call for each", event)
+            (value,) = value
         if called != _DROPPED and fields.setdefault(called, value) != value:
             raise BadPayload(f"{name} is another {called} than a field beside it names")
     if _FOLDER in fields:
@@ -269,6 +292,8 @@ def _translate(hook: JsonObject, tools: Mapping[str, AgentTool]) -> JsonObject:
             "cwd": _join_folder(require(hook, "cwd", str), read_optional(fields, _FOLDER, str) or ""),
         }
         del fields[_FOLDER]
+    if fields.pop(_SHELL, None) is not None:
+        hook = {**hook, FOLDER_DOUBT: "it runs in a shell of the agent, whose folder is not known"}
     return {**hook, "tool_name": tool.name, "tool_input": fields}
 
 

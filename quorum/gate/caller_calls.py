@@ -72,21 +72,49 @@ def _list_words(value: JsonValue) -> Sequence[str]:
     return [word for word in value if isinstance(word, str)] if isinstance(value, list | tuple) else []
 
 
-# The tools of callers that change nothing but their own notes, or show something of the caller itself.
+# What the caller asks its person.
+QUESTIONS = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
+# The tools of callers that change nothing but their own notes, show something of the caller itself, speak with
+# its person, or are about commands and subagents whose calls pass its hooks. Not among them is what loads a
+# skill: Claude Code runs the commands that the file of the skill names, and asks no hook about them.
 _NOTES = frozenset(
     {
         *("TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"),
-        *("AskUserQuestion", "CronList", "ListAgents", "ReportFindings", "ToolSearch"),
-        *("collaborationlist_agents", "collaborationwait_agent"),
+        *("TaskOutput", "TaskStop", "BashOutput", "KillShell"),
+        *("CronList", "ListAgents", "ListMcpResourcesTool", "ToolSearch"),
+        *("ReportFindings", "StructuredOutput", *QUESTIONS),
+    }
+)
+# How Codex begins the names of its tools for subagents, which goes by the model.
+_GROUPS = ("", "collaboration", "multi_agent_v1")
+# Where other agents call tools so, they may be those of a server.
+_CODEX_NOTES = frozenset(
+    {
+        *("get_goal", "update_goal", "update_plan", "clocksleep", "clockcurr_time"),
+        *("request_user_input", "request_user_input_async", "send_message_to_user_async"),
+        *("list_mcp_resources", "list_mcp_resource_templates"),
+        *(
+            f"{group}{tool}"
+            for group in _GROUPS
+            for tool in (
+                *("list_agents", "wait_agent", "interrupt_agent", "close_agent", "resume_agent"),
+                *("send_message", "send_input", "followup_task"),
+            )
+        ),
+    }
+)
+# To start a subagent with nothing but these is a note too. With others it may run where there are no hooks.
+_SUBAGENTS = frozenset({"Agent", "Task"})
+_CODEX_SUBAGENTS = frozenset(f"{group}spawn_agent" for group in _GROUPS)
+_FIELDS_OF_SUBAGENTS = frozenset(
+    {
+        *("description", "prompt", "message", "items", "name", "task_name", "run_in_background"),
+        *("subagent_type", "agent_type", "agent_name", "model", "effort", "reasoning_effort", "context_tier"),
+        *("fork_turns", "fork_context", "task_id", "resume", "wait_for_previous"),
     }
 )
 # Their effects are not known either, and yet what kind they are of: the mode decides about them as about ours.
-_LEFT_TO_THE_MODE = frozenset(
-    {
-        *("Agent", "Task", "WebFetch", "WebSearch"),
-        *("collaborationfollowup_task", "collaborationsend_message", "collaborationspawn_agent"),
-    }
-)
+_LEFT_TO_THE_MODE = _SUBAGENTS | _CODEX_SUBAGENTS | {"WebFetch", "WebSearch"}
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 60
 _SERVER_TOOL = re.compile(r"mcp__[A-Za-z0-9_-]{1,120}")
@@ -97,14 +125,19 @@ class _Unplaced(Exception):
 
 
 def translate_call(
-    tool: str, given: JsonObject, *, cwd: str, environment: Mapping[str, str] | None = None
+    tool: str,
+    given: JsonObject,
+    *,
+    cwd: str,
+    environment: Mapping[str, str] | None = None,
+    is_codex: bool = False,
 ) -> ProposedCall:
-    """A call of Claude Code or Codex. Raises BadPayload for arguments that its tool does not have.
+    """A call in the form of Claude Code or Codex. Raises BadPayload for arguments that its tool does not have.
 
     What cannot be placed, and a tool that is not known, has effects that are not known.
     """
     environment = environment or {}
-    translate = _TOOLS.get(tool)
+    translate = _TOOLS.get(tool) or (_CODEX_TOOLS.get(tool) if is_codex else None)
     if translate is not None:
         try:
             name, arguments, effect = translate(given)
@@ -118,7 +151,7 @@ def translate_call(
             )
         except _Unplaced:
             pass
-    if tool in _NOTES:
+    if _is_note(tool, given, is_codex=is_codex):
         return ProposedCall(
             tool=f"caller__{tool}", arguments=given, effect=CallEffect.NOTE, caller_tool=tool, cwd=cwd
         )
@@ -132,6 +165,12 @@ def translate_call(
         shell_text=find_shell_text(given),
         is_known=tool in _TOOLS or tool in _LEFT_TO_THE_MODE or is_server_tool(tool),
     )
+
+
+def _is_note(tool: str, given: JsonObject, *, is_codex: bool) -> bool:
+    if tool in _SUBAGENTS or (is_codex and tool in _CODEX_SUBAGENTS):
+        return _FIELDS_OF_SUBAGENTS.issuperset(given)
+    return tool in _NOTES or (is_codex and tool in _CODEX_NOTES)
 
 
 def name_unknown(tool: str) -> str:
@@ -257,6 +296,11 @@ def _patch(given: JsonObject) -> _Translated:
     return "apply_patch", {"patch": found[0]}, CallEffect.PATCH
 
 
+def _view_image(given: JsonObject) -> _Translated:
+    require_fields(given, ("path",), "the call of view_image")
+    return "read_file", {"path": place(require(given, "path", str))}, CallEffect.READ
+
+
 _TOOLS: Mapping[str, Callable[[JsonObject], _Translated]] = {
     "Bash": _translate_bash,
     "Monitor": _translate_monitor,
@@ -270,6 +314,7 @@ _TOOLS: Mapping[str, Callable[[JsonObject], _Translated]] = {
     "LS": _list,
     "apply_patch": _patch,
 }
+_CODEX_TOOLS: Mapping[str, Callable[[JsonObject], _Translated]] = {"view_image": _view_image}
 # What the caller's tool does is not what ours guards; the name is for rules.
 _OUR_NAMES = {
     "WebFetch": "web_fetch",

@@ -11,11 +11,13 @@ from typing import Protocol
 from msgspec import Struct
 
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.gate.agent_forms import (
+    FOLDER_DOUBT,
     read_copilot,
     read_cursor,
     read_gemini,
@@ -24,7 +26,13 @@ from quorum.gate.agent_forms import (
     read_qwen,
     read_vibe,
 )
-from quorum.gate.caller_calls import find_shell_text, is_server_tool, name_unknown, translate_call
+from quorum.gate.caller_calls import (
+    QUESTIONS,
+    find_shell_text,
+    is_server_tool,
+    name_unknown,
+    translate_call,
+)
 from quorum.gate.payload import (
     BadPayload,
     read_optional,
@@ -231,7 +239,13 @@ def _read_hook(caller: str, payload: JsonObject, environment: Mapping[str, str],
             prompt = _read_prompt(payload)
         elif event in (PRE_TOOL_USE, PERMISSION_REQUEST):
             tool, given = require(payload, "tool_name", str), require_object(payload, "tool_input")
-            call = translate_call(tool, given, cwd=cwd, environment=environment)
+            call = translate_call(
+                tool, given, cwd=cwd, environment=environment, is_codex=caller == HookCaller.CODEX
+            )
+            if event == PERMISSION_REQUEST and tool in QUESTIONS:  # to allow it would be to answer it
+                call = replace(call, effect=CallEffect.OTHER, is_known=False)
+            if doubt := read_optional(payload, FOLDER_DOUBT, str):
+                call = replace(call, folder_doubt=doubt)
         else:
             raise BadPayload(f"hook_event_name is none of {PRE_TOOL_USE}, {PERMISSION_REQUEST} and {PROMPT}")
     except BadPayload as error:

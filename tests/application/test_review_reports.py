@@ -56,6 +56,7 @@ SARIF = Draft202012Validator(
                                     "properties": {
                                         "name": {"type": "string"},
                                         "semanticVersion": {"type": "string"},
+                                        "informationUri": {"type": "string", "format": "uri"},
                                         "rules": {
                                             "type": "array",
                                             "uniqueItems": True,
@@ -67,6 +68,18 @@ SARIF = Draft202012Validator(
                                                     "id": {"type": "string"},
                                                     "name": {"type": "string"},
                                                     "shortDescription": TEXT,
+                                                    "fullDescription": TEXT,
+                                                    "help": TEXT,
+                                                    "defaultConfiguration": {
+                                                        "type": "object",
+                                                        "additionalProperties": False,
+                                                        "properties": {
+                                                            "level": {
+                                                                "enum": ["none", "note", "warning", "error"]
+                                                            }
+                                                        },
+                                                    },
+                                                    "properties": {"type": "object"},
                                                 },
                                             },
                                         },
@@ -209,10 +222,13 @@ def test_a_finding_is_a_result_with_place_level_and_fingerprint() -> None:
     SARIF.validate(log)
     (run,) = log["runs"]
     (one,) = run["results"]
-    assert run["tool"]["driver"]["rules"][one["ruleIndex"]]["id"] == one["ruleId"] == "quorum/security"
+    assert run["tool"]["driver"]["informationUri"] == "pkg:pypi/quorum-agent@1.2.3"
+    rule = run["tool"]["driver"]["rules"][one["ruleIndex"]]
+    assert rule["id"] == one["ruleId"] == "quorum/security-high"
+    assert rule["properties"] == {"tags": ["security"], "security-severity": "8.0"}
     place = one["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]) == ("src/a.py", {"startLine": 3})
-    assert (one["level"], one["properties"]["security-severity"]) == ("error", "8.0")
+    assert one["level"] == rule["defaultConfiguration"]["level"] == "error"
     assert one["partialFingerprints"] == {"quorumFinding/v1": "f" * 32}
     assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"] == "b.png is not shown"
 
@@ -220,16 +236,33 @@ def test_a_finding_is_a_result_with_place_level_and_fingerprint() -> None:
 @pytest.mark.parametrize("severity", list(Severity))
 @pytest.mark.parametrize("kind", list(FindingKind))
 def test_every_kind_and_severity_is_valid(severity: Severity, kind: FindingKind) -> None:
-    log = build_sarif(result(finding(severity=severity, kind=kind)), version="1.2.3")
+    log: Any = build_sarif(
+        result(finding(severity=severity, kind=kind)), version="1.2.3", address="https://a.test/"
+    )
     SARIF.validate(json.loads(json.dumps(log)))
+    driver, (one,) = log["runs"][0]["tool"]["driver"], log["runs"][0]["results"]
+    assert driver["informationUri"] == "https://a.test/"
+    rule = driver["rules"][one["ruleIndex"]]
+    assert rule["id"] == one["ruleId"]
+    assert ("security-severity" in rule.get("properties", {})) is (kind is FindingKind.SECURITY)
 
 
-def test_a_refuted_finding_is_suppressed_and_one_about_a_file_has_no_line() -> None:
-    log: Any = build_sarif(result(finding(ruling=Ruling.REFUTED, line=0)), version="1.2.3")
-    SARIF.validate(log)
+def test_refuted_findings_are_left_out_unless_they_are_asked_for() -> None:
+    refuted = result(finding(), finding("F2", ruling=Ruling.REFUTED))
+    log: Any = build_sarif(refuted, version="1.2.3")
+    asked: Any = build_sarif(refuted, version="1.2.3", with_refuted=True)
+    SARIF.validate(asked)
+    assert "suppressions" not in json.dumps(log)
+    assert len(log["runs"][0]["results"]) == 1
+    notice = log["runs"][0]["invocations"][0]["toolExecutionNotifications"][-1]["message"]["text"]
+    assert notice == "1 refuted finding left out; --with-refuted keeps them"
+    assert asked["runs"][0]["results"][1]["suppressions"][0]["justification"] == "no"
+
+
+def test_a_finding_about_a_whole_file_stands_at_its_first_line() -> None:
+    log: Any = build_sarif(result(finding(line=0)), version="1.2.3")
     (one,) = log["runs"][0]["results"]
-    assert one["suppressions"][0]["justification"] == "no"
-    assert "region" not in one["locations"][0]["physicalLocation"]
+    assert one["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
 
 
 def test_names_with_unusual_characters_are_legal_addresses() -> None:
@@ -242,13 +275,13 @@ def test_a_review_that_failed_is_a_run_that_failed() -> None:
     assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
 
 
-def test_annotations_stand_at_their_lines_and_the_verdict_comes_last() -> None:
+def test_annotations_stand_at_their_lines_and_the_verdict_comes_first() -> None:
     lines = list(render_annotations(result(finding(), finding("F2", ruling=Ruling.REFUTED))))
     assert lines == [
-        "::error file=src/a.py,line=3,title=high%2C untried::leaks%0A%0Aclose it",
         "::error title=quorum review::the change: rejected (majority)",
+        "::error file=src/a.py,line=3,title=high%2C untried::leaks%0A%0Aclose it",
     ]
-    assert list(render_annotations(result(verdict=Verdict.APPROVED)))[-1].startswith("::notice ")
+    assert next(render_annotations(result(verdict=Verdict.APPROVED))).startswith("::notice ")
 
 
 def test_what_a_model_says_cannot_be_a_command_of_its_own() -> None:
@@ -256,4 +289,4 @@ def test_what_a_model_says_cannot_be_a_command_of_its_own() -> None:
     lines = list(render_annotations(result(finding(claim=hostile, file="a,line=9::error::x\n::debug::y"))))
     assert len(lines) == 2
     assert not any(re.search(r"[\r\n\u2028\x1b]", line) for line in lines)
-    assert lines[0].startswith("::error file=a%2Cline=9%3A%3Aerror%3A%3Ax%0A%3A%3Adebug%3A%3Ay,line=3,")
+    assert lines[1].startswith("::error file=a%2Cline=9%3A%3Aerror%3A%3Ax%0A%3A%3Adebug%3A%3Ay,line=3,")

@@ -28,7 +28,10 @@ LOGS = {
         version="1.2.3",
     ),
     "refuted, and about a whole file": build_sarif(
-        result(finding(ruling=Ruling.REFUTED, line=0)), version="1.2.3"
+        result(finding(ruling=Ruling.REFUTED, line=0)),
+        version="1.2.3",
+        address="https://code.example/quorum",
+        with_refuted=True,
     ),
     "unusual names": build_sarif(result(finding(file='a b/é?#"\n\u202e.py', claim="")), version="1.2.3"),
     "nothing found": build_sarif(result(), version="1.2.3"),

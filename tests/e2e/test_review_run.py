@@ -167,10 +167,9 @@ async def test_code_hosts_get_sarif_and_annotations(tmp_path: Path, project: Pat
             rig.servers[name].script = list(replies)
         scanned = await rig.run(project, "review", "--format", "sarif")
     assert (annotated.code, scanned.code) == (1, 1)
-    assert (
-        annotated.out.splitlines()[0]
-        == "::error file=app.py,line=2,title=high%2C confirmed::the sign is wrong%0A%0Aadd"
-    )
+    verdict, found = annotated.out.splitlines()
+    assert verdict.startswith("::error title=quorum review::")
+    assert found == "::error file=app.py,line=2,title=high%2C confirmed::the sign is wrong%0A%0Aadd"
     assert scanned.report["runs"][0]["results"][0]["ruleId"] == "quorum/correctness"
 
 

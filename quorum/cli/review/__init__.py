@@ -26,7 +26,7 @@ FORMATS = {
 class ReviewOptions(SessionOptions):
     """What `quorum review` reviews: a diff ("-": on standard input), a pull request, a range of commits, or
     else what is not committed; what to look at above all; and the format of the result. `all`: also what was
-    approved before.
+    approved before. `with_refuted`: SARIF has refuted findings too.
     """
 
     kind: ClassVar[str] = "review"
@@ -36,11 +36,14 @@ class ReviewOptions(SessionOptions):
     focus: str = ""
     format: str = "markdown"
     all: bool = False
+    with_refuted: bool = False
 
     def find_conflict(self) -> str:
         """Which options do not go together, in a sentence; empty where all do."""
         if self.all and self.pr is None:
             return "--all goes with --pr: all else is always reviewed whole"
+        if self.with_refuted and self.format != "sarif":
+            return "--with-refuted goes with --format sarif: json and markdown always have them"
         return ""
 
 
@@ -92,6 +95,7 @@ COMMAND = CliCommand(
             choices=tuple(FORMATS),
             help=f"what stdout carries: one of {', '.join(FORMATS)}",
         ),
+        flag("--with-refuted", help="with --format sarif: refuted findings too, as suppressed results"),
         argument(
             shared.RESUME,
             metavar="ID",

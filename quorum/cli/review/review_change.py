@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from datetime import UTC, datetime
 from importlib import import_module
@@ -23,12 +24,15 @@ from quorum.headless.printer import HeadlessPrinter, render_json_line, run_headl
 from quorum.headless.session import close_session, compose_session
 from quorum.infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.extras import find_own_address
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures
 from quorum.version import __version__
 
 _MOST_BYTES = 64 * 1024 * 1024
+_MOST_SUMMARY_BYTES = 1024 * 1024  # GitHub shows no summary of a step that is longer
+_CUT = "\n\n(cut: it is longer than a summary may be)\n"
 _NOT_APPROVED = 1
 
 
@@ -39,6 +43,7 @@ class ReviewPrinter(HeadlessPrinter):
         stream = options.format == "stream-json"
         super().__init__("stream-json" if stream else "text", quiet=options.quiet, verbose=options.verbose)
         self._format = options.format
+        self._with_refuted = options.with_refuted
         self.result: ReviewResult | None = None
         self._models: dict[str, str] = {}
 
@@ -74,8 +79,19 @@ class ReviewPrinter(HeadlessPrinter):
             return
         render: RenderReview = import_module(module).render_review
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        for line in render(ReviewOutcome(self.result, report, self._models, timestamp, __version__)):
+        outcome = ReviewOutcome(
+            self.result,
+            report,
+            self._models,
+            timestamp,
+            __version__,
+            address=find_own_address() if self._format == "sarif" else "",
+            with_refuted=self._with_refuted,
+        )
+        for line in render(outcome):
             self._print(line if isinstance(line, str) else render_json_line(line))
+        if self._format == "github" and (path := os.environ.get("GITHUB_STEP_SUMMARY")):
+            _write_summary(path, report)
 
     def conclude_approved(self, text: str) -> None:
         """Print that nothing has come since it was approved."""
@@ -98,6 +114,20 @@ class ReviewPrinter(HeadlessPrinter):
             self._print(make_printable(text))
         else:
             self._print_result(report)
+
+
+def _write_summary(path: str, report: RunReport) -> None:
+    """Add the whole review to the summary of the step: GitHub Actions keeps ten annotations of each level."""
+    text = make_printable(report.text or f"quorum review: {report.error or report.status.value}")
+    try:
+        with open(path, "a+b") as file:
+            room = _MOST_SUMMARY_BYTES - file.tell()
+            content = f"{text}\n".encode()
+            if len(content) > room:
+                content = content[: max(room - len(_CUT), 0)].decode(errors="ignore").encode() + _CUT.encode()
+            file.write(content[:room])
+    except OSError as error:
+        complain([f"the summary {make_printable(path)} cannot be written: {error.strerror or error}"])
 
 
 def review_change(options: ReviewOptions, root: Path, signals: RunSignals) -> int:

@@ -41,6 +41,43 @@ def test_a_command_runs_where_its_arguments_say(folder: str, place: str) -> None
     assert read(kind="execute", arguments={"command": "touch a", "cwd": folder}).cwd == place
 
 
+@pytest.mark.parametrize(
+    ("title", "arguments", "tool"),
+    [
+        ("Write", {"path": "/work/a", "content": "x"}, "write_file"),
+        ("Edit", {"path": "/work/a", "old_string": "a", "new_string": "b"}, "edit_file"),
+        ("Write", {"path": "/work/a", "content": "x", "mode": "append"}, "caller__edit"),
+        ("Write", {"path": "/work/a"}, "caller__edit"),
+        ("Writing /work/a", {"path": "/work/a", "content": "x"}, "caller__edit"),
+    ],
+)
+def test_an_edit_without_a_diff_is_known_by_a_title_that_is_the_name_of_its_tool(
+    title: str, arguments: dict[str, Any], tool: str
+) -> None:
+    assert read(kind="edit", title=title, arguments=arguments).tool == tool
+
+
+@pytest.mark.parametrize(
+    ("diff", "paths", "tool"),
+    [
+        (ReportedDiff(path="/work/a", before="a", after="b", kind="update"), ("/work/a",), "edit_file"),
+        (ReportedDiff(path="/work/a", before="a", after="b", kind="modify"), ("/work/a",), "edit_file"),
+        (ReportedDiff(path="a", before="a", after="b"), ("/work/a", "/work/./a"), "edit_file"),
+        (ReportedDiff(path="/work/a", before=None, after="b", kind="add"), (), "write_file"),
+        (ReportedDiff(path="/work/a", before="a", after="", kind="delete"), ("/work/a",), "caller__edit"),
+        (ReportedDiff(path="/work/c", before="", after="", kind="update"), ("/work/a",), "caller__edit"),
+        (ReportedDiff(path="/work/c", before="a", after="b"), ("/work/c", "/work/a"), "caller__edit"),
+    ],
+)
+def test_a_file_that_is_deleted_or_moved_is_no_edit_of_one_file(
+    diff: ReportedDiff, paths: tuple[str, ...], tool: str
+) -> None:
+    call = read(kind="edit", title="Editing files", diffs=(diff,), paths=paths)
+
+    assert (call.tool, call.is_known) == (tool, tool != "caller__edit")
+    assert not read(kind="delete", diffs=(diff,)).is_known
+
+
 def test_a_tool_that_only_one_agent_has_is_not_known_by_its_name_alone() -> None:
     call = read(tool="list_agents", kind="other", arguments={"scope": "all"})
 

@@ -197,6 +197,56 @@ def test_a_command_is_read_in_the_folder_that_it_names(rig: GateRig, agent: str,
         assert "allow" not in run_and_read(rig, agent, tool, {"command": "touch a", field: folder})
 
 
+def test_a_command_of_copilot_in_a_shell_of_its_own_asks_also_where_a_rule_allows_it(rig: GateRig) -> None:
+    rig.configure('[review]\nmode = "auto"\n[permissions]\nallow = ["run_command(touch *)"]')
+
+    assert ask(rig, "copilot", "run", initial_wait=30, shellId=None).permission == "allow"
+    asked = ask(rig, "copilot", "run", shellId="one")
+    assert (asked.permission, "folder is not known" in asked.json["permissionDecisionReason"]) == ("ask", True)
+    rig.configure('[permissions]\ndeny = ["run_command(touch *)"]')
+    assert ask(rig, "copilot", "run", shellId="one").code == 2
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool", "given"),
+    [
+        ("kimi", "ReadMediaFile", {"path": "a.png", "full_resolution": True}),
+        ("kimi", "GetGoal", {}),
+        ("kimi", "Agent", {"description": "d", "prompt": "p", "subagent_type": "coder"}),
+        ("gemini", "invoke_agent", {"agent_name": "generalist", "prompt": "p"}),
+        (
+            "copilot",
+            "task",
+            {"name": "n", "description": "d", "prompt": "p", "agent_type": "t", "mode": "sync"},
+        ),
+        ("copilot", "stop_bash", {"shellId": "one"}),
+        ("opencode", "task", {"description": "d", "prompt": "p", "subagent_type": "general"}),
+    ],
+)
+def test_notes_and_subagents_of_the_agents_run_unasked(
+    rig: GateRig, agent: str, tool: str, given: dict[str, object]
+) -> None:
+    rig.file("a.png")
+
+    assert run_and_read(rig, agent, tool, given) == "allowed"
+    assert run_and_read(rig, agent, tool, {**given, "isolation": "remote", "path": "/etc/x"}) == (
+        "allowed" if tool in ("GetGoal", "stop_bash") else "stopped"
+    )
+
+
+@pytest.mark.parametrize("tool", ["grep", "glob", "Grep", "Glob"])
+def test_a_search_of_copilot_is_looked_at_in_the_folder_that_it_names(rig: GateRig, tool: str) -> None:
+    root = str(rig.root)
+    answers = {
+        str(paths): rig.send(
+            json.dumps(payload(rig, "copilot", tool, {"pattern": "x", "paths": paths})).encode(), "copilot"
+        ).permission
+        for paths in (root, [root], [root, root], "..", ["/etc"], [], 7)
+    }
+
+    assert list(answers.values()) == ["allow", "allow", "ask", "ask", "ask", "ask", "ask"]
+
+
 def run_and_read(rig: GateRig, agent: str, tool: str, given: dict[str, object]) -> str:
     """What a call comes to."""
     answer = rig.send(json.dumps(payload(rig, agent, tool, given)).encode(), agent)

@@ -98,6 +98,49 @@ def test_a_tool_that_is_not_known_is_asked_about(rig: GateRig, tool: str) -> Non
     assert rig.claude(tool, anything="x").permission == "ask"
 
 
+NOTES: dict[str, dict[str, object]] = {
+    "TaskOutput": {"task_id": "b1", "block": True, "timeout": 30000},
+    "StructuredOutput": {"answer": "x"},
+    "ExitPlanMode": {"plan": "first this"},
+    "Agent": {
+        "description": "d",
+        "prompt": "p",
+        "subagent_type": "general-purpose",
+        "run_in_background": False,
+    },
+}
+
+
+@pytest.mark.parametrize("tool", NOTES)
+def test_notes_and_subagents_of_the_caller_run_unasked_and_rules_about_them_hold(
+    rig: GateRig, tool: str
+) -> None:
+    assert rig.claude(tool, **NOTES[tool]).permission == "allow"
+    rig.configure(f'[permissions]\ndeny = ["caller__{tool}"]\n')
+    assert rig.claude(tool, **NOTES[tool]).permission == "deny"
+
+
+@pytest.mark.parametrize("more", [{"isolation": "remote"}, {"isolation": "worktree"}, {"hooks": []}], ids=str)
+def test_a_subagent_that_may_run_elsewhere_is_asked_about(rig: GateRig, more: dict[str, object]) -> None:
+    assert rig.claude("Agent", **NOTES["Agent"], **more).permission == "ask"
+
+
+def test_a_skill_is_asked_about_because_its_commands_pass_no_hook(rig: GateRig) -> None:
+    rig.configure('[review]\nmode = "auto"\n')
+
+    assert rig.claude("Skill", skill="deploy").permission == "ask"
+
+
+def test_a_question_to_the_person_is_not_answered_in_their_place(rig: GateRig) -> None:
+    rig.configure('[review]\nmode = "auto"\n')
+    asked = rig.payload("AskUserQuestion", questions=[]) | {"hook_event_name": "PermissionRequest"}
+
+    answer = rig.send(json.dumps(asked).encode())
+
+    assert (answer.code, answer.out) == (0, "")
+    assert rig.claude("AskUserQuestion", questions=[]).permission == "allow"
+
+
 def test_a_tool_of_the_caller_cannot_take_the_name_of_one_of_ours(rig: GateRig) -> None:
     rig.configure('[permissions]\nallow = ["write_file", "run_command"]\n')
 

@@ -11,6 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from quorum.__main__ import main
+from quorum.domain.replacing import replace
 from quorum.infrastructure.doctor.diagnosis import check_machine
 from quorum.infrastructure.gate.agent_probe import (
     FAILURES,
@@ -19,6 +20,7 @@ from quorum.infrastructure.gate.agent_probe import (
     ProbeState,
 )
 from quorum.infrastructure.gate.probe_record import keep_result, read_results
+from quorum.infrastructure.gate.probed_agents import PROBED_AGENTS
 from quorum.infrastructure.gate.scripted_model import ScriptedCall, ScriptedModel
 
 AGENT = '''\
@@ -299,7 +301,8 @@ def test_the_model_answers_nobody_who_does_not_know_its_address() -> None:
 
 def make_result(state: ProbeState, version: str) -> ProbeResult:
     none: dict[GateBehavior, tuple[str, ...]] = dict.fromkeys(FAILURES, ())
-    return ProbeResult(agent="claude", version=version, paths={"shell": state}, ran=none, untried=none)
+    paths = {each.path: ProbeState.OBEYED for each in PROBED_AGENTS["claude"].canaries} | {"shell": state}
+    return ProbeResult(agent="claude", version=version, paths=paths, ran=none, untried=none)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +324,24 @@ def test_the_doctor_says_what_was_found_and_whether_it_is_of_another_version(
     (finding,) = (each for each in check_machine(environ) if each.name == "gate")
 
     assert said in finding.text
+
+
+def test_a_result_with_less_than_is_probed_now_does_not_count_as_gated(programs: Path) -> None:
+    add_agent(programs)
+    environ = {"HOME": str(programs.parent / "home"), "PATH": str(programs)}
+    whole = make_result(ProbeState.OBEYED, "7.1 (of the tests)")
+    without_path = replace(whole, paths={"shell": ProbeState.OBEYED, "write": ProbeState.OBEYED})
+    keep_result(without_path, environ)
+
+    (finding,) = (each for each in check_machine(environ) if each.name == "gate")
+
+    assert (finding.remedy, "not probed yet: background, edit, server" in finding.text) == (
+        "`quorum gate probe claude`",
+        True,
+    )
+    assert whole.is_gated
+    for less in (without_path, replace(whole, paths={}), replace(whole, ran={}), replace(whole, untried={})):
+        assert not less.is_gated
 
 
 def test_a_result_that_cannot_be_read_is_named(tmp_path: Path) -> None:

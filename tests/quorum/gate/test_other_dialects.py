@@ -52,6 +52,43 @@ def test_a_patch_of_codex_is_read_file_by_file(rig: GateRig) -> None:
     assert rig.codex("apply_patch", command="*** Begin Patch\nnonsense").permission == "deny"
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("get_goal", {}),
+        ("update_goal", {"status": "complete"}),
+        ("update_plan", {"plan": []}),
+        ("request_user_input", {"questions": []}),
+        ("view_image", {"path": "p.png"}),
+        ("spawn_agent", {"message": "look"}),
+        ("collaborationspawn_agent", {"task_name": "t", "message": "m", "fork_turns": "none"}),
+        ("collaborationwait_agent", {"timeout_ms": 10000}),
+        ("multi_agent_v1wait_agent", {"targets": ["x"]}),
+    ],
+)
+def test_notes_of_codex_go_on_and_those_of_other_agents_with_its_names_do_not(
+    rig: GateRig, tool: str, given: dict[str, object]
+) -> None:
+    rig.file("p.png")
+
+    assert (rig.codex(tool, **given).out, rig.claude(tool, **given).permission) == ("", "ask")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("view_image", {"path": "../p.png"}),
+        ("view_image", {"path": "p.png", "crop": 1}),
+        ("collaborationspawn_agent", {"message": "m", "machine": "other"}),
+        ("create_goal", {"objective": "o"}),
+        ("new_tool", {}),
+    ],
+    ids=str,
+)
+def test_what_is_not_known_of_codex_is_forbidden(rig: GateRig, tool: str, given: dict[str, object]) -> None:
+    assert rig.codex(tool, **given).permission == "deny"
+
+
 CODES = {"allow": 0, "deny": 1, "ask": 3}
 
 
