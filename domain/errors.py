@@ -18,6 +18,7 @@ QuorumError
 │   ├── DamagedLedger      the record as a whole is damaged; what can be read of it can be saved
 │   └── SessionInUse       another process writes this session's record
 ├── AnswerRefused          a decision cannot be answered: it does not wait any more (exit 2)
+├── ProgramChanged         a part of quorum cannot be loaded, because its files were changed while it runs
 ├── UnreadableEvent        a record holds an event that this version cannot read
 ├── RestoreError           files cannot be given back as they were
 ├── HookFailure            a hook failed; what that means is a matter of its point
@@ -76,6 +77,11 @@ class LoginError(QuorumError):
 
 class ConversationError(QuorumError):
     """A message does not fit the conversation, for example results that are not those of the open calls."""
+
+
+class ProgramChanged(QuorumError, ImportError):
+    """A module of quorum is not there any more, or of another version than those that run. The text names the
+    remedy."""
 
 
 class IllegalTransition(QuorumError):

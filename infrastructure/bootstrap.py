@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -145,17 +146,15 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
 
 
 def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
-    """Import what takes long while the person types or the first answer is on its way.
-
-    A request that waits for the SDK is let pass by the provider's own warming up.
-    """
-    parts.warm_up_models(parts.models.session.model)
-    parts.calls.schema.warm_up(parts.calls.spec)
-    len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
-    parts.shared.sandbox.detect_state()
-    remove_abandoned(os.environ)
-    if more is not None:
-        more()
+    """Import what takes long while the person types. No request waits for more than the SDK of its provider."""
+    with suppress(ImportError):  # what needs it says what cannot be loaded
+        parts.warm_up_models(parts.models.session.model)
+        parts.calls.schema.warm_up(parts.calls.spec)
+        len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
+        parts.shared.sandbox.detect_state()
+        remove_abandoned(os.environ)
+        if more is not None:
+            more()
     if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed
         gc.freeze()
     gc.enable()

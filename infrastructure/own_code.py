@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import site
+import stat
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -121,8 +122,8 @@ def _find_shared(root: str, known: Sequence[str]) -> list[str]:
     """What in the root is the same file as installed code by another name, as package managers make them; of an
     environment the folder of its packages.
     """
-    files = [file for _, file, _ in _list_loaded_modules() if file and os.path.isfile(file)]
-    if not any(os.stat(file).st_nlink > 1 for file in files):
+    loaded = (_find_status(file) for _, file, _ in _list_loaded_modules() if file)
+    if not any(found.st_nlink > 1 for found in loaded if found is not None and stat.S_ISREG(found.st_mode)):
         return []
     inodes, devices = _list_installed_inodes()
     found: list[str] = []
@@ -140,9 +141,17 @@ def _list_installed_inodes() -> tuple[frozenset[int], frozenset[int]]:
     """Those of the installed packages and of quorum's own, and the devices that they are on."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     folders += list_own_folders()
-    present = [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+    present = {folder: found.st_dev for folder in folders if (found := _find_status(folder)) is not None}
     inodes = frozenset(entry.inode() for folder in present for entry in _walk_files(folder, ()))
-    return inodes, frozenset(os.stat(folder).st_dev for folder in present)
+    return inodes, frozenset(present.values())
+
+
+def _find_status(place: str) -> os.stat_result | None:
+    """None where nothing is there, or not any more: an update may replace what is installed."""
+    try:
+        return os.stat(place)
+    except OSError:
+        return None
 
 
 def _walk_files(folder: str, known: Sequence[str]) -> Iterator[os.DirEntry[str]]:

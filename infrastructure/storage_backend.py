@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -108,7 +108,8 @@ def load_backends() -> Mapping[str, StorageBackend]:
     found: dict[str, StorageBackend] = {}
     for package in pkgutil.iter_modules(store.__path__, f"{_PACKAGE}."):
         name = f"{package.name}.backend"
-        if not package.ispkg or find_spec(name) is None:
+        places = [f"{place}/{package.name.rpartition('.')[2]}" for place in store.__path__]
+        if not package.ispkg or PathFinder.find_spec(name, places) is None:
             continue
         backend = import_module(name).BACKEND
         if not isinstance(backend, StorageBackend) or backend.scheme in found:

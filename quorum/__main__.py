@@ -72,12 +72,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         code = _exit_code(arguments)
     except ImportError as error:
-        print(f"quorum: a part of quorum cannot be loaded: {error}; install quorum again", file=sys.stderr)
+        print(f"quorum: {_explain_import_error(error)}", file=sys.stderr)
         code = USAGE
     if argv is None:
         _end_process(code)
     if code:
         sys.exit(code)
+
+
+def _explain_import_error(error: ImportError) -> str:
+    code_change = sys.modules.get("quorum.code_change")
+    if code_change is not None and code_change.is_changed_error(error):
+        return str(error)
+    return f"a part of quorum cannot be loaded: {error}; install quorum again"
 
 
 def _end_in_time(arguments: Sequence[str]) -> None:
@@ -198,9 +205,11 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 
 
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
+    from quorum.code_change import watch_own_code
     from quorum.errors import ForkedCommand, UsageError
     from quorum.standard_streams import release_streams
 
+    watch_own_code()
     try:
         if not arguments:
             return _run_app()

@@ -211,7 +211,8 @@ def _format_records(records: Sequence[LedgerRecord]) -> str:
     text = format_amount(len(records), "record")
     if redacted:
         text += f", something was taken out of {redacted:,}"
-    return f"{text}, {unread:,} cannot be understood" if unread else text
+    why = "a newer quorum may have written them; update quorum"
+    return f"{text}, {unread:,} cannot be understood: {why}" if unread else text
 
 
 _UNDECIDED = "nothing is recorded about it"

@@ -35,6 +35,7 @@ from quorum.domain.errors import (
     HookAborted,
     LedgerError,
     NothingToReview,
+    ProgramChanged,
     ProviderError,
     RequestSkipped,
     SpendCapReached,
@@ -312,7 +313,7 @@ class RunAgent:
             tally.fail(str(error))
         except SpendCapReached as stop:
             tally.limit(stop.cap, str(stop))
-        except (HookAborted, RequestSkipped, NothingToReview, LedgerError) as stop:
+        except (HookAborted, RequestSkipped, NothingToReview, LedgerError, ProgramChanged) as stop:
             tally.give_up(str(stop))
         except asyncio.CancelledError:
             absorb_cancellation()

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw, find_format, relink_record, verify
+from quorum.domain.sessions.ledger_chain import (
+    ChainedRecord,
+    explain_newer_format,
+    find_flaw,
+    find_format,
+    parse_payload,
+    relink_record,
+    verify,
+)
 from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry, keep_linked_entries, relink
 
 
@@ -40,11 +48,11 @@ def _relink_chain(chain: list[ChainedRecord], old: str, new: str) -> list[Chaine
     linked: list[ChainedRecord] = []
     was, is_now = NO_LINK, NO_LINK
     for seq, record in enumerate(chain):
-        wrong = find_flaw(record, old, was, seq)
-        if wrong:
+        event = parse_payload(record.payload)
+        if wrong := find_flaw(record, old, was, seq, event) or explain_newer_format(seq, event):
             raise _build_unfit_error(old, seq, wrong)
         # In its own format: what the link of an old record does not cover may have changed since.
-        link_format = find_format(record, old, was)
+        link_format = find_format(record, old, was, event)
         assert link_format is not None
         was = record.link
         linked.append(relink_record(record, new, is_now, link_format))

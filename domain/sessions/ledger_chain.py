@@ -5,6 +5,10 @@ The digest is a hash of salt and payload; so a payload can be taken out, and the
 call ended and what was decided about it stand in the link as they are: no redaction can change them. Records of
 earlier versions have links without them, or with those of the event itself only. What was taken out since is in
 a chain of its own (`redaction_log.py`).
+
+A payload says the format of its link. In every format, also those to come, the payload is a JSON object with
+that number, and the digest is made in the same way: so a version that does not know a format says that a newer
+one wrote the record, and still sees that its payload was changed.
 """
 
 from __future__ import annotations
@@ -40,11 +44,17 @@ _NESTED = frozenset((dict, list))
 
 
 class LinkFormat(IntEnum):
-    """What a link covers beside the record's place, time, type and digest. Each stays as it is for good."""
+    """What a link covers beside the record's place, time, type and digest. Each stays as it is for good, with
+    the names in FIXED and FREE and the format of redactions; what changes is a new one, the last."""
 
     DIGEST_ONLY = 1
     EVENT_OUTCOME = 2
     ALL_OUTCOMES = 3
+
+
+FORMAT_NAME = "link_format"
+"""The name by which a payload says the format of its link; those of earlier versions do not."""
+_NEWEST = max(LinkFormat)
 
 
 class ChainedRecord(Struct, frozen=True, kw_only=True):
@@ -76,6 +86,22 @@ def encode_payload(value: JsonObject) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def declare_format(event: JsonObject) -> JsonObject:
+    """The event as a payload has it, with the format of the link that it gets."""
+    return {**event, FORMAT_NAME: _NEWEST.value}
+
+
+def explain_newer_format(seq: int, event: Mapping[str, object]) -> str:
+    """Why this version cannot verify the record with this payload; empty where it can."""
+    declared = event.get(FORMAT_NAME)
+    if type(declared) is not int or declared <= _NEWEST:
+        return ""
+    return (
+        f"record {seq} was written by a newer quorum (ledger format {declared}, this one knows {_NEWEST}); "
+        "update quorum"
+    )
+
+
 def chain_record(
     session_id: str,
     before: bytes,
@@ -93,14 +119,14 @@ def chain_record(
     record = ChainedRecord(
         seq=seq, at_ms=at_ms, type=event_type, payload=payload, salt=salt, digest=digest, link=b""
     )
-    return replace(record, link=_link(LinkFormat.ALL_OUTCOMES, record, session_id, before, event))
+    return replace(record, link=_link(_NEWEST, record, session_id, before, event))
 
 
 def relink_record(
     record: ChainedRecord,
     session_id: str,
     before: bytes,
-    link_format: LinkFormat = LinkFormat.ALL_OUTCOMES,
+    link_format: LinkFormat = _NEWEST,
 ) -> ChainedRecord:
     """The same record at the same place of another session."""
     return replace(record, link=_link(link_format, record, session_id, before))
@@ -109,10 +135,14 @@ def relink_record(
 def find_format(
     record: ChainedRecord, session_id: str, before: bytes, event: Mapping[str, object] | None = None
 ) -> LinkFormat | None:
-    """The format in which the record's link fits it; None if it fits in none. `event` is the payload, where it
-    is parsed already."""
+    """The format in which the record's link fits it, the one that it declares if it does; None if it fits in
+    none. `event` is the payload, where it is parsed already."""
+    event = parse_payload(record.payload) if event is None else event
+    declared = event.get(FORMAT_NAME)
     for link_format in reversed(LinkFormat):
-        if record.link == _link(link_format, record, session_id, before, event):
+        if declared in (None, link_format) and record.link == _link(
+            link_format, record, session_id, before, event
+        ):
             return link_format
     return None
 
@@ -145,11 +175,12 @@ def find_flaw(
     event: Mapping[str, object] | None = None,
 ) -> str:
     """Describe what is wrong with a record expected as number `seq` after the link `before`, or return "".
-    `event` is the payload, where it is parsed already."""
+    `event` is the payload, where it is parsed already. Of one in a newer format, the link is not looked at."""
     if record.seq != seq:
         return f"record {seq} is missing" if record.seq > seq else f"record {seq} has the number {record.seq}"
     event = parse_payload(record.payload) if event is None else event
-    if find_format(record, session_id, before, event) is None:
+    is_newer = explain_newer_format(seq, event) != ""
+    if not is_newer and find_format(record, session_id, before, event) is None:
         if record.redacted:
             return (
                 f"record {seq} is not the one that was written: its outcome or decision was changed, which no "
@@ -195,6 +226,7 @@ class ChainCheck:
         self._before, self._count = NO_LINK, 0
         self._broken_at: int | None = None
         self._reason = ""
+        self._newer: dict[int, str] = {}
         self._redacted: list[int] = []
         self._unrecorded: list[int] = []
 
@@ -211,6 +243,9 @@ class ChainCheck:
 
     def _find_flaw(self, record: ChainedRecord, event: Mapping[str, object]) -> str:
         flaw = find_flaw(record, self._session_id, self._before, self._count, event)
+        if not flaw and (newer := explain_newer_format(self._count, event)):
+            self._newer[self._count] = newer
+            return ""
         if flaw or _is_recorded(record, self._entries[self._count]):
             return flaw
         flaw = _explain_unrecorded(record, self._session_id, self._before)
@@ -222,32 +257,30 @@ class ChainCheck:
         """What the check of all that were added came to."""
         broken_at, reason = self._broken_at, self._reason
         if broken_at is None:
-            broken_at, reason = _find_flaw_of_redactions(self._session_id, self._redactions, self._count)
+            broken_at, reason = self._find_flaw_of_redactions()
+        newer_at = next(iter(self._newer), None)
         return Verification(
             session_id=self._session_id,
             records=self._count,
             broken_at=broken_at,
-            reason=reason,
+            newer_at=newer_at,
+            reason=self._newer[newer_at] if broken_at is None and newer_at is not None else reason,
             redacted=tuple(self._redacted),
             unrecorded=tuple(self._unrecorded),
             head=self._before.hex() if self._count else "",
             redaction_head=self._redactions[-1].link.hex() if self._redactions else "",
         )
 
-
-def _find_flaw_of_redactions(
-    session_id: str, redactions: Sequence[RedactionEntry], records: int
-) -> tuple[int | None, str]:
-    """The record of the first redaction that does not fit, and why."""
-    place = len(keep_linked_entries(session_id, redactions))
-    if place < len(redactions):
-        return redactions[
-            place
-        ].record_seq, f"redaction {place} is not the one that was made, or one is missing"
-    for entry in redactions:
-        if entry.record_seq >= records:
-            return entry.record_seq, f"record {entry.record_seq} was redacted, and is missing"
-    return None, ""
+    def _find_flaw_of_redactions(self) -> tuple[int | None, str]:
+        """The record of the first redaction that does not fit, and why. From one of a newer format on, nothing
+        is known of their links."""
+        place = len(keep_linked_entries(self._session_id, self._redactions))
+        if place < len(self._redactions) and (seq := self._redactions[place].record_seq) not in self._newer:
+            return seq, f"redaction {place} is not the one that was made, or one is missing"
+        for entry in self._redactions:
+            if entry.record_seq >= self._count:
+                return entry.record_seq, f"record {entry.record_seq} was redacted, and is missing"
+        return None, ""
 
 
 def _is_recorded(record: ChainedRecord, entries: Sequence[RedactionEntry]) -> bool:

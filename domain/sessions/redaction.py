@@ -15,6 +15,8 @@ from quorum.domain.sessions.ledger_chain import (
     ChainedRecord,
     build_redaction,
     encode_payload,
+    explain_newer_format,
+    parse_payload,
     redact_record,
 )
 from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
@@ -38,7 +40,8 @@ def redact_records(
     session_id: str, chain: Sequence[ChainedRecord], earlier: Sequence[RedactionEntry], text: str, *, at_ms: int
 ) -> tuple[list[tuple[int, ChainedRecord]], list[RedactionEntry]]:
     """Put MARK in the place of `text`: the records that change, each with its index in `chain`, and the entries
-    that say so, linked behind the `earlier` ones.
+    that say so, linked behind the `earlier` ones. Raises LedgerError for a record that a newer version wrote:
+    what may be taken out of it is not known.
     """
     changes: list[tuple[int, ChainedRecord]] = []
     entries: list[RedactionEntry] = []
@@ -47,6 +50,8 @@ def redact_records(
         payload = _without(record.payload, text)
         if payload == record.payload:
             continue
+        if newer := explain_newer_format(record.seq, parse_payload(record.payload)):
+            raise LedgerError(f"nothing was redacted: {newer}")
         changed = redact_record(record, payload)
         entry = build_redaction(record, changed, seq=len(earlier) + len(entries), at_ms=at_ms)
         entries.append(entry.link_after(session_id, previous))

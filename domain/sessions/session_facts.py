@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record
+from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, declare_format
 from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
@@ -98,7 +98,7 @@ def chain_session(
             seq=len(chain),
             at_ms=last_ms,
             event_type=str(event["type"]),
-            payload=encode(event),
+            payload=encode(declare_format(event)),
             event=event,
         )
         facts, link = facts.after(event), record.link

@@ -53,7 +53,9 @@ class StoredSession(Struct, frozen=True, kw_only=True):
 
     def _verify_end(self, result: Verification) -> Verification:
         count, expected = len(self.chain), self.summary.records
-        if not result.holds or (count == expected and self.chain and self.chain[-1].link == self.head):
+        if result.broken_at is not None or (
+            count == expected and self.chain and self.chain[-1].link == self.head
+        ):
             return result
         reason = f"the list of sessions tells of {expected} records, and there are {count}"
         if count == expected:

@@ -146,10 +146,7 @@ def export_signed(
     """
     verified = stored.verify()
     if not verified.holds:
-        raise LedgerError(
-            f"the session {stored.summary.id} is broken at record {verified.broken_at}: {verified.reason}; "
-            "what does not hold is not signed"
-        )
+        raise LedgerError(f"the session {stored.summary.id} {verified.flaw}; what does not hold is not signed")
     texts = [record.payload.decode() for record in stored.chain]
     if secret := next((place for place, text in enumerate(texts) if mask(text) != text), None):
         raise LedgerError(

@@ -12,7 +12,7 @@ from quorum.application.ports.models import LlmExchange, LlmSession, MessageShap
 from quorum.application.ports.storage import ContentStore, RequestPacer
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.errors import ProviderError, make_configuration_error
+from quorum.domain.errors import ProgramChanged, ProviderError, make_configuration_error
 from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.local_pacer import LocalPacer
@@ -120,7 +120,7 @@ class ProviderRegistry:
         try:
             self._require_allowed(model)
             self._find_provider(self._split(model)[0]).warm_up()
-        except ProviderError:
+        except (ProviderError, ProgramChanged):
             return
 
     async def aclose(self) -> None:

@@ -6,17 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
+from quorum.domain.sessions.forking import fork_records
 from quorum.domain.sessions.ledger_chain import (
     ChainedRecord,
     LinkFormat,
     build_redaction,
     chain_record,
+    declare_format,
     encode_payload,
+    find_flaw,
     redact_record,
     relink_record,
     verify,
 )
+from quorum.domain.sessions.redaction import redact_records
 from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 
 SESSION = "0190-session"
@@ -385,3 +390,98 @@ def test_a_redaction_that_changes_a_nested_outcome_does_not_fit(was, forged):
 
     assert verify(SESSION, [changed], log((record, changed))).broken_at == 0
     assert verify(SESSION, [texts], log((record, texts))).holds
+
+
+# ---------------------------------------------------------------- formats of newer versions
+
+NEWER = max(LinkFormat) + 1
+
+
+def chain_with_newer(place: int, count: int = 4) -> list[ChainedRecord]:
+    """Records that say their format; the one at `place` is of a version that knows one more."""
+    linked: list[ChainedRecord] = []
+    for seq in range(count):
+        event = declare_format({"type": "turn_started", "v": 1, "prompt": f"prompt {seq}"})
+        payload = encode_payload({**event, "link_format": NEWER} if seq == place else event)
+        before = linked[-1].link if linked else NO_LINK
+        record = chain_record(
+            SESSION, before, seq=seq, at_ms=1000 + seq, event_type="turn_started", payload=payload
+        )
+        linked.append(replace(record, link=bytes([7]) * 32) if seq == place else record)
+    return linked
+
+
+@pytest.mark.parametrize("place", [0, 2, 3])
+def test_a_record_of_a_newer_version_is_not_verified_and_not_broken(place: int) -> None:
+    checked = verify(SESSION, chain_with_newer(place))
+
+    assert (checked.broken_at, checked.newer_at, checked.holds) == (None, place, False)
+    assert checked.reason == (
+        f"record {place} was written by a newer quorum (ledger format {NEWER}, this one knows {NEWER - 1}); "
+        "update quorum"
+    )
+
+
+def test_a_redaction_that_a_newer_version_made_is_not_broken() -> None:
+    records = chain_with_newer(1)
+    changed = redact_record(records[1], records[1].payload.replace(b"prompt 1", b"[redacted]"))
+    entry = replace(build_redaction(records[1], changed, seq=0, at_ms=2000), link=bytes([8]) * 32)
+    records[1] = changed
+
+    assert verify(SESSION, records, [entry]).newer_at == 1
+    assert verify(SESSION, records, [replace(entry, record_seq=2)]).broken_at == 2
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("column", ["payload", "at_ms", "digest"])
+def test_a_changed_record_is_broken_also_beside_one_of_a_newer_version(place: int, column: str) -> None:
+    records = chain_with_newer(1)
+    record = records[place]
+    changed = record.payload.replace(b"prompt", b"PROMPT") if column == "payload" else None
+    value = changed or flipped(getattr(record, column), 0, 0)
+    records[place] = replace(record, **{column: value})
+
+    checked = verify(SESSION, records)
+
+    # Of the newer one, only what its link covers is out of sight.
+    assert checked.broken_at == (None if (place, column) == (1, "at_ms") else place)
+
+
+@pytest.mark.parametrize("declared", [2, 0, -1, "3", None, True, [], 3.5])
+def test_a_record_fits_only_in_the_format_that_it_says(declared: object) -> None:
+    payload = encode_payload({"type": "turn_started", "v": 1, "link_format": declared})  # type: ignore[dict-item]
+    record = chain_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_started", payload=payload)
+
+    assert bool(find_flaw(record, SESSION, NO_LINK, 0)) is (declared is not None)
+    older = relink_record(record, SESSION, NO_LINK, LinkFormat.EVENT_OUTCOME)
+    assert bool(find_flaw(older, SESSION, NO_LINK, 0)) is (declared not in (2, None))
+
+
+def test_what_a_newer_version_wrote_is_neither_copied_nor_redacted() -> None:
+    records = chain_with_newer(2)
+
+    with pytest.raises(
+        LedgerError, match=r"cannot be forked: record 2 was written by a newer quorum .*; update"
+    ):
+        fork_records(records, (), session_id=SESSION, new_id="copy", before=None)
+    with pytest.raises(LedgerError, match=r"^nothing was redacted: record 2 was written by a newer quorum"):
+        redact_records(SESSION, records, (), "prompt", at_ms=1)
+    assert len(fork_records(records, (), session_id=SESSION, new_id="copy", before=2)[0]) == 2
+
+
+def test_the_newest_format_is_known_by_its_number_and_names() -> None:
+    # Sessions of today are verified with these for good: what changes them is a new format.
+    record = ChainedRecord(
+        seq=0,
+        at_ms=1,
+        type="call_finished",
+        payload=b'{"outcome":"completed","input":{"outcome":1},"deep":[{"is_error":false}],"link_format":3}',
+        salt=b"",
+        digest=b"",
+        link=b"",
+    )
+
+    assert max(LinkFormat) == 3
+    assert relink_record(record, SESSION, NO_LINK).link.hex() == (
+        "6cc0a4bed75932fdc2f788469a65af79bc095e03543701740dd18387d02ca703"
+    )

@@ -8,12 +8,13 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from quorum.cli.sessions import COMMAND
-from quorum.cli.sessions.actions import BROKEN
+from quorum.cli.sessions.actions import BROKEN, NEWER
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.event import SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
@@ -72,6 +73,15 @@ class Desk:
     def record_subagent(self) -> str:
         """Record a session of a subagent, which worked for the session; its id."""
         return asyncio.run(self.record(ContinuedSession(build_subagent_id(self.session, 1))))
+
+    def write_newer(self) -> None:
+        """Make the last record one of a version that knows other events, modes and links."""
+        with closing(sqlite3.connect(self.ledger)) as connection, connection:
+            (salt,) = connection.execute("SELECT salt FROM records WHERE seq = 2").fetchone()
+            payload = b'{"type":"turn_started","v":9,"prompt":{"spoken":true},"link_format":9}'
+            values = (payload, sha256(salt + payload).digest(), sha256(b"in another way").digest())
+            connection.execute("UPDATE records SET payload = ?, digest = ?, link = ? WHERE seq = 2", values)
+            connection.execute("UPDATE sessions SET head = ?", values[2:])
 
     def cut(self) -> None:
         """Take the last record away, and make the list of sessions tell of that many."""
@@ -207,3 +217,35 @@ def test_broken_sessions_do_not_keep_the_others_from_being_anchored_and_are_name
     assert (desk.home / "state" / "quorum" / "anchors.jsonl").read_text().splitlines() == printed
     for session in broken:
         assert f"the session {session} is broken at record 1" in str(refused.value)
+
+
+def test_a_session_of_a_newer_version_is_shown_as_far_as_it_is_known_and_not_called_broken(
+    desk: Desk, tmp_path: Path
+) -> None:
+    desk.write_newer()
+    newer = "record 2 was written by a newer quorum (ledger format 9, this one knows 3); update quorum"
+
+    assert desk("verify", session="latest") == (NEWER, f"{desk.session}: 3 records, not verified: {newer}\n")
+    assert desk("list")[0] == 0
+    code, shown = desk("show", session="latest")
+    assert (code, "1 cannot be understood: a newer quorum may have written them; update quorum" in shown) == (
+        0,
+        True,
+    )
+    code, exported = desk("export", session="latest", format="json")
+    assert (code, [each["event"] is None for each in json.loads(exported)["records"]]) == (
+        0,
+        [False, False, True],
+    )
+    with pytest.raises(LedgerError, match=r"cannot be verified: record 2 was written by a newer quorum"):
+        desk("export", session="latest", signed=True, file=tmp_path / "x")
+
+
+def test_a_changed_record_is_broken_whatever_a_newer_version_wrote_after_it(desk: Desk) -> None:
+    desk.write_newer()
+    with closing(sqlite3.connect(desk.ledger)) as connection, connection:
+        connection.execute("UPDATE records SET at_ms = 1 WHERE seq = 1")
+
+    code, printed = desk("verify", all=True)
+
+    assert (code, "BROKEN at record 1 of 3 records" in printed) == (BROKEN, True)

@@ -15,7 +15,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.request_rate import RequestRate
 from quorum.domain.sessions.forking import fork_records
-from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
+from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, declare_format, encode_payload
 from quorum.domain.sessions.pruning import (
     Pruned,
     find_named_contents,
@@ -128,7 +128,7 @@ class _Session:
             seq=len(self.chain),
             at_ms=self.updated_ms,
             event_type=event.type,
-            payload=encode_payload(value),
+            payload=encode_payload(declare_format(value)),
         )
         self.chain.append(record)
         self.facts = self.facts.after(value)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from quorum.code_change import CHANGED, build_error
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
@@ -463,3 +464,47 @@ def test_settings_that_come_after_the_first_frame_are_taken_over(tmp_path):
     assert app.theme == "quorum-light"
     with pytest.raises(ConfigError, match="no theme 'pink'"):
         app.adopt(theme="pink", notifications=True)
+
+
+class _Changed:
+    """Finds that the modules of one package were changed on disk."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.startswith("quorum.tui.screens."):
+            raise build_error(name)
+
+
+@pytest.fixture
+def _changed_code(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("quorum.tui.screens.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [_Changed(), *sys.meta_path])
+
+
+async def _fail() -> None:
+    raise build_error("quorum.tui.screens.pager_screen")
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("way", ["command", "key", "message", "worker", "callback", "timer"])
+@pytest.mark.usefixtures("_changed_code")
+async def test_what_cannot_be_loaded_any_more_is_said_and_the_app_goes_on(tmp_path, way):
+    async with on_stage(tmp_path, say("still here")) as stage:
+        match way:
+            case "command":
+                await stage.send("/status")
+            case "key":
+                await stage.pilot.press("f1")
+            case "message":
+                stage.app.chat.transcript.call_later(_fail)
+            case "worker":
+                stage.app.chat.run_worker(_fail())
+            case "callback":
+                stage.app.chat.call_after_refresh(_fail)
+            case "timer":
+                stage.app.chat.transcript.set_timer(0.001, _fail)
+        await stage.until(lambda: CHANGED in stage.text())
+
+        await stage.send("hello")
+        await stage.shows("still here")
+        assert stage.app.is_running

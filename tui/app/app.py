@@ -19,11 +19,14 @@ from textual import events, on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
+from textual.dom import DOMNode
 from textual.markup import escape
+from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
-from textual.worker import Worker
+from textual.worker import Worker, WorkerFailed
 
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
@@ -100,6 +103,18 @@ _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _BEHIND_A_QUESTION_TOO = frozenset({"scroll_transcript", "toggle_fold"})
 
 
+_dispatch_message = MessagePump._dispatch_message
+
+
+async def _dispatch_guarded(pump: MessagePump, message: Message) -> None:
+    """Dispatch a message as Textual does, whose loop ends on any error, and its widget with it."""
+    try:
+        await _dispatch_message(pump, message)
+    except ImportError as error:
+        if not (isinstance(app := pump.app, QuorumApp) and app.tell_changed(error)):
+            raise
+
+
 class QuorumApp(Looks, GatedApp, KeyedApp):
     """The app. `compose_agent` is awaited after the first frame, for the session that `choose` names then, and
     again for each further session, in the same tab or in another, with the folder of the tab; prompts sent
@@ -167,6 +182,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         pace: TypingPace = TYPING_PACE,
     ) -> None:
         super().__init__(cwd)
+        MessagePump._dispatch_message = _dispatch_guarded  # type: ignore[method-assign,assignment]
 
         def make_tab(mode: str, opener: Tab | None, folder: Path | None) -> Tab:
             folder = folder or (opener.folder if opener is not None else cwd)
@@ -264,6 +280,33 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """However the app ends, no turn outlives it, and no session stays open."""
         await self.tabs.close_turns(PATIENCE_SECS)
         await self.tabs.close_sessions()
+
+    def tell_changed(self, error: Exception) -> bool:
+        """Say that something cannot be done for want of code that was changed on disk, if this is the error."""
+        failure = error.error if isinstance(error, WorkerFailed) else error
+        if not isinstance(failure, ImportError):
+            return False
+        from quorum.domain.errors import ProgramChanged
+
+        if not isinstance(failure, ProgramChanged) or not self.is_running:
+            return False
+        self.chat.refuse(str(failure))
+        if isinstance(screen := self.screen, Guarded):
+            screen.note(str(failure))
+        return True
+
+    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
+        """An action that cannot be loaded is none that ends what handles its key."""
+        try:
+            return await super()._dispatch_action(namespace, action_name, params)
+        except ImportError as error:
+            if not self.tell_changed(error):
+                raise
+            return True
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not self.tell_changed(error):
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """End on an error that nobody caught, with an account of it that holds neither values nor secrets."""

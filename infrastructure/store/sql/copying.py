@@ -142,9 +142,7 @@ def _copy_session(source: SqlStorage, target: SqlStorage, session_id: str) -> bo
     try:
         sent = source.archive.read_blocking(session_id)
         if not (result := sent.verify()).holds:
-            raise _FlawedSession(
-                f"the record of session {session_id} does not hold ({result.reason}), so it is not copied"
-            )
+            raise _FlawedSession(f"the record of session {session_id} {result.flaw}; it is not copied")
         target_lock = target.locks.acquire(session_id)
         try:
             is_new = not target.archive.holds(session_id)

@@ -9,7 +9,7 @@ from quorum.application.identifiers import generate_id
 from quorum.application.ports.storage import OpenedSession
 from quorum.domain.errors import LedgerError, QuorumError, SessionInUse
 from quorum.domain.events.event import Event
-from quorum.domain.sessions.ledger_chain import encode_payload
+from quorum.domain.sessions.ledger_chain import declare_format, encode_payload
 from quorum.domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
 from quorum.domain.sessions.session_summary import (
     ContinuedSession,
@@ -77,7 +77,7 @@ class SqlLedger:
 def _encode(event: Event) -> EncodedEvent:
     try:
         value = event.to_json()
-        payload = encode_payload(value)
+        payload = encode_payload(declare_format(value))
     except (QuorumError, RuntimeError, ValueError, TypeError) as error:
         raise LedgerError(f"{event.type} cannot be recorded: {error}") from error
     if len(payload) > _MOST_BYTES:
@@ -162,7 +162,7 @@ class SessionOpener:
         """Read under the lock, so that nobody adds to it in between."""
         stored = self._archive.read_blocking(session_id)
         result, records = stored.verify_and_decode()
-        flaw = f"The record of session {session_id} does not hold: {result.reason}."
+        flaw = f"The record of session {session_id} {result.flaw}."
         last = stored.chain[-1] if stored.chain else None
         chain = SessionChain.after(stored.summary, stored.head, last, lock)
         return OpenedSession(
@@ -180,5 +180,5 @@ def _describe_skipped(records: Sequence[LedgerRecord]) -> tuple[str, ...]:
     named = ", ".join(places[:_NAMED_AT_MOST]) + (", …" if len(places) > _NAMED_AT_MOST else "")
     return (
         f"{len(places)} of {len(records)} records cannot be understood, a newer quorum may have written them; "
-        f"the session continues without what they say: {named}.",
+        f"update quorum to read them; the session continues without what they say: {named}.",
     )

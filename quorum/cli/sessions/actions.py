@@ -30,6 +30,8 @@ ActedOn = TypeVar("ActedOn", bound=StartOptions)
 _LONGEST_ID = 100
 BROKEN = 1
 """The exit code of `verify` where a record does not fit."""
+NEWER = 2
+"""The same where all that this version knows fits, and something is left that only a newer one can verify."""
 _ANCHOR = (
     "That the last records of a session were cut off cannot be seen from what is left: quorum sessions anchor "
     "notes how far it has come. Keep that elsewhere, and compare with --anchors."
@@ -121,30 +123,34 @@ async def stop(wish: OneSessionOptions, store: SessionStore) -> int:
 
 
 async def verify(wish: VerifyOptions, store: SessionStore) -> int:
-    """Print whether every record of these sessions fits; BROKEN where one does not."""
+    """Print whether every record of these sessions fits; BROKEN where one does not, else NEWER where one of a
+    newer version is left."""
     from quorum.cli.sessions.anchors import AnchorComparison
 
     sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
     anchors = AnchorComparison.open(wish.anchors)
-    holds = True
+    code = 0
     for session in sessions:
         checked = await anchors.check(await store.archive.verify(session.id), store.archive)
         print("\n".join((*_render_lines(checked), *anchors.describe(checked))))
-        holds = holds and checked.holds
+        if not checked.holds and code != BROKEN:
+            code = NEWER if checked.broken_at is None else BROKEN
     if wish.all and (
         gone := anchors.list_gone([session.id for session in await store.archive.list_sessions()])
     ):
         print("\n".join(f"{_show_id(id)}: BROKEN: it was anchored, and is not there any more" for id in gone))
-        holds = False
+        code = BROKEN
     complain([_ANCHOR if sessions else store.explain_nothing(everywhere=True)])
-    return 0 if holds else BROKEN
+    return code
 
 
 def _render_lines(checked: Verification) -> list[str]:
     count = f"{checked.records:,} record{'' if checked.records == 1 else 's'}"
     name = _show_id(checked.session_id)
-    if not checked.holds:
+    if checked.broken_at is not None:
         found = f"{name}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"
+    elif checked.newer_at is not None:
+        found = f"{name}: {count}, not verified: {checked.reason}"
     elif checked.records:
         found = f"{name}: {count}, every one fits; head {checked.head}"
     else:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 async def print_anchors(wish: AnchorOptions, store: SessionStore) -> int:
     """Print the anchors of sessions, and add them to the file of this machine and the one named; always 0.
 
-    Raises LedgerError that names the sessions that are broken already, once all others are anchored.
+    Raises LedgerError that names the sessions that do not hold, once all others are anchored.
     """
     sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
     anchors: list[Anchor] = []
@@ -35,10 +35,7 @@ async def print_anchors(wish: AnchorOptions, store: SessionStore) -> int:
         if (checked := stored.verify()).holds:
             anchors.append(anchor_session(stored, at_ms=read_wall_clock_ms()))
         else:
-            broken.append(
-                f"the session {session.id} is broken at record {checked.broken_at}: {checked.reason}; "
-                "it is not anchored"
-            )
+            broken.append(f"the session {session.id} {checked.flaw}; it is not anchored")
     files = [file for file in (locate_anchors(os.environ), wish.file) if file is not None]
     for file in files if anchors else ():
         add_anchors(file, anchors)
@@ -71,7 +68,7 @@ class AnchorComparison:
     async def check(self, checked: Verification, archive: SessionArchive) -> Verification:
         """What the check of a session's chain comes to with its anchors."""
         anchors = self._list_anchors(checked.session_id)
-        if not checked.holds or not anchors:
+        if checked.broken_at is not None or not anchors:
             return checked
         stored = await archive.read_stored(checked.session_id)
         for anchor in anchors:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import cbor2
@@ -343,6 +344,33 @@ def test_what_is_nested_too_deeply_ends_with_one_line(check: Checker, key: Signi
 def test_rubbish_that_is_signed_is_no_export(check: Checker, key: SigningKey) -> None:
     for payload in (b"", b"[]", b'{"format":"quorum audit export 1"}', b'{"a": 1}', b"\xff"):
         assert check(sign(payload, key), key)[0] == 1
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_a_newer_version_signed_is_not_checked_and_what_was_changed_in_it_does_not_hold(
+    check: Checker, key: SigningKey, changed: bool
+) -> None:
+    stored = store([*EVENTS[:2], {**EVENTS[3], "link_format": 3}])
+    payload = json.loads(cbor2.loads(export(stored, key)).value[2])
+    record = payload["records"][1]
+    record["payload"] = record["payload"][:-1] + ',"link_format":4}'
+    salted = bytes.fromhex(record["salt"]) + record["payload"].encode()
+    record["digest"] = sha256(salted).hexdigest()
+    if changed:
+        payload["records"][2]["at_ms"] += 1
+
+    code, text = check(sign(encode_canonical(payload), key), key)
+
+    assert (code, "DOES NOT HOLD" in text, "written by a newer quorum" in text) == (
+        (1, True, False) if changed else (2, False, True)
+    )
+
+
+@pytest.mark.long
+def test_a_newer_form_of_exports_is_not_checked(check: Checker, key: SigningKey) -> None:
+    code, text = check(sign(b'{"format":"quorum audit export 2"}', key), key)
+
+    assert (code, "written by a newer quorum, use its verify_audit_export.py" in text) == (2, True)
 
 
 def test_a_broken_session_is_not_signed(key: SigningKey) -> None:

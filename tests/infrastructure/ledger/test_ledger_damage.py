@@ -103,7 +103,7 @@ async def test_a_session_that_does_not_hold_says_so_when_it_is_gone_on_with_and_
     await session.ledger.append(prompt("after"))
     await session.ledger.aclose()
 
-    assert "does not hold: the list of sessions tells of 5 records" in session.notices[0]
+    assert "is broken at record 4: the list of sessions tells of 5 records" in session.notices[0]
     assert (await database.archive.verify(session_id)).broken_at == 4
 
 

@@ -204,7 +204,7 @@ async def test_a_session_whose_chain_does_not_hold_is_left_out_and_named(file, d
     report = await copy(file, database, environ)
 
     assert report.sessions == 1
-    assert f"the record of session {filled['first']} does not hold" in report.left[0]
+    assert f"the record of session {filled['first']} is broken at record" in report.left[0]
 
 
 @pytest.mark.long

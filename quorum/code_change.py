@@ -1,0 +1,129 @@
+"""Sees that quorum was changed on disk while it runs, where one of its modules is first needed then.
+
+An update replaces modules that a running process has not loaded yet. One of another version beside those that
+are loaded would fail in ways that nobody has tried, and one that is gone cannot be loaded at all. All of these
+are one error, whose text says what to do. Nothing is imported with this module: it is there from the start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from _frozen_importlib_external import PathFinder, SourceFileLoader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _frozen_importlib import ModuleSpec
+    from collections.abc import Sequence
+    from types import ModuleType
+
+CHANGED = "quorum was changed on disk while it ran; restart it"
+_PACKAGE = __name__.partition(".")[0]
+_BEGINNING = f"{_PACKAGE}."
+_COARSE_SECS = 0.01
+"""How far the times of files lag behind, at most."""
+_OF_ANOTHER_VERSION = (ImportError, SyntaxError, AttributeError, NameError, TypeError)
+
+
+def watch_own_code() -> None:
+    """From now on, refuse to load a module of quorum that was changed or removed since."""
+    if _identify(__file__) is not None:  # not in an archive
+        own = _OwnFinder()
+        place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
+        sys.meta_path.insert(place, own)
+        sys.meta_path.append(_MissingFinder(own))
+
+
+class _OwnFinder:
+    """Finds the modules of quorum, as the interpreter does, for as long as they are those it began with."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._installed = _identify(__file__)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module; None for one that is not quorum's or was never there. Raises ImportError."""
+        if not name.startswith(_BEGINNING):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        places = [spec.origin] if spec is not None and spec.origin is not None else list(path or ())
+        if self.is_replaced() or any(map(self.is_changed, places)):
+            raise build_error(name)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _OwnLoader(spec.loader.name, spec.loader.path, self)
+        return spec
+
+    def is_replaced(self) -> bool:
+        """Whether all of quorum was: an update puts each file there anew."""
+        return _identify(__file__) != self._installed
+
+    def is_changed(self, place: str) -> bool:
+        """Whether a file or folder is gone or has another content since."""
+        return (found := _find_status(place)) is None or self._is_later(found.st_mtime)
+
+    def may_be_changed(self, place: str) -> bool:
+        """The same, also for one with an older time; one that was linked from elsewhere looks so, too."""
+        return (found := _find_status(place)) is None or self._is_later(found.st_ctime)
+
+    def _is_later(self, changed_at: float) -> bool:
+        """Measured back from now, as the clock may have been set since this began."""
+        return 0 <= time.time() - changed_at < time.monotonic() - self._began + _COARSE_SECS
+
+
+class _MissingFinder:
+    """Comes last: what nothing else finds went with an update, where there was one."""
+
+    def __init__(self, own: _OwnFinder) -> None:
+        self._own = own
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raise ImportError, or find nothing."""
+        if self._own.is_replaced():
+            raise build_error(name)
+
+
+class _OwnLoader(SourceFileLoader):
+    """Loads one module; what fails as code of another version does is the error that says so."""
+
+    def __init__(self, name: str, path: str, finder: _OwnFinder) -> None:
+        super().__init__(name, path)
+        self._finder = finder
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it. Raises ImportError where it is not of the version that runs."""
+        try:
+            super().exec_module(module)
+        except FileNotFoundError:  # it was there a moment ago
+            raise build_error(module.__name__) from None
+        except _OF_ANOTHER_VERSION as error:
+            is_of_others = isinstance(error, ImportError) and not (error.name or "").startswith(_PACKAGE)
+            if is_of_others or is_changed_error(error) or not self._finder.may_be_changed(self.path):
+                raise
+            raise build_error(module.__name__) from error
+
+
+def build_error(module: str) -> ImportError:
+    """The error, one of quorum's own where their module is loaded."""
+    errors = sys.modules.get(f"{_PACKAGE}.domain.errors")
+    kind: type[ImportError] = ImportError if errors is None else errors.ProgramChanged
+    return kind(CHANGED, name=module)
+
+
+def is_changed_error(error: BaseException) -> bool:
+    """Whether it says that quorum was changed."""
+    return isinstance(error, ImportError) and error.msg == CHANGED
+
+
+def _identify(file: str) -> tuple[int, int, int] | None:
+    found = _find_status(file)
+    return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _find_status(place: str) -> os.stat_result | None:
+    try:
+        return os.stat(place)
+    except OSError:
+        return None
