@@ -85,13 +85,17 @@ def find_own_repository(root: Path) -> str:
     place = folder / ".git"
     try:
         if place.is_file():  # a worktree: its folder names the common one
-            linked = folder / place.read_text(encoding="utf-8")[:4096].removeprefix("gitdir:").strip()
-            common = (linked / "commondir").read_text(encoding="utf-8")[:4096].strip()
-            place = linked / common
+            linked = folder / _read_beginning(place).removeprefix("gitdir:").strip()
+            place = linked / _read_beginning(linked / "commondir").strip()
         with (place / "config").open("rb") as file:
             return find_repository(file.read(_MOST_CONFIG_BYTES).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return ""
+
+
+def _read_beginning(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        return file.read(4096)
 
 
 def decode_object(output: bytes) -> JsonObject:

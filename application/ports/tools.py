@@ -119,8 +119,9 @@ class AnswerTools(Protocol):
 class SessionSandbox(Protocol):
     """What a session keeps for its commands from its beginning to its end."""
 
-    async def describe_resumed(self) -> tuple[str, ...]:
-        """What the person should know of what still holds from before the session was resumed, in sentences."""
+    async def describe_former(self) -> tuple[str, ...]:
+        """What the person should know of what sessions before have left here and of what still holds of this
+        one, in sentences."""
         ...
 
     async def close(self) -> None:

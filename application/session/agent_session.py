@@ -172,7 +172,8 @@ class AgentSession:
                     consensus=self.consensus.recorded,
                 )
             )
-            for notice in (*left_out, *((fallen_back,) if fallen_back is not None else ())):
+            fallen = (fallen_back,) if fallen_back is not None else ()
+            for notice in (*left_out, *fallen, *await self._sandbox.describe_former()):
                 await self._events.record(ErrorOccurred(message=notice))
             return
         calls = self._events.state.open_calls
@@ -194,7 +195,7 @@ class AgentSession:
                     *describe_lost_commands(self.user_commands.lost),
                     *describe_lost_jobs(self.jobs.lost, is_copy=is_copy),
                     *await self._list_orphans(is_copy=is_copy),
-                    *await self._sandbox.describe_resumed(),
+                    *await self._sandbox.describe_former(),
                 ),
             )
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -155,10 +154,10 @@ def _find_differing(seal: Seal) -> list[str]:
     for path, content in seal.projected.items():
         try:
             with open(path, "rb") as file:
-                held = hashlib.file_digest(file, "sha256").digest()
+                is_same = file.read(len(content) + 1) == content
         except OSError:
-            held = b""
-        if held != hashlib.sha256(content).digest():
+            is_same = False
+        if not is_same:
             found.append(path)
     return found
 

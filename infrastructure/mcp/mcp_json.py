@@ -47,7 +47,8 @@ def read_server_of_mcp_json(path: Path, name: str) -> dict[str, object]:
 
 def _read(path: Path) -> Mapping[str, object]:
     try:
-        content = path.read_bytes()[: _LARGEST_BYTES + 1]
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{escape_path(path)} cannot be read: {error.strerror}") from error
     if len(content) > _LARGEST_BYTES:

@@ -25,10 +25,15 @@ _SWITCH_SECS = 0.0005
 
 @contextmanager
 def take_terminal(
-    *, headless: bool = False, is_tour: bool = False, overrides: Mapping[str, object] | None = None
+    *,
+    headless: bool = False,
+    is_tour: bool = False,
+    overrides: Mapping[str, object] | None = None,
+    root: str = "",
 ) -> Iterator[EarlyPrompt | None]:
     """Show a prompt that takes keys, if the app is to have a terminal, and give that back if the app did not
-    come to take it. None where the app is the first to show something. `overrides` are settings by dotted key.
+    come to take it. None where the app is the first to show something. `overrides` are settings by dotted key,
+    `root` is the folder of the project where it is not the working directory.
 
     Raises UsageError where there is no terminal for the app.
     """
@@ -43,7 +48,7 @@ def take_terminal(
         return
     from quorum.tui.terminal.early_prompt import show_early_prompt
 
-    prompt = show_early_prompt(sys.stdin.fileno(), sys.stderr.fileno(), os.environ)
+    prompt = show_early_prompt(sys.stdin.fileno(), sys.stderr.fileno(), os.environ, root)
     try:
         yield prompt
     finally:

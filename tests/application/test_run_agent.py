@@ -242,7 +242,7 @@ class Bench:
             background=background,
         )
 
-    async def describe_resumed(self) -> tuple[str, ...]:
+    async def describe_former(self) -> tuple[str, ...]:
         """There is no sandbox of which anything holds."""
         return ()
 

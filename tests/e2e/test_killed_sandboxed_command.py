@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
 import sys
@@ -10,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.events.event import SessionResumed
+from quorum.domain.events.event import ErrorOccurred, SessionResumed
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.sessions.session_summary import LatestSession
+from quorum.domain.sessions.session_summary import LatestSession, NewSession
 from quorum.infrastructure.execution.sandbox.guarded_files import find_guarded
 from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
 from tests.infrastructure.commands.command_bench import alive_with, eventually
@@ -54,8 +55,29 @@ async def killed_during(stage: SessionStage, command: str) -> None:
     await eventually(lambda: not alive_with(sleep), within=20)
 
 
+def killed(unfinished: UnfinishedCommands) -> None:
+    """The kernel frees what the process held; nothing else is done."""
+    for lock in unfinished._own.values():
+        os.close(lock)
+
+
 def kept_in(stage: SessionStage) -> list[Path]:
     return list((stage.home).rglob("unfinished-commands/*/*.json"))
+
+
+@pytest.mark.long
+async def test_a_new_session_in_the_workspace_looks_as_well(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path)
+    (stage.root / "make.sh").write_text("echo evil > AGENTS.md\n")
+    await killed_during(stage, "sh make.sh")
+
+    observer = RecordingObserver()
+    async with stage.opened(NewSession(), observer=observer):
+        pass
+
+    assert (stage.root / "set-aside-AGENTS.md~1").read_text() == "evil\n"
+    assert any(event.message.startswith(_RENAMED) for event in observer.of(ErrorOccurred))
+    assert kept_in(stage) == []
 
 
 async def resumed(stage: SessionStage) -> tuple[str, ...]:
@@ -112,6 +134,7 @@ def test_a_list_that_cannot_be_read_or_is_of_another_workspace_is_said(
     there.mkdir()
     unfinished = UnfinishedCommands(folder, PathPolicy(roots=(str(here),)))
     unfinished.begin(find_guarded([str(here)], PathPolicy(roots=(str(here),))), (), [str(here)])
+    killed(unfinished)
     (folder / "cut.json").write_text('{"roots": [')
 
     commands, said = UnfinishedCommands(folder, PathPolicy(roots=(str(there),))).pop_all()
@@ -120,7 +143,7 @@ def test_a_list_that_cannot_be_read_or_is_of_another_workspace_is_said(
     assert [sentence.partition(";")[0] for sentence in said] == [
         "a command ran unasked in the sandbox when quorum was killed"
     ]
-    assert list(folder.iterdir()) == []
+    assert not folder.exists()
 
 
 def test_a_process_that_only_reads_the_session_keeps_its_hands_off(tmp_path: Path) -> None:
@@ -136,13 +159,38 @@ def test_a_process_that_only_reads_the_session_keeps_its_hands_off(tmp_path: Pat
     assert not (tmp_path / "kept").exists()
 
 
+def test_what_other_sessions_of_the_workspace_left_is_taken_over_and_no_running_command(tmp_path: Path) -> None:
+    here, there, kept = tmp_path / "here", tmp_path / "there", tmp_path / "kept"
+    for name, root in (("dead", here), ("alive", here), ("elsewhere", there), ("gone", tmp_path / "gone")):
+        root.mkdir(exist_ok=True)
+        policy = PathPolicy(roots=(str(root),))
+        unfinished = UnfinishedCommands(kept / name, policy)
+        end = unfinished.begin(find_guarded([str(root)], policy), (), [str(root)])
+        if name != "alive":
+            killed(unfinished)
+        else:
+            end_alive = end
+    (tmp_path / "gone").rmdir()
+    (kept / "dead" / "cut.new").write_text("{")
+
+    ((command,), said) = UnfinishedCommands(kept / "new", PathPolicy(roots=(str(here),))).pop_all()
+
+    assert command.roots == (str(here),)
+    assert said == []
+    assert sorted(path.name for path in kept.iterdir()) == ["alive", "elsewhere"]
+    end_alive()
+    assert list((kept / "alive").iterdir()) == []
+
+
 def test_a_list_is_compared_in_the_folders_that_it_was_made_for(tmp_path: Path) -> None:
     here, added, later = (tmp_path / name for name in ("here", "added", "later"))
     for folder in (here, added, later):
         folder.mkdir()
     roots = (str(here), str(added))
     before = find_guarded(roots, PathPolicy(roots=roots))
-    UnfinishedCommands(tmp_path / "kept", PathPolicy(roots=roots)).begin(before, (), roots)
+    unfinished = UnfinishedCommands(tmp_path / "kept", PathPolicy(roots=roots))
+    unfinished.begin(before, (), roots)
+    killed(unfinished)
 
     now = PathPolicy(roots=(str(here), str(later)))
     ((command,), said) = UnfinishedCommands(tmp_path / "kept", now).pop_all()

@@ -9,6 +9,7 @@ from textual.selection import Selection
 from textual.widget import Widget
 
 from quorum.application.view.session_view import SessionView
+from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.tui.agent.turns import QueuedTask, Turns
@@ -17,11 +18,11 @@ from quorum.tui.app.app import QuorumApp
 from quorum.tui.chat.controllers.copying import CopyController
 from quorum.tui.chat.controllers.host import CurrentSession, collect_actions
 from quorum.tui.chat.controllers.modes import ModeController
-from quorum.tui.chat.controllers.sending import SendController
+from quorum.tui.chat.controllers.sending import SendController, SubmitController
 from quorum.tui.chat.controllers.sessions import SessionController
 from quorum.tui.chat.controllers.settings import SettingsController
 from quorum.tui.chat.controllers.views import ViewController
-from quorum.tui.chat.controllers.writing import PromptSources
+from quorum.tui.chat.controllers.writing import PromptSources, WritingController
 from quorum.tui.chat.welcome import Welcome
 from quorum.tui.keys.keymap import list_own_bindings
 from quorum.tui.keys.slash_commands import COMMANDS
@@ -293,6 +294,22 @@ class PromptApp(App[None]):
             is_asking=lambda: self.asking,
         )
         self.modes = ModeController(rig.host, rig.current, prompt=self.prompt, submit=self.sending.submit)
+        self.submitting = SubmitController(
+            rig.host,
+            rig.current,
+            rig.turns,
+            self.prompt,
+            sending=self.sending,
+            memory=None,
+            writing=WritingController(rig.host, rig.current, self.prompt, workspace=folder),
+            run_action=self.run,
+        )
+
+    async def run(self, action):
+        """Planning is all that is asked for here."""
+        name, _, argument = action.rstrip(")").partition("(")
+        assert name == "plan"
+        await self.modes.action_plan(argument.strip("'"))
 
     def compose(self):
         yield self.welcome
@@ -322,6 +339,34 @@ async def test_what_is_to_be_planned_stays_in_the_prompt_where_there_is_no_sessi
         app.prompt.text = ""
         await app.modes.action_plan("off")
         assert app.prompt.text == ""
+
+
+async def test_what_is_typed_before_the_session_is_there_is_done_in_order_once_it_is(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        await app.submitting.submit("/plan add a retry limit")
+        await app.submitting.submit("and test it")
+        assert app.submitting.held == ("/plan add a retry limit", "and test it")
+        assert app.prompt.text == ""
+
+        app.rig.begin()
+        await app.submitting.submit("last")
+        await app.submitting.submit_held()
+
+        assert app.rig.agent.plans.phase.scope is PhaseScope.PLAN_ONLY
+        assert app.rig.turns.prompts == ("add a retry limit", "and test it", "last")
+
+
+async def test_what_waits_for_the_session_can_be_taken_back(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        await app.submitting.submit("/plan add a retry limit")
+        await app.submitting.submit("and test it")
+
+        assert app.submitting.take_back() == "and test it"
+        assert app.submitting.return_held()
+        assert app.prompt.text == "/plan add a retry limit"
+        assert app.submitting.take_back() is None
 
 
 async def test_what_is_to_be_planned_in_a_session_that_takes_nothing_stays_a_command(tmp_path):
@@ -372,11 +417,11 @@ async def test_a_command_of_the_persons_waits_for_the_session_and_not_for_an_ope
     app = PromptApp(tmp_path)
     async with app.run_test() as pilot:
         make = TypedCommand("make", visible_to_model=True)
-        app.sending.run_user_command(make, "!make")
+        await app.submitting.submit("!make")
         assert app.rig.agent.commands == []
 
         app.rig.begin()
-        app.sending.run_held_commands()
+        await app.submitting.submit_held()
         await pilot.pause()
         assert app.rig.agent.commands == [("make", True)]
 

@@ -8,6 +8,7 @@ import re
 import select
 import termios
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -235,3 +236,31 @@ def test_nothing_is_shown_in_the_background_or_where_there_is_no_room(
     monkeypatch.setattr(early_prompt.os, "tcgetpgrp", lambda _terminal: os.getpgrp() + 1)
     assert show_early_prompt(line.near, line.near, usual) is None
     assert termios.tcgetattr(line.near) == line.usual
+
+
+@pytest.mark.parametrize(
+    ("keys", "kept"),
+    [
+        ("list tesz\x7fts\r", "list tests"),
+        ("one\rtwo\x1b[D\r", "one\ntwo"),
+        ("\x1b[200~a\rb\x1b[201~\r", "a\nb"),
+        ("\x1b[200~a\rb\x1b[201~", None),
+        ("go", None),
+        (f"use ghp_{'a1B2' * 9}\r", None),
+    ],
+)
+def test_what_is_ended_with_enter_is_kept_for_the_case_of_a_kill(
+    line: Line,
+    prompt: EarlyPrompt,
+    keys: str,
+    kept: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    line.type(keys)
+    while len(prompt._typed) < len(keys):
+        os.sched_yield()
+    unsent = prompt.hand_over().unsent
+
+    assert (None if unsent is None else list(unsent.texts)) == (None if kept is None else [kept])

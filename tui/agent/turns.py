@@ -229,7 +229,7 @@ class Turns:
         if not agent.record.in_use and (unsent := agent.run.unsent):
             self._returned = unsent
             self._give_back("\n".join(unsent))
-        if self._returned and self.prompts:
+        if len(self.prompts) + bool(self._returned or agent.run.has_pending) > 1:  # one alone begins at once
             self._keep()
 
     def _collect_undelivered(self, agent: AgentSession) -> None:

@@ -40,6 +40,7 @@ from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.prompt_box.history import Recall
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.side_panel.side_panel import SidePanel
+from quorum.tui.themes.looks import Looks
 from quorum.tui.transcript.layout.view import TranscriptView, replay_events
 from quorum.tui.widgets.dialog_parts import DrawnOnce
 
@@ -91,6 +92,7 @@ def describe_last_ending(past: Sequence[Event]) -> str:
 
 _BACKGROUND_OR_PANEL = "Send a running command to the background; else show or hide the side panel"
 _MARK_UP = "Select a part of the transcript, then the one above"
+_RECOVERED = "an earlier quorum ended here before it had sent what you typed; ↑ brings it back"
 _NEXT_MODE = f"Next mode: {', '.join(CYCLED_MODES)}"
 
 
@@ -159,7 +161,7 @@ class ChatScreen(DrawnOnce):
         self.current = CurrentSession(self.turns, self.refuse)
         self.tab_bar, self.side_panel = TabBar(id="tabs"), SidePanel(id="panel")
         self.transcript = TranscriptView(id="transcript", tell_filled=self._give_room)
-        self._recall = Recall(cwd, self.turns.take_back)
+        self._recall = Recall(cwd, self._take_back, self._list_unrecorded)
         self.prompt = Prompt(
             self._recall,
             PromptSources(cwd, self.current, themes=lambda: self.app.available_themes),
@@ -220,6 +222,9 @@ class ChatScreen(DrawnOnce):
         self.views = ViewController(self, self.current, self.transcript)
         self.writing = WritingController(self, self.current, self.prompt, workspace=self._cwd)
         self.submitting = SubmitController(
+            self,
+            self.current,
+            self.turns,
             self.prompt,
             sending=self.sending,
             memory=memory,
@@ -247,6 +252,7 @@ class ChatScreen(DrawnOnce):
                 self.turns,
                 self.prompt,
                 remember=self.sending.remember,
+                return_held=self.submitting.return_held,
                 leave_modes=self.modes.leave_all,
                 leave_tab=lambda: self.run_action("app.leave_tab"),
                 rewind=self.rewinding.action_rewind,
@@ -256,6 +262,13 @@ class ChatScreen(DrawnOnce):
         )
         for name, action in actions.items():  # Textual looks for them here, by these names
             setattr(self, name, action)
+
+    def _take_back(self) -> str | None:
+        return self.submitting.take_back() or self.turns.take_back()
+
+    def _list_unrecorded(self) -> tuple[str, ...]:
+        """What was sent and no session has recorded: before the first is there it waits here alone."""
+        return self.submitting.held + (self.turns.prompts if self.current.last is None else ())
 
     def _get_editing(self) -> str:
         """How the person wants prompts edited."""
@@ -347,7 +360,12 @@ class ChatScreen(DrawnOnce):
         self.refresh_state()
         self._observer = observer
         self.handle_events(observer.pop_events())
-        self.sending.run_held_commands()
+        self.run_worker(self.submitting.submit_held(), group="held")
+        if self._recall.recover_unsent():
+            self.tell(_RECOVERED, refuses=False)
+        self.prompt.keep_soon()
+        if isinstance(self.app, Looks) and self.app.typed_early is not None:
+            self.app.typed_early.keep(())
 
     def begin_opening(self) -> None:
         """Another session is being opened: this one rests, and what is sent waits."""
@@ -360,7 +378,7 @@ class ChatScreen(DrawnOnce):
         self.tell(sentence)
         self.turns.return_waiting()
         self.refresh_state()
-        self.sending.run_held_commands()
+        self.run_worker(self.submitting.submit_held(), group="held")
 
     def start_guide(self, guide: Widget, handle: Callable[[Event], None]) -> None:
         """Have a guide lead through what is seen here; it receives all events."""
@@ -415,6 +433,7 @@ class ChatScreen(DrawnOnce):
     def _on_prompt_changed(self) -> None:
         self.sending.tell_what_enter_does()
         self.writing.look_for_commands()
+        self.prompt.keep_soon()
 
     @on(TranscriptView.NewBelow)
     def _tell_of_new_lines(self) -> None:

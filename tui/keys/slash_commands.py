@@ -19,7 +19,8 @@ class Command(NamedTuple):
     `takes_file`: it is the name of a file; `sends`: it is sent as a prompt; `is_prompt`: the whole command
     is one, which the model reads as a longer text. `aliases` are other names, which no list shows; nor does
     one show a command that is not `is_listed`. `hint` is what stands after a custom command, in its own words.
-    `is_free`: a remote client needs no approval for it.
+    `is_free`: a remote client needs no approval for it. `waits`: with its argument it is carried out once the
+    session is there, as prompts are.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Command(NamedTuple):
     aliases: tuple[str, ...] = ()
     hint: str = ""
     is_free: bool = False
+    waits: bool = False
     is_listed: bool = True
 
     @property
@@ -65,13 +67,14 @@ COMMANDS = (
         sample="/mode",
         is_free=True,
     ),
-    Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
+    Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES), waits=True),
     Command(
         "solo",
         "One model answers, with its tools",
         "choose_solo",
         free="PROMPT",
         sends=True,
+        waits=True,
         is_free=True,
         is_listed=False,
     ),
@@ -82,6 +85,7 @@ COMMANDS = (
         free="PROMPT",
         sample="queue or cron for the nightly import?",
         sends=True,
+        waits=True,
         is_free=True,
     ),
     Command(
@@ -90,9 +94,15 @@ COMMANDS = (
         "choose_strategy",
         ("STRATEGY", STRATEGIES),
         is_free=True,
+        waits=True,
     ),
     Command(
-        "scope", "How far it goes: full, fast or plan-only", "choose_scope", ("SCOPE", SCOPES), is_listed=False
+        "scope",
+        "How far it goes: full, fast or plan-only",
+        "choose_scope",
+        ("SCOPE", SCOPES),
+        waits=True,
+        is_listed=False,
     ),
     Command(
         "fast",
@@ -101,6 +111,7 @@ COMMANDS = (
         free="PROMPT",
         sample="add a retry limit",
         sends=True,
+        waits=True,
     ),
     Command(
         "plan",
@@ -109,6 +120,7 @@ COMMANDS = (
         free="PROMPT|drop",
         sample="add a retry limit",
         sends=True,
+        waits=True,
     ),
     Command(
         "model",
@@ -117,6 +129,7 @@ COMMANDS = (
         names="PROVIDER/MODEL EFFORT",
         sample="anthropic/claude-sonnet-5-5 high",
         is_free=True,
+        waits=True,
     ),
     Command("retry", "Continue a turn that failed, was interrupted or reached a limit", "retry", is_free=True),
     Command(
@@ -125,6 +138,7 @@ COMMANDS = (
         "steer",
         free="WORDS",
         sends=True,
+        waits=True,
         is_free=True,
     ),
     Command("new", "Start a new session", "new_session", is_free=True),
@@ -149,6 +163,7 @@ COMMANDS = (
         free="FOCUS",
         sample="the failing test",
         is_free=True,
+        waits=True,
     ),
     Command(
         "init",
@@ -157,6 +172,7 @@ COMMANDS = (
         free="FOCUS",
         sample="how the tests are run",
         sends=True,
+        waits=True,
         is_prompt=True,
         is_free=True,
     ),
@@ -176,6 +192,7 @@ COMMANDS = (
         free="DIR",
         sample="../library",
         takes_file=True,
+        waits=True,
     ),
     Command("diff", "What this session changed; undo one file", "show_diff", is_free=True),
     Command(
@@ -335,6 +352,13 @@ def find_prompt(text: str) -> str:
     word, _, argument = text.strip()[1:].partition(" ")
     command = find_command(word)
     return argument.strip() if command is not None and command.sends else ""
+
+
+def waits_for_session(text: str) -> bool:
+    """Whether a command is carried out by the session alone, and so may be typed before that is there."""
+    word, _, argument = text.strip()[1:].partition(" ")
+    command = find_command(word)
+    return command is None or (command.waits and bool(argument.strip()))
 
 
 def is_built_in(text: str) -> bool:

@@ -5,7 +5,6 @@ A text that was sent as a prompt stays one wherever it comes back, also where it
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from quorum.tui.agent.memory import parse_memory
 from quorum.tui.agent.user_commands import MARK
 from quorum.tui.keys.slash_commands import is_built_in, is_command
+from quorum.tui.prompt_box.unsent import UnsentTexts, locate_state_folder, name_project, recover_unsent
 
 REFUSAL = f"a prompt begins with neither {MARK}, nor # and a space, nor the name of a command"
 """Why a text is not taken where only a prompt can be."""
@@ -50,17 +50,9 @@ _LONGEST_KEPT = 100_000
 _MOST_ENTRIES = 1_000
 
 
-def locate_state_folder() -> Path:
-    """Our folder in the state directory of the XDG base directories."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
-    return base / "quorum"
-
-
 def locate_history(cwd: Path) -> Path:
     """The file of the project at `cwd`."""
-    name = hashlib.sha256(os.fsencode(os.path.realpath(cwd))).hexdigest()[:16]
-    return locate_state_folder() / "history" / f"{name}.jsonl"
+    return locate_state_folder() / "history" / f"{name_project(cwd)}.jsonl"
 
 
 class History:
@@ -139,11 +131,21 @@ def _is_torn(descriptor: int) -> bool:
 
 
 class Recall:
-    """What Up and Down bring back: first the prompt that waits last, then the history; the draft is kept."""
+    """What Up and Down bring back: first the prompt that waits last, then the history; the draft is kept.
 
-    def __init__(self, cwd: Path, take_back: Callable[[], str | None]) -> None:
+    `list_waiting` names what was sent and is recorded nowhere yet.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        take_back: Callable[[], str | None],
+        list_waiting: Callable[[], Sequence[str]] = lambda: (),
+    ) -> None:
         self._cwd = cwd
         self._take_back = take_back
+        self._list_waiting = list_waiting
+        self._unsent = UnsentTexts(cwd)
         self._opened: History | None = None
         self._place: int | None = None
         self._draft = ""
@@ -188,7 +190,23 @@ class Recall:
         return self.history.entries
 
     def keep(self, draft: str) -> None:
-        """Remember a prompt that was never sent, so that Up finds it the next time; nobody is left to see it
-        that it cannot be written."""
+        """Remember what was never sent, so that Up finds it the next time; nobody is left to see it that it
+        cannot be written."""
         with suppress(OSError):
-            self.history.add(draft)
+            self._remember_all([text for text in (*self._list_waiting(), draft) if text])
+        self._unsent.keep(())
+
+    def keep_unsent(self, draft: str) -> None:
+        """Have a file hold what waits and what is being written, which a kill would lose."""
+        texts = [text for text in (*self._list_waiting(), draft) if text and len(text) <= _LONGEST_KEPT]
+        self._unsent.keep([self.history.hide(text) for text in texts])
+
+    def recover_unsent(self) -> bool:
+        """Remember what killed processes had not sent, so that Up finds it; whether there was any."""
+        return recover_unsent(self._cwd, self._remember_all)
+
+    def _remember_all(self, texts: Sequence[str]) -> None:
+        known = self.history.entries[-len(texts) - 1 :]
+        for text in texts:
+            if text not in known:
+                self.history.add(text)

@@ -19,6 +19,8 @@ from quorum.tui.prompt_box.paste import Folds, clean_paste
 from quorum.tui.widgets.empty_prompt import PLACEHOLDER
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from quorum.tui.completion.offers import Known
     from quorum.tui.prompt_box.history import Recall
     from quorum.tui.prompt_box.vim_keys import VimKeys
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # The table is a plain dict that its parser looks up; it is only typed as if it were not.
 cast("dict[str, object]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (Keys.ControlJ,)
 
+_KEEPING_SECS = 2.0
 _NEW_LINE_KEYS = frozenset({"ctrl+j", "shift+enter", "alt+enter", "shift+\r", "alt+\r"})
 
 
@@ -108,6 +111,7 @@ class Prompt(CompletingPrompt):
         self._editing = editing
         self._vim: VimKeys | None = None
         self._held: list[events.Key] | None = None
+        self._keeping: Timer | None = None
         self.is_typed_by_person = True
         self._holds_other_text = False  # pasted, recalled, offered or given back
         """False where another program typed some of it; what is kept of it is then no command."""
@@ -272,8 +276,25 @@ class Prompt(CompletingPrompt):
     def on_unmount(self) -> None:
         """What was not sent is remembered."""
         self.end_search(take=False)
-        if text := self.whole_text:
-            self._memory.keep(text if self.is_typed_by_person else escape_command(text))
+        self._memory.keep(self._unsent_text)
+
+    @property
+    def _unsent_text(self) -> str:
+        text = self.whole_text
+        return text if self.is_typed_by_person else escape_command(text)
+
+    def keep_soon(self) -> None:
+        """Have what is typed kept in a moment, whatever becomes of the process: not with every key."""
+        if self._keeping is None:
+            self._keeping = self.set_timer(_KEEPING_SECS, self.keep_unsent)
+
+    def keep_unsent(self) -> None:
+        """Have what is typed, and what waits, kept whatever becomes of the process."""
+        if self._keeping is not None:
+            self._keeping.stop()
+            self._keeping = None
+        if not self.is_searching:
+            self._memory.keep_unsent(self._unsent_text)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default().stop()

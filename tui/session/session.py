@@ -339,7 +339,7 @@ class Session:
         """Write the session into this file, or one named after it in the state folder, out of the project; its
         path. Raises QuorumError and OSError."""
         from quorum.application.export.formats import export_to
-        from quorum.tui.prompt_box.history import locate_state_folder
+        from quorum.tui.prompt_box.unsent import locate_state_folder
 
         exports = locate_state_folder() / "exports"
         return str(await export_to(file, self.agent, folder=Path(self._cwd), exports=exports))

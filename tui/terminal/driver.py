@@ -13,6 +13,7 @@ from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from quorum.tui.prompt_box.unsent import UnsentTexts
 from quorum.tui.terminal.background_colour import QUERY, BackgroundReplies, can_query
 from quorum.tui.terminal.early_prompt import EarlyPrompt, TypedEarly
 from quorum.tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
@@ -35,6 +36,8 @@ class TerminalClient(Protocol):
     """The app in the terminal. `early_prompt` has the terminal first, where there is one."""
 
     early_prompt: EarlyPrompt | None
+    typed_early: UnsentTexts | None
+    """What the `early_prompt` keeps for the case of a kill."""
 
     def enter_terminal(self) -> None:
         """The screen is ours from now on."""
@@ -84,7 +87,7 @@ class TerminalDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._has_other_screen = False
         if typed is not None:
-            self.attrs_before = typed.attributes
+            self.attrs_before, client.typed_early = typed.attributes, typed.unsent
         if (writer := self._get_writer()) is None:  # stopped again at once, in the background
             if self._is_terminal_gone():
                 self._lose()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import select
 import signal
 import termios
@@ -15,18 +16,22 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quorum.tui.terminal.console import count_waiting_bytes, is_simple
 from quorum.tui.terminal.ending_signals import list_untaken_signals
 from quorum.tui.widgets.empty_prompt import PLACEHOLDER, SIGN, STARTING
 from quorum.tui.widgets.layout import arrange
 
+if TYPE_CHECKING:
+    from quorum.tui.prompt_box.unsent import UnsentTexts
+
 _MOST_BYTES = 65_536
 _SIZE_FROM_ENVIRONMENT = ("COLUMNS", "LINES")  # the app would go by it
 _NO_COLUMNS_FOR_TEXT = 6  # the sign, the cursor, and one to spare
 _ERASING = ("\x7f", "\b")
 _CTRL_C, _PASTE_BEGINS, _PASTE_ENDS = b"\x03", b"\x1b[200~", b"\x1b[201~"
+_SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|O.)?|[\x00-\x07\x0b\x0c\x0e-\x1f]")
 _RULE = "─"
 # The other screen, no cursor, pastes with marks, nothing left of what stood there.
 _CLEAR = "\x1b[H\x1b[2J"
@@ -38,12 +43,13 @@ _TO_LINE_END = "\x1b[K"
 
 class TypedEarly(NamedTuple):
     """What was typed: the first `in_lines` bytes came in lines, where Enter is a line feed. `attributes` are
-    those that the terminal had before.
+    those that the terminal had before. `unsent` keeps what was ended with Enter for the case of a kill.
     """
 
     data: bytes
     in_lines: int
     attributes: list[Any]
+    unsent: UnsentTexts | None
 
 
 class EarlyPrompt:
@@ -53,8 +59,9 @@ class EarlyPrompt:
     erasing it, is shown; from the first other key on only the app can tell what the prompt looks like.
     """
 
-    def __init__(self, terminal: int, output: int, size: tuple[int, int]) -> None:
-        self._terminal, self._output = terminal, output
+    def __init__(self, terminal: int, output: int, size: tuple[int, int], cwd: str = "") -> None:
+        self._terminal, self._output, self._cwd = terminal, output, cwd
+        self._unsent: UnsentTexts | None = None
         self._fit(size)
         self._attributes = termios.tcgetattr(terminal)
         self._in_lines = 0
@@ -80,7 +87,7 @@ class EarlyPrompt:
         """Leave the terminal as it is to the app, with everything that was typed. Only once, and not after
         `close`."""
         self._stop()
-        return TypedEarly(bytes(self._typed), self._in_lines, self._attributes)
+        return TypedEarly(bytes(self._typed), self._in_lines, self._attributes, self._unsent)
 
     def close(self) -> None:
         """Give the terminal back, where it was not handed over. What was typed is dropped: the shell would take
@@ -139,9 +146,27 @@ class EarlyPrompt:
                 os.kill(os.getpid(), signal.SIGINT)
             if self._is_showing:
                 self._follow(self._decoder.decode(data))
+            if b"\r" in data and not self._is_in_paste(self._typed.rfind(b"\r")):
+                self._keep_entered()
 
     def _is_in_paste(self, at: int) -> bool:
         return self._typed.rfind(_PASTE_BEGINS, 0, at) > self._typed.rfind(_PASTE_ENDS, 0, at)
+
+    def _keep_entered(self) -> None:
+        """Have a file hold what was typed so far, as far as it can be read without the app.
+
+        What may hold a secret is left out: what hides those takes as long to load as the app.
+        """
+        from quorum.domain.secrets.patterns import find_pattern_spans
+        from quorum.tui.prompt_box.unsent import UnsentTexts
+
+        typed = _SEQUENCE.sub("", self._typed.decode("utf-8", "replace")).replace("\r", "\n")
+        text = ""
+        for character in typed:
+            text = text[:-1] if character in _ERASING else text + character
+        if (text := text.strip()) and not find_pattern_spans(text):
+            self._unsent = self._unsent or UnsentTexts(self._cwd)
+            self._unsent.keep([text])
 
     def _follow(self, text: str) -> None:
         for character in text:
@@ -187,9 +212,12 @@ class EarlyPrompt:
             os.write(self._output, text.encode())
 
 
-def show_early_prompt(terminal: int, output: int, environ: Mapping[str, str]) -> EarlyPrompt | None:
-    """Show the prompt; None where that is better left to the app: in the background, in a terminal that is
-    simple or too small.
+def show_early_prompt(
+    terminal: int, output: int, environ: Mapping[str, str], cwd: str = ""
+) -> EarlyPrompt | None:
+    """Show the prompt for the project at `cwd`, by default the working directory.
+
+    None where that is better left to the app: in the background, in a terminal that is simple or too small.
     """
     if is_simple(environ) or any(map(environ.get, _SIZE_FROM_ENVIRONMENT)):
         return None
@@ -197,7 +225,7 @@ def show_early_prompt(terminal: int, output: int, environ: Mapping[str, str]) ->
         size = os.get_terminal_size(output)
         if arrange("auto", size).too_small or os.tcgetpgrp(terminal) != os.getpgrp():
             return None
-        prompt = EarlyPrompt(terminal, output, size)
+        prompt = EarlyPrompt(terminal, output, size, cwd)
     except (OSError, termios.error):
         return None
     try:

@@ -45,6 +45,7 @@ from quorum.tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
     from quorum.domain.text.json_value import JsonObject
+    from quorum.tui.prompt_box.unsent import UnsentTexts
     from quorum.tui.terminal.early_prompt import EarlyPrompt
 
 
@@ -163,6 +164,8 @@ class Looks(App[None]):
     """The person's own program for the status line; None without one."""
     early_prompt: EarlyPrompt | None = None
     """What has the terminal until the app takes it over; None where nothing has."""
+    typed_early: UnsentTexts | None = None
+    """What was typed before and is kept for the case of a kill, until the app keeps it itself."""
     version: str = ""
     """The version of the program, for whoever asks which one this is."""
 

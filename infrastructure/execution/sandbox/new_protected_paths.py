@@ -8,6 +8,7 @@ command is kept on disk while it runs.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
@@ -33,7 +34,8 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     find_guarded,
 )
 
-_SUFFIX = ".json"
+_SUFFIX, _INCOMPLETE = ".json", ".new"
+_TRIES = 3
 _UNREADABLE = (
     "a command ran unasked in the sandbox when quorum was killed; which protected paths it made cannot be "
     "told, because the list of those before it cannot be read: look for new ones before any program obeys them"
@@ -50,11 +52,14 @@ class UnfinishedCommand(Struct, frozen=True, kw_only=True):
 
 
 class UnfinishedCommands:
-    """Those of one session, in a `folder` of its own. Blocks."""
+    """Those of one session, in a `folder` of its own beside those of other sessions. Blocks.
+
+    Each file is locked by its process: one that can be locked was left by a process that was killed.
+    """
 
     def __init__(self, folder: Path, policy: PathPolicy) -> None:
         self._folder = folder
-        self._own: set[Path] = set()
+        self._own: dict[Path, int] = {}
         self._policy = policy
 
     def begin(self, before: GuardedFiles, opened: Sequence[str], roots: Sequence[str]) -> Callable[[], None]:
@@ -62,32 +67,58 @@ class UnfinishedCommands:
         places = {path: [each.itself, each.parent, each.link] for path, each in before.places.items()}
         kept = {"roots": list(roots), "places": places, "opened": list(opened)}
         file = self._folder / f"{secrets.token_hex(8)}{_SUFFIX}"
-        self._own.add(file)
         with suppress(OSError):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file.write_text(json.dumps(kept), encoding="utf-8", errors="surrogateescape")
+            self._own[file] = self._open(file.with_suffix(_INCOMPLETE))
+            with os.fdopen(os.dup(self._own[file]), "wb") as opened:
+                opened.write(json.dumps(kept).encode("utf-8", "surrogateescape"))
+            os.rename(file.with_suffix(_INCOMPLETE), file)
         return lambda: self._end(file)
 
+    def _open(self, file: Path) -> int:
+        """Make a file and lock it. Raises OSError."""
+        for _ in range(_TRIES):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):  # another process has just found the folder empty
+                descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                return descriptor
+        raise OSError(f"{self._folder} is removed again and again")
+
     def _end(self, file: Path) -> None:
-        self._own.discard(file)
-        with suppress(OSError):
-            file.unlink()
+        descriptor = self._own.pop(file, None)
+        for each in (file, file.with_suffix(_INCOMPLETE)):
+            with suppress(OSError):
+                each.unlink()
+        if descriptor is not None:
+            os.close(descriptor)
 
     def pop_all(self) -> tuple[list[UnfinishedCommand], list[str]]:
-        """Those that nobody ended, and what is to be said of others, a sentence each; none is kept any more.
-
-        Call it while no command of the session runs.
+        """Those in this workspace whose process was killed, whichever session they were of, and what is to be
+        said of others of this session, a sentence each; none of them is kept any more.
         """
         found: list[UnfinishedCommand] = []
         said: list[str] = []
-        for file in sorted(self._folder.glob(f"*{_SUFFIX}")):
-            try:
-                found.append(self._read(file))
-            except (OSError, ValueError, TypeError, KeyError, AttributeError):
-                said.append(_UNREADABLE)
+        for file in sorted(self._folder.parent.glob("*/*")):
+            if file.suffix not in (_SUFFIX, _INCOMPLETE):
+                continue
+            with suppress(OSError), _lock_abandoned(file) as is_abandoned:
+                if is_abandoned and self._collect(file, found, said):
+                    file.unlink()
             with suppress(OSError):
-                file.unlink()
+                file.parent.rmdir()
         return found, list(dict.fromkeys(said))
+
+    def _collect(self, file: Path, found: list[UnfinishedCommand], said: list[str]) -> bool:
+        """Add the command in a file, or what is to be said of it; whether the file is needed no more."""
+        if file.suffix == _INCOMPLETE:  # the command had not begun
+            return True
+        try:
+            found.append(self._read(file))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            if file.parent != self._folder:
+                return _is_workspace_gone(file)
+            said.append(_UNREADABLE)
+        return True
 
     def _read(self, file: Path) -> UnfinishedCommand:
         kept = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
@@ -113,6 +144,28 @@ class UnfinishedCommands:
             self._end(file)
         with suppress(OSError):
             self._folder.rmdir()
+
+
+@contextmanager
+def _lock_abandoned(file: Path) -> Iterator[bool]:
+    """Hold the lock of a file whose process is gone; whether that is so. Raises OSError."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(descriptor)
+
+
+def _is_workspace_gone(file: Path) -> bool:
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
+        return not os.path.lexists(str(kept["roots"][0]))
+    except (ValueError, TypeError, KeyError, IndexError):
+        return False
 
 
 def _pair(numbers: Sequence[int]) -> tuple[int, int]:

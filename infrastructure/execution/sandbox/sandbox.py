@@ -140,7 +140,7 @@ class Sandbox:
         """From now on commands of this session may write to `.git`: the person was asked."""
         self._is_git_open = True
 
-    async def describe_resumed(self) -> tuple[str, ...]:
+    async def describe_former(self) -> tuple[str, ...]:
         said = await asyncio.to_thread(self._finish_killed)
         if self._is_git_open and not isinstance(await self.find_state(), SandboxOff):
             folders = await asyncio.to_thread(self._find_git_folders)

@@ -10,7 +10,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quorum.domain.errors import LedgerError, SessionInUse
@@ -90,6 +90,17 @@ class SessionLockFolder:
     def acquire(self, session_id: str) -> SessionLock:
         """Take the lock of a session. Raises SessionInUse, or LedgerError where locks cannot be made."""
         return SessionLock.acquire(self._folder, session_id)
+
+    def remove_abandoned(self) -> None:
+        """Remove the files of processes that were killed. What cannot be removed means nothing."""
+        for path in self._folder.glob("*.lock"):
+            with suppress(OSError):
+                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    if _try(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, path):
+                        path.unlink()
+                finally:
+                    os.close(descriptor)
 
     def list_holders(self) -> dict[str, SessionHolder]:
         return {name: SessionHolder(pid) for name, pid in list_lock_holders(self._folder).items()}

@@ -145,6 +145,7 @@ class Database:
             raise
         self._writer = Writer(self._file)
         self.locks = locks = SessionLockFolder(path.with_name(f"{path.name}-locks"))
+        locks.remove_abandoned()
         self.archive = SqlArchive(self._file, self._writer, locks, clock)
         self.contents = SqlContents(self._file, self._writer, clock, objects)
         self.answers = SqlAnswers(self._file, self._writer)

@@ -89,7 +89,7 @@ def encode_file(content: str, encoding: Encoding, name: str) -> bytes:
         ) from error
 
 
-_LARGEST = 64 * 1024 * 1024
+LARGEST_EDITED = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +110,14 @@ def read_content(workspace: Workspace, location: Location) -> bytes | None:
     """The whole content of a file, None where there is none. Raises ToolError for what is not a file."""
     try:
         with workspace.open_file(location) as file:
-            content = file.read(_LARGEST + 1)
+            content = file.read(LARGEST_EDITED + 1)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
-    if len(content) > _LARGEST:
+    if len(content) > LARGEST_EDITED:
         raise ToolError(
-            f"{workspace.format_path(location.path)} is larger than {_LARGEST >> 20} MB: too large for "
+            f"{workspace.format_path(location.path)} is larger than {LARGEST_EDITED >> 20} MB: too large for "
             "this tool; change it with a command"
         )
     return content

@@ -19,7 +19,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.conversation.attachment import PDF_REMEDY
 from quorum.domain.errors import AttachmentError, ToolError
-from quorum.domain.text.amounts import format_megabytes
+from quorum.domain.text.amounts import format_megabytes, format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.attachment_files import LARGEST_BYTES, LARGEST_PDF_BYTES, build_attachment, is_pdf
 from quorum.infrastructure.blocking import Stop, run_in_thread
@@ -33,6 +33,7 @@ from quorum.infrastructure.files.encoding import (
 )
 from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin import notebook
+from quorum.infrastructure.tools.builtin.drafting import LARGEST_EDITED
 from quorum.infrastructure.tools.builtin.notebook import is_notebook, render_cells
 from quorum.infrastructure.tools.builtin.parts import (
     FILE_PARAMETER,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 LINES_PER_PAGE = 2000
 LONGEST_LINE = 2000
 PAGE_BYTES = 60_000
+# Read in about a second. Of an endless line, or before a far offset, no more is.
+_MOST_BYTES = 512 * 1024 * 1024
 # quorum takes no PDF apart itself: a command that does is reviewed, and runs in the sandbox.
 _REMEDIES = {"PDF": f"; {PDF_REMEDY}"}
 _NOTEBOOK = (
@@ -61,7 +64,8 @@ _NOTEBOOK = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryFile:
     """A file that is not text. `kind` is what its first bytes look like, or None. `largest_bytes` is
-    what one of its kind may have to be shown to a model, 0 for others; `shown` is then its whole content."""
+    what one of its kind may have to be shown to a model, 0 for others; `shown` is then its whole content.
+    `sha256` is empty for one that is too large for the tools that change files."""
 
     name: str
     size_bytes: int
@@ -83,7 +87,10 @@ class BinaryFile:
 
 
 class FilePage:
-    """Collects numbered lines from `first` on, at most `limit` of them and what fits into `most_bytes`."""
+    """Collects numbered lines from `first` on, at most `limit` of them and what fits into `most_bytes`.
+
+    `read_bytes` says how much of a file was read that is too large to be read to its end, else None.
+    """
 
     def __init__(self, first: int, limit: int | None = None, *, most_bytes: int = PAGE_BYTES) -> None:
         self.first = first
@@ -91,11 +98,12 @@ class FilePage:
         self.total = 0
         self.size_bytes = 0
         self.sha256 = ""
+        self.read_bytes: int | None = None
         self.encoding = UTF_8
         self.is_of_notebook = False
         self._limit = LINES_PER_PAGE if limit is None else limit
         self._room = most_bytes
-        self._full = False
+        self.is_full = False
         self._begun = ""
         self._begun_length = 0
 
@@ -108,9 +116,9 @@ class FilePage:
         """What the page shows of the file at this canonical path, a line that is cut as if it were whole.
 
         None for the cells of a notebook, because what an edit would change is not in them, and for a page that
-        shows nothing of a file that is not empty.
+        shows nothing of a file that is not empty, or was not read to its end.
         """
-        if self.is_of_notebook or (self.total and not self.lines):
+        if self.is_of_notebook or self.read_bytes is not None or (self.total and not self.lines):
             return None
         return SeenFile(
             path=path, sha256=self.sha256, first_line=self.first, last_line=self.last, lines=self.total
@@ -129,7 +137,7 @@ class FilePage:
     def feed(self, piece: str) -> None:
         """Take the next piece of the file's text."""
         ends = piece.count("\n")
-        if self._full or self.total + ends < self.first - 1:
+        if self.is_full or self.total + ends < self.first - 1:
             self._skip(piece, ends)
             return
         *ended, rest = piece.split("\n")
@@ -141,6 +149,12 @@ class FilePage:
     def finish(self) -> None:
         """The text is over: a last line without an end counts as well."""
         if self._begun_length:
+            self._end_line()
+
+    def stop_at(self, read_bytes: int) -> None:
+        """No more of the file is read: of the line that has begun only what would be cut is shown."""
+        self.read_bytes = read_bytes
+        if self._begun_length > LONGEST_LINE:
             self._end_line()
 
     def _skip(self, piece: str, ends: int) -> None:
@@ -158,17 +172,17 @@ class FilePage:
         line, length = self._begun.removesuffix("\r"), self._begun_length
         self._begun, self._begun_length = "", 0
         self.total += 1
-        if self._full or self.total < self.first:
+        if self.is_full or self.total < self.first:
             return
         if length > LONGEST_LINE + 1 or len(line) > LONGEST_LINE:
             line = f"{line[:LONGEST_LINE]} … [line cut: it has {length} characters]"
         numbered = f"{self.total:6}\t{line}"
         self._room -= len(numbered.encode()) + 1
         if self._room < 0:
-            self._full = True
+            self.is_full = True
             return
         self.lines.append(numbered)
-        self._full = len(self.lines) == self._limit
+        self.is_full = len(self.lines) == self._limit
 
 
 class PageReader:
@@ -203,7 +217,7 @@ class PageReader:
                 return BinaryFile(
                     name=self._workspace.format_path(location.path),
                     size_bytes=page.size_bytes,
-                    sha256=_compute_hash(file, head, stop),
+                    sha256=_compute_hash(file, head, stop) if page.size_bytes <= LARGEST_EDITED else "",
                     kind=detect_binary_kind(head),
                     largest_bytes=most,
                     shown=_read_whole(file, head, most) if most and with_attachments else None,
@@ -216,15 +230,20 @@ class PageReader:
 
 
 def _fill(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding, stop: Stop) -> None:
-    """Feed the whole file to the page, chunk by chunk, so that memory does not grow with the file."""
+    """Feed the file to the page, chunk by chunk, so that memory does not grow with the file: all of it, or
+    what fills the page of one that is too large for the tools that change files."""
     digest = hashlib.sha256()
     errors = "backslashreplace" if encoding.is_broken else "replace"
     decoder = codecs.getincrementaldecoder(encoding.codec)(errors=errors)
-    chunk, skip = head, len(encoding.mark)
+    chunk, skip, read = head, len(encoding.mark), 0
     while chunk:
         stop.check()
         digest.update(chunk)
         page.feed(decoder.decode(chunk[skip:]))
+        read += len(chunk)
+        if read >= _MOST_BYTES or (page.is_full and read > LARGEST_EDITED):
+            page.stop_at(read)
+            return
         chunk, skip = file.read(SAMPLE_BYTES), 0
     page.feed(decoder.decode(b"", final=True))
     page.finish()
@@ -343,8 +362,10 @@ class ReadFile:
     ) -> str | BinaryFile:
         location = self._workspace.locate(path)
         read = self._pages.read(location, page, stop, with_attachments=self._attachments is not None, raw=raw)
+        self._seen.note_folder(location.path)
         if isinstance(read, BinaryFile):
-            self._seen.note_page(context, SeenFile(path=location.path, sha256=read.sha256))
+            if read.sha256:
+                self._seen.note_page(context, SeenFile(path=location.path, sha256=read.sha256))
             return read
         if (seen := page.build_seen(location.path)) is not None:
             self._seen.note_page(context, seen)
@@ -374,14 +395,29 @@ class ReadFile:
 def _render_page(page: FilePage) -> str:
     """The lines, and below them what the reader must know about the page."""
     notes = []
-    if page.last < page.total:
+    if page.read_bytes is not None:
+        notes.append(
+            f"lines {page.first}-{page.last} of a file of {format_size(page.size_bytes)}; "
+            + (f"continue with offset={page.last + 1}" if page.is_full else _explain_end(page.read_bytes))
+        )
+    elif page.last < page.total:
         notes.append(f"lines {page.first}-{page.last} of {page.total}; continue with offset={page.last + 1}")
     elif page.first > 1:
         notes.append(f"lines {page.first}-{page.last} of {page.total}")
     return "\n".join([*page.lines, *(f"[{note}]" for note in [*notes, *page.notes])])
 
 
+def _explain_end(read_bytes: int) -> str:
+    return (
+        f"only the first {format_size(read_bytes)} were read: a command such as tail or sed shows what follows"
+    )
+
+
 def _describe_empty(name: str, page: FilePage) -> str:
+    if page.read_bytes is not None:
+        raise ToolError(
+            f"{name} has {page.total} lines before offset {page.first}; {_explain_end(page.read_bytes)}"
+        )
     if page.total:
         raise ToolError(f"{name} has {page.total} lines: offset {page.first} is past its end")
     return f"{name} is empty" + (" but for a byte order mark" if page.encoding.mark else "")

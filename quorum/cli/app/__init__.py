@@ -64,7 +64,7 @@ def run_app(options: AppOptions, root: Path) -> int:
         return run_demo(options)
     from quorum.app.terminal import take_terminal
 
-    with take_terminal(headless=options.headless, overrides=options.overrides) as early_prompt:
+    with take_terminal(headless=options.headless, overrides=options.overrides, root=str(root)) as early_prompt:
         from quorum.cli.app.full_screen import show_app
 
         return show_app(options, root, early_prompt)

@@ -10,6 +10,7 @@ import pytest
 
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.infrastructure.store.ledger.locks import SessionLock, list_lock_holders
+from quorum.infrastructure.store.ledger.opening import Database
 from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt, session_of, start
 
 HOLDING = """
@@ -118,6 +119,17 @@ def test_whoever_looks_at_a_lock_for_a_moment_takes_it_from_nobody(tmp_path, mon
     assert list_lock_holders(tmp_path) == {"one": os.getpid()}
     lock.release()
     os.close(looking)
+
+
+def test_whoever_opens_the_database_removes_the_locks_of_killed_processes(tmp_path):
+    folder = tmp_path / "ledger.sqlite-locks"
+    held = SessionLock.acquire(folder, "held")
+    (folder / "left.lock").write_text("4711")
+
+    Database(tmp_path / "ledger.sqlite").close()
+
+    assert [path.name for path in folder.iterdir()] == ["held.lock"]
+    held.release()
 
 
 def test_never_do_two_hold_one_lock_however_often_it_is_taken_and_given_back(tmp_path):

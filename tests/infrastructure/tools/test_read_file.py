@@ -11,6 +11,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin import read_file as module
 from quorum.infrastructure.tools.builtin.list_directory import ListDirectory
 from quorum.infrastructure.tools.builtin.read_file import ReadFile
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
@@ -219,3 +220,37 @@ def test_a_pdf_is_named_with_the_command_that_prints_its_text(tmp_path, read_fil
         f"a.pdf: binary file, {len(content)} bytes, looks like PDF; run_command with "
         "`pdftotext -layout FILE -` prints its text, where poppler-utils is installed"
     )
+
+
+def test_a_huge_binary_file_is_told_by_its_beginning(tmp_path, read_file, conversation, seen):
+    with (tmp_path / "disk.img").open("wb") as file:
+        file.truncate(20 << 30)
+
+    told = show(conversation, read_file, path="disk.img")
+
+    assert told == f"disk.img: binary file, {20 << 30} bytes"
+    assert seen.find_knowledge(str(tmp_path / "disk.img")) is None  # the hash would take a minute
+    assert str(tmp_path) in seen.folders
+
+
+def test_a_huge_text_file_is_read_to_the_end_of_the_page(tmp_path, read_file, conversation, seen, monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_EDITED", 300_000)
+    a_tree(tmp_path, {"a.log": "a line\n" * 100_000})
+
+    first = show(conversation, read_file, path="a.log", limit=1)
+    last = call(read_file, path="a.log", offset=100_000)
+
+    assert first == "     1\ta line\n[lines 1-1 of a file of 700 kB; continue with offset=2]"
+    assert last == "100000\ta line\n[lines 100000-100000 of 100000]"
+    assert seen.find_knowledge(str(tmp_path / "a.log")) is None
+
+
+def test_a_line_that_never_ends_is_read_up_to_a_limit(tmp_path, read_file, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_BYTES", 262_144)
+    a_tree(tmp_path, {"a.txt": "a line\n" + "x" * 300_000, "b.txt": "a line\n" * 100_000})
+
+    assert "\n[lines 1-2 of a file of 300 kB; only the first 262 kB were read: a command such as tail" in call(
+        read_file, path="a.txt"
+    )
+    with pytest.raises(ToolError, match="37449 lines before offset 90000; only the first 262 kB were read"):
+        call(read_file, path="b.txt", offset=90_000)

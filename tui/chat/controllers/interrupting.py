@@ -14,7 +14,8 @@ from quorum.tui.prompt_box.prompt import Prompt
 class InterruptController:
     """Has Esc do the first of these that there is a reason for.
 
-    `remember` has Up bring a cleared prompt back; `leave_modes` has one model work at once; `leave_tab` goes
+    `remember` has Up bring a cleared prompt back; `return_held` puts what waits for the session back into the
+    prompt, and says whether there was any; `leave_modes` has one model work at once; `leave_tab` goes
     from a tab that only looks or talks to the one it was opened from; `rewind` shows the turns to go back to;
     `clock` is in seconds.
     """
@@ -27,20 +28,21 @@ class InterruptController:
         prompt: Prompt,
         *,
         remember: Callable[[str], object],
+        return_held: Callable[[], bool],
         leave_modes: Callable[[], Awaitable[object]],
         leave_tab: Callable[[], Awaitable[object]],
         rewind: Callable[[], object],
         clock: Callable[[], float],
     ) -> None:
         self._host, self._current, self._turns, self._prompt = host, current, turns, prompt
-        self._remember, self._rewind = remember, rewind
+        self._remember, self._return_held, self._rewind = remember, return_held, rewind
         self._leave_modes, self._leave_tab = leave_modes, leave_tab
         self._presses = SecondPress(clock)
 
     async def action_interrupt(self) -> None:
         """Stop the running turn, or drop a selection; twice, clear the prompt, leave a mode or go back to an
         earlier turn."""
-        if self._turns.interrupt():
+        if self._turns.interrupt() or self._return_held():
             self._presses.spend("escape")
         elif self._host.selections:
             self._host.clear_selection()

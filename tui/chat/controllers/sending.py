@@ -12,7 +12,7 @@ from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.memory import MemoryController
 from quorum.tui.chat.controllers.writing import WritingController
 from quorum.tui.keys.keyed_app import does_enter_steer
-from quorum.tui.keys.slash_commands import NotACommand, find_action, is_command
+from quorum.tui.keys.slash_commands import NotACommand, find_action, is_command, waits_for_session
 from quorum.tui.prompt_box.history import REFUSAL, Recall, escape_command, is_leaving, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.transcript.layout.view import TranscriptView
@@ -52,7 +52,6 @@ class SendController:
         self._prompt, self._recall, self._transcript, self._welcome = prompt, recall, transcript, welcome
         self._is_asking, self._resume = is_asking, resume
         self._use_server = use_server
-        self._held_commands: list[tuple[TypedCommand, str]] = []
 
     # -- prompts ------------------------------------------------------------------------------------------
 
@@ -60,7 +59,7 @@ class SendController:
         """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
         session = self._current.session
         if session is not None and session.refusal:
-            self._prompt.replace_text(escape_command(text))
+            self._prompt.give_back(text)
             self._host.refuse(session.refusal)
             return
         self._welcome.display = False
@@ -86,7 +85,7 @@ class SendController:
         if session is not None and await session.agent.custom_commands.is_known(text):
             self.submit(text)
             return
-        self._prompt.replace_text(text)
+        self._prompt.put_before(text)
         self._host.refuse(otherwise if session is not None else f"still starting; {otherwise}")
 
     def remember(self, text: str) -> None:
@@ -168,27 +167,16 @@ class SendController:
         line or from another program, but for one that has shown the token of the remote control.
         """
         if problem := self._explain_refusal(own):
-            self._prompt.replace_text(typed)
+            self._prompt.put_before(typed)
             self._host.refuse(problem)
             return
-        if (session := self._current.session) is None:
-            self._held_commands.append((own, typed))
-            self._host.say("runs once the session is ready")
+        if (session := self._current.require_session("run it")) is None:
+            self._prompt.put_before(typed)
             return
         self._welcome.display = False
         self.remember(typed)
         self._transcript.action_scroll_end()
         self._turns.own.run(session.agent, own)
-
-    def run_held_commands(self) -> None:
-        """The session is there: run what was typed before, or give it back where it cannot be run."""
-        held, self._held_commands = self._held_commands, []
-        for own, typed in held:
-            if problem := self._explain_refusal(own):
-                self._prompt.put_before(typed)
-                self._host.refuse(problem)
-            else:
-                self.run_user_command(own, typed)
 
     def tell_what_enter_does(self) -> None:
         """Say that Enter runs a command or adds a line to a file, so that neither is taken for a prompt."""
@@ -210,11 +198,22 @@ class SendController:
         return session.refusal if session is not None else ""
 
 
+async def _do_nothing(_agent: AgentSession) -> None:
+    """The turns of the prompts before are over."""
+
+
 class SubmitController:
-    """Tells them apart by how they begin, and passes each on. `run_action` runs what a slash command names."""
+    """Tells them apart by how they begin, and passes each on. `run_action` runs what a slash command names.
+
+    What only a session can do waits until `current` has one, and so does all that is sent after it. `held` is
+    what waits here.
+    """
 
     def __init__(
         self,
+        host: ChatHost,
+        current: CurrentSession,
+        turns: Turns,
         prompt: Prompt,
         *,
         sending: SendController,
@@ -222,11 +221,64 @@ class SubmitController:
         writing: WritingController,
         run_action: Callable[[str], Awaitable[object]],
     ) -> None:
+        self._host, self._current, self._turns = host, current, turns
         self._prompt, self._sending, self._memory, self._writing = prompt, sending, memory, writing
         self._run_action = run_action
+        self._held: list[tuple[str, bool]] = []
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        return tuple(typed for typed, _ in self._held)
 
     async def submit(self, typed: str, *, is_typed: bool = False) -> None:
         """Do what this text asks for; `is_typed`: the person typed it by hand."""
+        if (self._held or self._current.session is None) and self._waits(typed):
+            self._held.append((typed, is_typed))
+            self._host.say("runs once the session is ready")
+        else:
+            await self._carry_out(typed, is_typed=is_typed)
+        self._prompt.keep_unsent()
+
+    async def submit_held(self) -> None:
+        """The session is there, or the one before continues: do what was typed meanwhile, in order, after the
+        turns of the prompts before it. Where it cannot be done, or those turns failed, it comes back."""
+        session = self._current.session
+        if not self._held or session is None:
+            return
+        may_begin = not session.refusal
+        if may_begin and self._turns.prompts:
+            may_begin = await self._turns.perform(QueuedTask("starting", _do_nothing))
+        if not may_begin:
+            self.return_held()
+            self._host.refuse(session.refusal)
+        while self._held:
+            first = self._held[0]
+            await self._carry_out(first[0], is_typed=first[1])
+            self._held = [each for each in self._held if each is not first]
+
+    def take_back(self) -> str | None:
+        """Remove and return what came last; None where nothing waits."""
+        typed = self._held.pop()[0] if self._held else None
+        self._prompt.keep_soon()
+        return typed
+
+    def return_held(self) -> bool:
+        """Put what waits back to where it can be edited; whether there was any."""
+        held, self._held = self.held, []
+        if held:
+            self._prompt.put_before("\n".join(held))
+        return bool(held)
+
+    def _waits(self, typed: str) -> bool:
+        if is_leaving(typed) or parse_memory(typed) is not None:
+            return False
+        if is_command(typed):
+            return waits_for_session(typed)
+        if (own := parse_user_command(typed)) is not None:
+            return bool(own.command)
+        return bool(self._held) or self._writing.mentions_attachments(typed)
+
+    async def _carry_out(self, typed: str, *, is_typed: bool) -> None:
         if is_leaving(typed):
             await self._run_action("app.end_of_input")
         elif self._sending.choose_server(typed):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
-from quorum.tui.prompt_box.history import escape_command
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
@@ -116,23 +115,29 @@ class WritingController:
             if otherwise:
                 self._prompt.insert_pasted(otherwise)
 
+    def mentions_attachments(self, text: str) -> bool:
+        from quorum.tui.mentioned_attachments import find_mentioned_attachments
+
+        return "@" in text and bool(find_mentioned_attachments(text, self._workspace))
+
     async def with_attachments(self, text: str) -> str | None:
         """The prompt with the images and PDFs attached that it mentions; None where one of them cannot be: the
         prompt is back then where it was written, and why is said."""
         from quorum.tui.mentioned_attachments import append_labels, find_mentioned_attachments
 
-        if "@" not in text or not (mentioned := find_mentioned_attachments(text, self._workspace)):
+        if not self.mentions_attachments(text):
             return text
         if (session := self._current.require_session(_WISH)) is None:
-            self._prompt.replace_text(escape_command(text))
+            self._prompt.give_back(text)
             return None
         from quorum.domain.errors import QuorumError
 
         try:
+            mentioned = find_mentioned_attachments(text, self._workspace)
             labels = [(await session.agent.attachments.attach(path)).label for path in mentioned]
         except QuorumError as error:
             self._host.tell(str(error))
-            self._prompt.replace_text(escape_command(text))
+            self._prompt.give_back(text)
             return None
         return append_labels(text, labels)
 
