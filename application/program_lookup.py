@@ -6,6 +6,7 @@ process: what a command in one may write is no program for another.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -237,22 +238,31 @@ def _list_entries(path: str | None, closed: Sequence[str]) -> Iterator[str]:
 
 def _leads_through(path: str, folders: Sequence[str]) -> bool:
     """Whether a path, or a link on the way to what it means, lies in one of these folders."""
+    try:
+        return any(is_below_any(place, folders) for place in follow_path(path))
+    except OSError:
+        return True
+
+
+def follow_path(path: str) -> Iterator[str]:
+    """The places that an absolute path leads through: folders, links, and what these lead through in turn.
+
+    Raises OSError where there are too many links. Looks at files.
+    """
     reached, waiting, links = "/", path.split("/")[::-1], 0
     while waiting:
         name = waiting.pop()
         if name in ("", os.curdir):
             continue
         reached = os.path.dirname(reached) if name == os.pardir else os.path.join(reached, name)
-        if is_below_any(reached, folders):
-            return True
+        yield reached
         if os.path.islink(reached):
             links += 1
             if links > _MOST_LINKS:
-                return True
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
             target = os.readlink(reached)
             reached = "/" if target.startswith("/") else os.path.dirname(reached)
             waiting += target.split("/")[::-1]
-    return False
 
 
 def find_own_command() -> str:
