@@ -6,6 +6,7 @@ process: what a command in one may write is no program for another.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -19,21 +20,28 @@ from quorum.domain.text.paths import is_below_any
 _writable: list[Sequence[str]] = []
 _MOST_LINKS = 40
 _OWN_NAME = "quorum"
-_PACKAGE_RUNNERS = frozenset({"npx", "pnpx", "bunx"})
+_PACKAGE_RUNNERS = frozenset({"npx", "pnpx", "pnx", "bunx"})
 _RUNNING_COMMANDS = {
     "npm": frozenset({"exec", "x"}),
     "pnpm": frozenset({"exec", "dlx"}),
+    "pn": frozenset({"exec", "dlx"}),
     "yarn": frozenset({"dlx", "exec"}),
     "bun": frozenset({"x"}),
 }
 _STARTED_BY_RUNNERS = ("node", "sh", "bun")
-# What yarn runs, or takes plug-ins from, before anything else.
-_YARN_SETTINGS = (".yarnrc.yml", ".yarnrc")
+_PNPM = ("pnpm", "pnpx", "pn", "pnx")
+_BUN = ("bun", "bunx")
+# They name programs that are run before anything else, or where packages come from.
+_SETTINGS_FILES = {
+    **dict.fromkeys(_PNPM, (".npmrc", "pnpm-workspace.yaml")),
+    **dict.fromkeys(_BUN, ("bunfig.toml",)),
+    "yarn": (".yarnrc.yml", ".yarnrc"),
+}
 _RUNNER_SETTINGS = {
-    "pnpm": {"npm_config_ignore_pnpmfile": "true"},
-    "pnpx": {"npm_config_ignore_pnpmfile": "true"},
+    **{name: {"npm_config_ignore_pnpmfile": "true"} for name in _PNPM},
     "yarn": {"YARN_IGNORE_PATH": "1"},
 }
+_NPM_SHELL = os.path.join(os.path.dirname(__file__), "npm_shell.sh")
 _NAMING_OPTIONS = frozenset({"-p", "--package"})
 _PACKAGE = re.compile(r"(?:@[\w.~-]+/)?(\w[\w.~-]*)(?:@[^/]*)?")
 _PYTHON = re.compile(r"python[0-9.]*")
@@ -79,12 +87,12 @@ def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = 
     programs; None where it finds none that a command may write.
     """
     closed, names = _list_writable(more), list(_list_packages(words))
-    if not names:
+    if not names and not _is_bun_with_script_elsewhere(words):
         return None
-    programs = (*(program for _, program in names), *_STARTED_BY_RUNNERS)
+    programs = (*(program for _, program in names), *_STARTED_BY_RUNNERS) if names else ()
     places = [os.path.join("node_modules", package) for package, _ in names]
     places += [os.path.join("node_modules/.bin", program) for program in programs]
-    places += _YARN_SETTINGS if os.path.basename(words[0]) == "yarn" else ()
+    places += _SETTINGS_FILES.get(os.path.basename(words[0]), ())
     above = os.path.realpath(folder)
     while _leads_through(above, closed):
         for place in places:
@@ -107,7 +115,8 @@ def pin_runner(words: Sequence[str], program: str, folder: str) -> tuple[tuple[s
 
     They keep a runner from programs, settings and modules of the folder that it is started in, also from those
     that are put there later. `npx` would take packages from there and above, what `package.json` names, and
-    options of node from `.npmrc`: it gets its own folder for that. `python -m` would take any module there.
+    options of node from `.npmrc`: it gets its own folder for that, and a shell that takes `node_modules/.bin`
+    of there off PATH. `python -m` would take any module there.
     """
     return _pin_words(words, program), _select_runner_settings(words, program, folder)
 
@@ -130,8 +139,9 @@ def _is_installed_beside(words: Sequence[str], program: str) -> bool:
 
 def _select_runner_settings(words: Sequence[str], program: str, folder: str) -> dict[str, str]:
     if _is_of_npm(words):
+        settings = {"npm_config_script_shell": _NPM_SHELL}
         # Where something has to be fetched, npm 11 fails with it.
-        return {"npm_config_location": "global"} if _is_installed_beside(words, program) else {}
+        return settings | ({"npm_config_location": "global"} if _is_installed_beside(words, program) else {})
     if _is_package_runner(words):
         return _RUNNER_SETTINGS.get(os.path.basename(words[0]), {})
     if module := find_python_module(words):
@@ -157,6 +167,12 @@ def _is_package_runner(words: Sequence[str]) -> bool:
     return runner in _PACKAGE_RUNNERS or bool(
         _RUNNING_COMMANDS.get(runner, frozenset()).intersection(words[1:2])
     )
+
+
+def _is_bun_with_script_elsewhere(words: Sequence[str]) -> bool:
+    """Whether Bun is to run a script by its absolute path: it loads modules that the folder's settings name."""
+    operands = (word for word in words[1:] if not word.startswith("-") and word != "run")
+    return bool(words) and os.path.basename(words[0]) == "bun" and os.path.isabs(next(operands, ""))
 
 
 def _list_packages(words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -222,22 +238,31 @@ def _list_entries(path: str | None, closed: Sequence[str]) -> Iterator[str]:
 
 def _leads_through(path: str, folders: Sequence[str]) -> bool:
     """Whether a path, or a link on the way to what it means, lies in one of these folders."""
+    try:
+        return any(is_below_any(place, folders) for place in follow_path(path))
+    except OSError:
+        return True
+
+
+def follow_path(path: str) -> Iterator[str]:
+    """The places that an absolute path leads through: folders, links, and what these lead through in turn.
+
+    Raises OSError where there are too many links. Looks at files.
+    """
     reached, waiting, links = "/", path.split("/")[::-1], 0
     while waiting:
         name = waiting.pop()
         if name in ("", os.curdir):
             continue
         reached = os.path.dirname(reached) if name == os.pardir else os.path.join(reached, name)
-        if is_below_any(reached, folders):
-            return True
+        yield reached
         if os.path.islink(reached):
             links += 1
             if links > _MOST_LINKS:
-                return True
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
             target = os.readlink(reached)
             reached = "/" if target.startswith("/") else os.path.dirname(reached)
             waiting += target.split("/")[::-1]
-    return False
 
 
 def find_own_command() -> str:

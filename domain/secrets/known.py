@@ -32,15 +32,24 @@ from quorum.domain.secrets.patterns import (
 )
 
 _WORD = re.compile(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
-_MOST_BEFORE = 200
-_COMMAND_STARTS = ("|", "&", ";", "$(", "`")
+_MOST_AROUND = 200
 _IN_PATHS = "/\\~"
-# What runs the file or program that its first operand names, perhaps behind options without a value.
-_RUNS_OPERAND = re.compile(
-    r"(?:^|[\s|&;(`/'\"])(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua|Rscript|source|\.|exec"
-    r"|env|sudo|doas|time|nohup|nice|timeout|setsid|xargs|command)"
-    r"(?:[ \t]+-[A-Za-z]{1,3}|[ \t]+[\d.]+[smhd]?)*\Z"
+# What says of a word that it is a value, and no file, host or program: a telling name before it, the scheme of
+# a login, the name of a header in quotes, a user before a password.
+_TELLS_OF_VALUE = re.compile(
+    r"(?:"
+    r"(?:passw(?:or)?d|passphrase|pwd|token|secret|key|auth(?:orization)?|credential|cookie)s?[\"'\])]{0,3}"
+    r"[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}[\"']{0,2}(?:(?:bearer|basic|token)[ \t]+)?"
+    r"|-[\w-]*(?:passw(?:or)?d|passphrase|token|secret|api-?key)[ \t]+[\"']?"
+    r"|\b(?:bearer|basic)[ \t]+"
+    r"|[\"'](?!host:)[a-z][\w-]*:[ \t]*"
+    r"|://[^\s/:@]*:"
+    r")\Z",
+    re.IGNORECASE,
 )
+_PRINTS = re.compile(r"(?:^|[\n;&])[ \t]*(?:echo|printf)[ \t][^|&;<>`$()]*\Z")
+# What is printed goes to a program or a file: at once, or with all of the block that the command ends in.
+_LEADS_ON = re.compile(r"[^;&]*[|>`)]|.*[\s;&](?:[)}]|done|fi|esac)(?![^\s;&|>)])")
 
 
 def find_hideable_parts(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
@@ -48,24 +57,30 @@ def find_hideable_parts(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
     such as the lines of a private key, between which anybody may have put something else."""
     for word in _WORD.finditer(text, span.start, span.end):
         part = SecretSpan(word.start(), word.end(), span.word)
-        if looks_random(word[0]) and not _acts_as_name(text, part):
+        if looks_random(word[0]) and _is_value(text, part, span):
             yield part
 
 
-def _acts_as_name(text: str, span: SecretSpan) -> bool:
-    """Whether what stands around a word makes it a part of a path or a host, the name of a variable, or the
-    program of a command, however random it looks."""
-    before, after = text[span.start - 1 : span.start], text[span.end : span.end + 1]
+def _is_value(text: str, part: SecretSpan, span: SecretSpan) -> bool:
+    """Whether what stands around a word makes it a value. Any other word may be a path, a host or a program,
+    however random it looks: whoever made the workspace could have given a file such a name."""
+    before, after = text[part.start - 1 : part.start], text[part.end : part.end + 1]
     if (before and before in f"{_IN_PATHS}@.") or (after and after in f"{_IN_PATHS}:="):
-        return True
+        return False
+    if after == "." and text[part.end + 1 : part.end + 2].isalnum():
+        return False
+    earliest = max(0, part.start - _MOST_AROUND)
+    line_start = max(earliest, text.rfind("\n", earliest, part.start) + 1)
+    rest = text[part.end : part.end + _MOST_AROUND].partition("\n")[0]
+    if line_start > span.start and not text[line_start : part.start].strip(" \t+-"):
+        return not rest.strip()  # a line of a private key
+    line = text[line_start : part.start]
     if after == "@":
-        return before != ":"  # the password of an address
-    if after == ".":
-        return text[span.end + 1 : span.end + 2].isalnum()
-    line = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip(" \t")
-    if not line:
-        return after in (" ", "\t")
-    return line.endswith(_COMMAND_STARTS) or _RUNS_OPERAND.search(line[-_MOST_BEFORE:]) is not None
+        return line.endswith(":")  # the password of an address
+    if _TELLS_OF_VALUE.search(line) is not None:
+        return True
+    is_printed = _PRINTS.search(text, max(0, line_start - 1), part.start) is not None
+    return is_printed and len(rest) < _MOST_AROUND and _LEADS_ON.match(rest) is None
 
 
 SHORTEST = 8

@@ -108,7 +108,8 @@ def find_unfinished_sequence(text: str) -> int:
 
 
 _MOST_BLANKS = 80
-_LONG_RUN = re.compile(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")
+# Not what ends a line for some reader, as U+2028 does in JavaScript: code behind it would seem a comment.
+_LONG_RUN = re.compile(rf"[^\S\n\v\f\r\x1c-\x1f\x85\u2028\u2029]{{{_MOST_BLANKS + 1},}}")
 
 _TAB_STOP = 4
 _MARKS_KEPT = 4
@@ -123,10 +124,16 @@ SEQUENCE = re.compile(
 )
 # Characters that str.isprintable() lets through although they show nothing.
 _BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0"
+    "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
-_EMOJI = "\u203c-\u3299\U0001f000-\U0001faff"
-_LOOSE_SELECTOR = re.compile(f"(?<![{_EMOJI}#*0-9\u00a9\u00ae])[\ufe0e\ufe0f]")
+# No letters: a joiner or a selector behind one makes another name that looks the same.
+_EMOJI = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935"
+    "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_KEYCAP = "\u20e3"
+_LOOSE_SELECTOR = re.compile(f"(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]|(?<=[#*0-9])[\ufe0e\ufe0f](?!{_KEYCAP})")
 _LOOSE_JOINER = re.compile(f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])")
 _PILE_OF_MARKS = re.compile(
     f"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{_MARKS_KEPT}}})"

@@ -28,14 +28,13 @@ from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
-from quorum.infrastructure.execution.sandbox.places import KnownPlaces, list_homes
+from quorum.infrastructure.execution.sandbox.places import KnownPlaces
 from quorum.infrastructure.execution.shell.gate import ShellGate
 from quorum.infrastructure.execution.shell.programs import SystemPrograms
-from quorum.infrastructure.files.addable_folders import AddableFolders
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.hooks.registrations import build_hook_registrations
 from quorum.infrastructure.instructions.environment import MachineEnvironment
-from quorum.infrastructure.managed_policy import build_spend_ceilings
+from quorum.infrastructure.managed_policy import build_folder_check, build_spend_ceilings
 from quorum.infrastructure.own_code import find_own_code
 from quorum.infrastructure.permissions.in_force import open_rules
 from quorum.infrastructure.permissions.sample_file import open_sampling
@@ -194,7 +193,7 @@ class ReviewParts:
         self.review_gateway: Final = MeteredGateway(shared.gateway, shared.spending, may_ask=False)
         self.folders: Final = SessionFolders(
             shared.workspace.folders,
-            check=AddableFolders(shared.paths, list_homes(given.environ)),
+            check=build_folder_check(shared.paths, given.loaded.policy, given.environ),
             events=core.events,
             configured=settings.workspace.directories,
             wanted=given.wanted_folders,

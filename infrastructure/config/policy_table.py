@@ -1,14 +1,15 @@
 """The managed policy: what an administrator demands of every session, whatever the settings say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, cast
 
 from msgspec import Meta, Struct, field
 
 from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.review.ballot import guess_family
 from quorum.domain.review.mode import Mode
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.model_tables import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.program_tables import GuardName
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
@@ -86,6 +87,15 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
         if not any(bound.path == path for bound in self.bounds):
             return None
         return f"{self.locate(path)} bounds what commands may read"
+
+    def explain_folder_refusal(self, folder: str, expand: Callable[[str], str]) -> str | None:
+        """Why a canonical folder may not be added to a workspace, where commands write, a clause; None where it
+        may. `expand` makes a path of the settings canonical."""
+        path = ("tools", "run_command", "sandbox_writable")
+        allowed = [cast("Sequence[str]", bound.value) for bound in self.bounds if bound.path == path]
+        if all(is_below_any(folder, map(expand, paths)) for paths in allowed):
+            return None
+        return f"{self.locate(path)} bounds what commands may write"
 
     def explain_mode_refusal(self, mode: Mode, reviewers: Sequence[str]) -> str | None:
         """Why a review mode is not allowed with these reviewers, one clause; None where it is.

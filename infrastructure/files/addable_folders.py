@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
@@ -12,10 +12,19 @@ from quorum.infrastructure.files.workspace import escape_path
 
 
 class AddableFolders:
-    """Implements `FolderCheck` for the workspace of a policy. `homes` are the home folders of the person."""
+    """Implements `FolderCheck` for the workspace of a policy. `homes` are the home folders of the person.
 
-    def __init__(self, policy: PathPolicy, homes: Iterable[str]) -> None:
+    `explain_bound` says why an administrator keeps commands from writing in a canonical folder, a clause.
+    """
+
+    def __init__(
+        self,
+        policy: PathPolicy,
+        homes: Iterable[str],
+        explain_bound: Callable[[str], str | None] = lambda _folder: None,
+    ) -> None:
         self._policy = policy
+        self._explain_bound = explain_bound
         self._homes = tuple(map(os.path.realpath, homes))
         self._everywhere = PathPolicy(
             roots=(),
@@ -73,4 +82,4 @@ class AddableFolders:
             return "it is a sensitive or protected path, of which each file is asked about"
         if not os.access(folder, os.R_OK | os.X_OK):
             return "you may not read it; change its permissions first"
-        return None
+        return self._explain_bound(folder)

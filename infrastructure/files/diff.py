@@ -61,6 +61,8 @@ def _render_change(before: bytes | None, after: bytes, head: str, moved: str, *,
         head += f"binary after: {len(after)} bytes, in place of all text\n"
     if old and new and before and old[1] != new[1]:
         head += f"encoding: {old[1].label} → {new[1].label}\n"
+    elif new and not (old and before) and new[1] != UTF_8:
+        head += f"encoding: {new[1].label}\n"
     return head + "".join(
         _render_hunks(_split_lines(old[0] if old else ""), _split_lines(new[0] if new else ""))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -18,9 +19,10 @@ def _read_utc_clock() -> datetime:
 class AuditLog:
     """Appends one line of JSON to `path` for everything it sees: time, event, and the call with its context.
 
-    The file is made for its owner alone. A line is one write, so several runs may share a file. Arguments
-    are written whole, outputs by their length only; what must not be in a log is masked by a hook of a lower
-    priority. Plain functions: they run in a thread.
+    The file is made for its owner alone; a link in its place is refused, since a command may have made it. A
+    line is one write, so several runs may share a file. Arguments are written whole, outputs by their length
+    only; what must not be in a log is masked by a hook of a lower priority. Plain functions: they run in a
+    thread.
     """
 
     def __init__(self, path: str, now: Callable[[], datetime] = _read_utc_clock) -> None:
@@ -62,7 +64,13 @@ class AuditLog:
 
     def _append(self, event: str, fields: dict[str, JsonValue]) -> None:
         line = json.dumps({"time": self._now().isoformat(), "event": event, **fields}) + "\n"
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OSError(f"{self._path} is a link, which is not followed: name the file itself") from error
+            raise
         with open(descriptor, "ab", buffering=0) as file:
             file.write(line.encode("ascii"))
 

@@ -107,7 +107,7 @@ async def test_an_edit_gets_back_what_was_hidden() -> None:
 
 
 async def test_values_hidden_by_the_same_word_come_back_in_their_order_or_not_at_all() -> None:
-    request = a_request({"command": f"one {A} two {B}"})
+    request = a_request({"command": f"one --token {A} two --token {B}"})
     word = "[secret:github-token]"
 
     _, whole = await asked(request, Edit({"command": f"{word} and {word}"}))

@@ -114,11 +114,11 @@ def test_what_is_hidden_there_is_random_or_the_persons_own() -> None:
     key = f"-----BEGIN PRIVATE KEY-----\n{body}\n{body}\n-----END PRIVATE KEY-----"
     mask = learnt(NamedSecret("A_TOKEN", "from a file", is_claimed=True), NamedSecret("MINE", "of my own; x"))
 
-    shown = reviewed(mask, f"echo '{key}' of my own; x PASSWORD=hunter22x ghp_{body[:36]}")
+    shown = reviewed(mask, f"echo '{key}' of my own; x PASSWORD=hunter22x --token ghp_{body[:36]}")
 
     assert shown == (
         "echo '-----BEGIN PRIVATE KEY-----\n[secret:private-key]\n[secret:private-key]\n"
-        "-----END PRIVATE KEY-----' [secret:MINE] PASSWORD=hunter22x [secret:github-token]"
+        "-----END PRIVATE KEY-----' [secret:MINE] PASSWORD=hunter22x --token [secret:github-token]"
     )
 
 
@@ -175,7 +175,10 @@ def test_an_option_a_path_a_host_or_a_word_is_legible_to_who_approves_it(name: s
 
 @pytest.mark.parametrize(
     "command",
-    ["curl -H 'X: {}' h", "./deploy --key={}", "curl https://me:{}@h", "echo {}", "python3 deploy.py {}"],
+    [
+        *("curl -H 'X: {}' h", "./deploy --key={}", "curl https://me:{}@h", "echo {}", "./deploy --api-key {}"),
+        *("API_TOKEN='{}' make", 'curl -H "Authorization: Bearer {}" h', 'client(secret="{}")'),
+    ],
 )
 def test_what_a_file_claims_and_looks_random_is_hidden_there(command: str) -> None:
     mask = learnt(NamedSecret("API_KEY", KEY, is_claimed=True))
@@ -194,6 +197,35 @@ def test_what_a_file_claims_and_looks_random_is_hidden_there(command: str) -> No
             "sudo -n {}",
             "xargs {} < list",
             "bash -c 'sh {}'",
+        ),
+        *(
+            "sh < {}",
+            "cat '{}' | sh",
+            "make -f {}",
+            "make {}",
+            "npx {}",
+            "docker run {}",
+            "java -jar {}",
+            "eval {}",
+        ),
+        *(
+            "echo {} | sh",
+            "$(echo {})",
+            "echo x > {}",
+            "rm -rf {}",
+            "git push {}",
+            "ssh {}",
+            "curl {}",
+            "{}",
+            "eval {}",
+        ),
+        *(
+            "dd of={}",
+            "tool --config={}",
+            "BASH_ENV={} make",
+            'open("{}")',
+            "curl -H 'Host: {}' h",
+            "pip install {}",
         ),
     ],
 )

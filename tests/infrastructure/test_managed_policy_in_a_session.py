@@ -15,6 +15,7 @@ from quorum.domain.errors import ConfigError, ModeRefused, ProviderError, SpendC
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote, tally
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RuleScope
 from quorum.infrastructure.bootstrap import build_unused
@@ -22,6 +23,7 @@ from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.managed_policy import build_folder_check
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
@@ -201,3 +203,21 @@ def test_a_session_that_is_only_looked_at_is_held_to_it_too(machine: Machine) ->
 
     assert unused.gateway().providers == ("offline",)
     assert unused.parts().reviews.review_gateway.providers == ("offline",)
+
+
+def test_folders_are_added_only_where_commands_may_write(machine: Machine) -> None:
+    inside, outside = machine.home / "data/set", machine.home / "notes"
+    for folder in (inside, outside):
+        folder.mkdir(parents=True)
+    (machine.home / "data/link").symlink_to(outside)
+    paths = PathPolicy(roots=(str(machine.repository),))
+    assert build_folder_check(paths, machine.load().policy, machine.environ).resolve(str(outside)) == str(
+        outside
+    )
+    machine.policy('tools.run_command.sandbox_writable = ["~/data"]')
+    check = build_folder_check(paths, machine.load().policy, machine.environ)
+
+    for refused in (outside, machine.home / "data/link"):
+        with pytest.raises(ConfigError, match=r"requirements\.toml:1 bounds what commands may write"):
+            check.resolve(str(refused))
+    assert check.resolve(str(inside)) == str(inside)

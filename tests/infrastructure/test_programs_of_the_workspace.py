@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -106,7 +107,10 @@ class _NoPeer:
         raise AssertionError(method)
 
 
-RUNNERS = ("npx -y {}", "npx --package={} other", "npm exec {}@1.0 -- x", "pnpm dlx {}", "bunx --bun {}")
+RUNNERS = (
+    *("npx -y {}", "npx --package={} other", "npm exec {}@1.0 -- x", "pnpm dlx {}", "bunx --bun {}"),
+    *("pnx {}", "pn dlx {}"),
+)
 
 
 @pytest.mark.parametrize("line", RUNNERS)
@@ -153,10 +157,13 @@ def test_settings_and_modules_of_the_workspace_do_not_reach_a_runner(machine: Ma
 
     for line in ("npx -y server", "npx -y ./server", "npx -c server", "npm exec github:nobody/server@1"):
         runner, _, rest = line.partition(" ")
-        assert pin(line) == (f"{runner} --prefix {machine.bin} {rest}", {}), line
+        words, given = pin(line)
+        assert words == f"{runner} --prefix {machine.bin} {rest}"
+        assert list(given) == ["npm_config_script_shell"]
     machine.write(machine.bin / "server", "true")
-    assert pin("npx -y server") == ("npx -y server", {"npm_config_location": "global"})
-    assert pin("npx -y server@2") == (f"npx --prefix {machine.bin} -y server@2", {})
+    installed = pin("npx -y server")
+    assert installed == ("npx -y server", {**given, "npm_config_location": "global"})
+    assert pin("npx -y server@2") == (f"npx --prefix {machine.bin} -y server@2", given)
     assert pin("pnpm dlx server") == ("pnpm dlx server", {"npm_config_ignore_pnpmfile": "true"})
     assert pin("yarn dlx server") == ("yarn dlx server", {"YARN_IGNORE_PATH": "1"})
     assert pin("npm run server") == ("npm run server", {})
@@ -175,6 +182,51 @@ def test_what_runs_a_package_and_what_yarn_obeys_are_looked_for_as_well(machine:
 
     for line in ("npx -y server", "bunx server", "npm exec server"):
         assert find_local_package(line.split(), str(machine.root)) == f"{binaries}/node"
+
+
+def test_what_npx_starts_gets_nothing_of_the_workspace_even_if_it_is_put_there_later(machine: Machine) -> None:
+    """npm puts `node_modules/.bin` of a folder and of those above in front of PATH, then starts a shell."""
+    _, settings = pin_runner(("npx", "-y", "server"), f"{machine.bin}/npx", str(machine.root))
+    binaries, below = machine.root / "node_modules/.bin", machine.root / "a b"
+    below.mkdir()
+    binaries.mkdir(parents=True)
+    for name in ("sh", "git", "server"):
+        machine.write(binaries / name, f"echo {name} >> {machine.ran}")
+    cache = machine.root.parent / "cache/node_modules/.bin"
+    cache.mkdir(parents=True)
+    machine.write(cache / "server", 'git; echo "$1 $npm_config_prefix$npm_config_script_shell"')
+    machine.write(machine.bin / "git", "echo the git of the machine")
+    path = [cache, below / "node_modules/.bin", binaries, "/node_modules/.bin", machine.bin, "/usr/bin", "/bin"]
+
+    done = subprocess.run(
+        [settings["npm_config_script_shell"], "-c", "'server' 'one two'"],
+        cwd=below,
+        env={"PATH": os.pathsep.join(map(str, path)), "npm_config_prefix": "/x", **settings},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout == "the git of the machine\none two \n", done.stderr
+    assert not machine.ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("pnpm dlx server", ".npmrc"),
+        ("pnx server", "pnpm-workspace.yaml"),
+        ("bunx server", "bunfig.toml"),
+        ("bun --smol run /opt/server.ts", "bunfig.toml"),
+    ],
+)
+def test_settings_that_a_runner_would_obey_keep_it_from_starting(
+    machine: Machine, line: str, name: str
+) -> None:
+    assert find_local_package(line.split(), str(machine.root)) is None
+    (machine.root / name).write_text("")
+
+    assert find_local_package(line.split(), str(machine.root)) == f"{machine.root}/{name}"
+    assert find_local_package(["bun", "run", "lint"], str(machine.root)) is None
 
 
 def test_what_an_agent_starts_in_turn(machine: Machine) -> None:

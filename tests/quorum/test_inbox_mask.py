@@ -35,7 +35,7 @@ def test_words_that_a_file_of_the_workspace_calls_secret_are_shown_unless_they_l
         cwd=str(tmp_path),
     )
 
-    command = f"python3 tools-release.py 'deploy production' {token}"
+    command = f"python3 tools-release.py 'deploy production' --token {token}"
 
     assert token not in store.build_review_mask()(command)
     assert "python3 tools-release.py 'deploy production'" in store.build_review_mask()(command)

@@ -2,12 +2,15 @@ import asyncio
 import threading
 
 import pytest
+from textual import events
+from textual.widgets import Input
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import BlobError
 from quorum.domain.text.amounts import format_size
 from quorum.infrastructure.store.blobs.line_index import FileLines
+from quorum.tui.keys.keyboard_guard import TYPING_PACE
 from quorum.tui.keys.slash_commands import NotACommand, find_action
 from quorum.tui.screens.pager_screen import KeptLines, PagerScreen, build_pager
 from tests.support.app_stage import on_stage
@@ -417,3 +420,21 @@ def test_kept_lines_count_and_find_as_a_file_does(tmp_path):
                 ours = kept.find(needle, start, backwards=backwards)
                 assert ours == filed.find(needle, start, backwards=backwards)
     assert kept.count_so_far() == filed.count_so_far() == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "in_prompt", "in_field"),
+    [("go on", "go on", ""), ("next", "next", ""), ("g42", "", "42"), (":7", "", "7"), ("/go", "", "go")],
+)
+async def test_a_word_is_not_split_by_a_letter_that_opens_a_field(tmp_path, typed, in_prompt, in_field):
+    async with on_stage(tmp_path, clock=lambda: 0.0, pace=TYPING_PACE) as stage:
+        stage.app.push_screen(pager := build_pager("a line\n" * 99, "cat x", is_diff=False))
+        await stage.shows("lines 1")
+        for place, key in enumerate(typed):
+            event = events.Key({" ": "space", "/": "slash", ":": "colon"}.get(key, key), key)
+            event.time = 100 + place / 10
+            stage.app.post_message(event)
+            await stage.pilot.pause()
+
+        await stage.until(lambda: stage.prompt.text == in_prompt)
+        assert pager.query_one(Input).value == in_field

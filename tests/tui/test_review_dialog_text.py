@@ -1,7 +1,8 @@
+import re
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
@@ -16,6 +17,7 @@ from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import ApproveRest, Edit
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.unified_diff import parse_diff
+from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from quorum.tui.screens.review.editing import EditedPart, NotEditable, apply_edit, render_editable
 from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details
@@ -28,6 +30,7 @@ from quorum.tui.transcript.kinds import source as code
 from quorum.tui.transcript.kinds.diff import build_diff_lines, draw_diff
 from quorum.tui.transcript.kinds.rows import Line, clean_line, fold
 from quorum.tui.transcript.kinds.source import LazyCode
+from tests.support.examples import examples
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.no_folder import NO_FOLDER
 from tests.support.review_contexts import a_ballot, a_review_context, voted
@@ -54,6 +57,58 @@ def test_control_and_bidi_characters_of_a_diff_are_drawn_escaped():
 
     assert not {"\x1b", "\x07", "\u202e", "\u200b"} & set(text)
     assert "⟨U+202E⟩" in text
+
+
+_BLANKS = " \t\u00a0\u3000"
+_CHANGES = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "a",
+                "b",
+                *_BLANKS,
+                "·",
+                "\n",
+                "\r",
+                "\x0b",
+                "\x85",
+                "\u2028",
+                "\x1c",
+                "\u200b",
+                "\u0301",
+                "\ufeff",
+                "\x00",
+            ),
+            *(f"{' ' * 85}{end}" for end in ("", "\r", "\u2028", "\x85")),
+            *(
+                "⟨81 blanks⟩",
+                "\\",
+                "@@ -1 +1 @@\n",
+                "--- a/x\n+++ b/x\n",
+                "encoding: x\n",
+                "+",
+                "-",
+                "1\ufe0f",
+                "ア\u200dア",
+            ),
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@examples(200)
+@given(_CHANGES, _CHANGES, _CHANGES, st.sampled_from([80, 160]))
+@example("", "// note" + " " * 85 + "\u2028run()", "// note" + " " * 86 + "run()", 80)
+@example("", "a\n", "a\n\u0301", 80)
+@example("", "\ufeffa\n", "a\n", 80)
+def test_changes_that_differ_in_more_than_blanks_are_drawn_differently(before, one, other, width):
+    def draw(after):
+        diff = render_unified_diff(before.encode(), after.encode(), "x.js", is_text=True)
+        return re.sub("[ ·→]", "", "\n".join(plain(render_substance(an_edit(diff), width))))
+
+    if re.sub(f"[{_BLANKS}·]", "", one) != re.sub(f"[{_BLANKS}·]", "", other):
+        assert draw(one) != draw(other)
 
 
 def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():

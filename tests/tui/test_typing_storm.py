@@ -20,12 +20,15 @@ from textual.widgets import Input
 from quorum.application.ports.people import Question, ReviewQuestion, SandboxQuestion
 from quorum.domain.review.questions import ReviewRequest, RulePreview
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, Guarded
+from quorum.tui.screens.pager_screen import build_pager
 from quorum.tui.widgets.dialog_parts import QueryInput
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.fake_archive import a_session
+from tests.support.fake_settings import FakeSettings, a_setting
 from tests.support.review_contexts import a_review_context
 from tests.tui.test_board import begin_job
+from tests.tui.test_changes_screen import changed
 from tests.tui.test_permissions_screen import OWN
 from tests.tui.test_plan_in_review import a_plan
 from tests.tui.test_server_question_dialogs import ADDRESS, FORM
@@ -38,9 +41,11 @@ WORDS = re.findall(
     "save nope a y n q s d r e k offer undo redo both files confirm continue accept all view try go G x 7 y! "
     "sys says any assay drag yard sad dare add easy raise skin never over weird open copy find fold ok? send",
 )
+PAGER = "the pager"
 LISTS = (
     *("/board", "/jobs", "/permissions", "/inbox", "/status", "/cost", "/context", "/timeline"),
     *("/resume", "/model", "/theme", "/help", "/skills", "/agents", "/mcp"),
+    *("/rewind", "/diff", "/config", PAGER),
 )
 
 
@@ -196,11 +201,14 @@ async def at_a_list(typist: Typist, command: str) -> None:
     """A list opens while a sentence is typed: that searches it, or is in the prompt."""
     stage, chance = typist.stage, typist.chance
     sentence = typist.a_sentence()
-    await typist.type(command)
-    await typist.wait(3)
-    await typist.press("escape")
-    await typist.wait(3)
-    await typist.press("\n")
+    if command == PAGER:
+        stage.app.push_screen(build_pager("a line\n" * 80, "cat x", is_diff=False))
+    else:
+        await typist.type(command)
+        await typist.wait(3)
+        await typist.press("escape")
+        await typist.wait(3)
+        await typist.press("\n")
     before = chance.randint(0, len(sentence)) if chance.random() < 0.5 else 0
     await typist.type(sentence[:before])
     # Letters for which it has a use may have closed it again.
@@ -210,7 +218,8 @@ async def at_a_list(typist: Typist, command: str) -> None:
         await typist.wait(chance.choice([0.0, 0.3, 3]))
     await typist.type(sentence[before:])
     await typist.wait(0.3)
-    searched = "".join(field.value for field in screen.query(QueryInput)) if screen.is_attached else ""
+    fields = [*screen.query(QueryInput), *screen.query("#asked").results(Input)] if screen.is_attached else []
+    searched = "".join(field.value for field in fields)
     found = (stage.prompt.text + searched).rstrip("\n")
     assert found == sentence, (command, sentence, before, found, screen, stage.app.screen)
     await clear(typist)
@@ -219,7 +228,9 @@ async def at_a_list(typist: Typist, command: str) -> None:
 async def storm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, openings: int) -> None:
     clock, chance = Clock(), random.Random(seed)
     clock.now = 100.0
-    async with on_stage(tmp_path, clock=clock, pace=TYPING_PACE) as stage:
+    async with on_stage(tmp_path, clock=clock, pace=TYPING_PACE, prepare=changed) as stage:
+        settings = FakeSettings(a_setting("review.mode", '"ask"', choices=("ask", "auto")))
+        stage.app.open_settings = lambda: settings
         typist = Typist(stage, clock, chance)
         monkeypatch.setattr(stage.app, "set_timer", partial(typist.let_wait, stage.app.set_timer))
         stage.agent.rules.held = [OWN]
@@ -237,6 +248,8 @@ async def storm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, open
             assert stage.agent.jobs.stopped == []
             assert stage.agent.rules.held == [OWN]
             assert stage.agent.prompts == []
+            assert stage.agent.restored == []
+            assert settings.changes == []
 
 
 @pytest.mark.long(after=1)

@@ -299,8 +299,14 @@ class GatedApp(TabbedApp):
         """Another key or a paste has arrived: the letter that waits acts only if it came long after."""
         if (letter := self._letter) is None:
             return
-        if following.time - letter.time >= self._sorter.hold_secs:
-            await self._act_alone(letter, self.screen)
+        screen = self.screen
+        is_continued = (
+            isinstance(screen, HoldsLetters)
+            and isinstance(following, events.Key)
+            and screen.continues(letter, following)
+        )
+        if is_continued or following.time - letter.time >= self._sorter.hold_secs:
+            await self._act_alone(letter, screen)
         else:
             self._letter = None
             self.chat.say(PART_OF_A_WORD.format(letter.key))

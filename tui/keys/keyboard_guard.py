@@ -202,6 +202,10 @@ class HoldsLetters:
             and any(binding.action.partition("(")[0] in self.ALONE for binding in list_bindings(self, key))
         )
 
+    def continues(self, letter: events.Key, key: events.Key) -> bool:
+        """Whether a key that follows such a letter at once belongs to what that does, and is not text."""
+        return False
+
 
 def list_bindings(screen: Screen[object], key: events.Key) -> list[Binding]:
     """What a key is bound to in a screen and in what has the focus there."""

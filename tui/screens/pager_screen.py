@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -31,6 +31,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import parse_diff
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.keys.keyed_app import fill_in_keys, fill_in_usual_keys
 from quorum.tui.transcript.draw.rows import shorten_arguments
 from quorum.tui.transcript.kinds.plain import Run
@@ -225,7 +226,7 @@ _WHILE_TYPING = frozenset({"back"})
 _MOST_DIGITS = 18
 
 
-class PagerScreen(ClosesItself, Screen[None]):
+class PagerScreen(HoldsLetters, ClosesItself, Screen[None]):
     """Reads `source`, whose `name` and `size` it tells. Nothing is read but what is looked at.
 
     It opens with `line`, counted from 1, marked and in sight; 0 is none.
@@ -234,6 +235,7 @@ class PagerScreen(ClosesItself, Screen[None]):
     given up with Esc.
     """
 
+    ALONE = frozenset({"ask_line"})
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll(-1)", "A line up", id="pager_up"),
@@ -244,10 +246,10 @@ class PagerScreen(ClosesItself, Screen[None]):
         Binding("end,ctrl+end,G", "to_end", "To the end", id="pager_end"),
         Binding("left", f"sideways(-{_SIDEWAYS})", "Scroll sideways", id="pager_left"),
         Binding("right", f"sideways({_SIDEWAYS})", "Scroll sideways", id="pager_right"),
-        Binding("slash", "ask('search')", "Search", id="pager_search"),
+        Binding("slash", "ask_text", "Search", id="pager_search"),
         Binding("n", "again(False)", "Next match", id="pager_next"),
         Binding("N", "again(True)", "Previous match", id="pager_previous"),
-        Binding("g,colon", "ask('line')", "Go to a line", id="pager_line"),
+        Binding("g,colon", "ask_line", "Go to a line", id="pager_line"),
         Binding("escape", "back", "Cancel the search or jump, or close", id="pager_back"),
         Binding("q", "close", "Close", id="pager_close"),
     ]
@@ -406,14 +408,25 @@ class PagerScreen(ClosesItself, Screen[None]):
         self._sheet.shift(cells)
         self._tell()
 
-    def action_ask(self, what: Literal["search", "line"]) -> None:
-        """Let the person type what to search for, or a line's number."""
+    def continues(self, letter: events.Key, key: events.Key) -> bool:
+        """A number follows the letter that asks for one."""
+        return key.is_printable and (key.character or "").isdecimal()
+
+    def action_ask_text(self) -> None:
+        """Let the person type what to search for."""
+        self._ask("search")
+
+    def action_ask_line(self) -> None:
+        """Let the person type a line's number."""
+        self._ask("line")
+
+    def _ask(self, what: Literal["search", "line"]) -> None:
         self._asked = what
         self.add_class("-asking")
         asked = self.query_one(Input)
         asked.placeholder = "search, case-sensitive" if what == "search" else "line number"
         asked.value = ""
-        asked.focus()
+        self.set_focus(asked)
 
     @on(Input.Submitted)
     def _on_answered(self, message: Input.Submitted) -> None:
@@ -431,8 +444,9 @@ class PagerScreen(ClosesItself, Screen[None]):
 
     def action_again(self, backwards: bool) -> None:
         """Go to the next place of what was searched for, or to the one before."""
-        if not self._needle:
-            self.action_ask("search")
+        if not self._needle:  # a field that opens here would take a word that begins with this letter
+            self._remark = "nothing was searched for"
+            self._tell()
             return
         step = -1 if backwards else 1
         start = self._target if self._hit is None else self._hit + step
@@ -470,7 +484,9 @@ class PagerScreen(ClosesItself, Screen[None]):
         self.query_one("#footing", Static).update(line)
 
 
-_KEYS = frozenset({"scroll", "page", "to_start", "to_end", "sideways", "ask", "again", "back", "close"})
+_KEYS = frozenset(
+    {"scroll", "page", "to_start", "to_end", "sideways", "ask_text", "ask_line", "again", "back", "close"}
+)
 
 
 def render_heading(name: str, size: str, place: tuple[int, int, int, bool], width: int) -> Content:

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, TypeAlias, assert_never
 
+from quorum.application.program_lookup import follow_path
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import NO_PLACES, PathPolicy
@@ -207,7 +208,33 @@ class Sandbox:
         return tuple(folder for folder in folders if not is_below_any(folder, opened))
 
     def _list_writable(self) -> tuple[str, ...]:
-        return tuple(expand_path(path, self._environ, Path(self._policy.roots[0])) for path in self._writable)
+        return self._select_steady(self._expand(self._writable))
+
+    def _expand(self, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(expand_path(path, self._environ, Path(self._policy.roots[0])) for path in paths)
+
+    def _select_steady(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those that mean what the person named: a command could have made any link where it may write."""
+        return tuple(path for path in paths if self._find_link(path) is None)
+
+    def _find_link(self, path: str) -> str | None:
+        """The first link on the way of a path that a command could have made."""
+        folders = [os.path.realpath(folder) for folder in (*self._policy.roots, *self._expand(self._writable))]
+        try:
+            links = (place for place in follow_path(path) if os.path.islink(place))
+            return next((link for link in links if is_below_any(os.path.dirname(link), folders)), None)
+        except OSError:
+            return path
+
+    def _explain_closed(self) -> tuple[str, ...]:
+        """What of the settings stays closed, a sentence each."""
+        named = ((path, self._find_link(path)) for path in self._expand((*self._readable, *self._writable)))
+        return tuple(
+            f"{path} stays closed to commands: {link} is a link where they may write, so it may lead elsewhere "
+            "than the person meant; the person can name the path that it leads to in the settings"
+            for path, link in dict(named).items()
+            if link is not None
+        )
 
     def confine_outside(self) -> Confinement:
         """What a command is held to that asks to run outside the sandbox. Call it off the event loop.
@@ -347,7 +374,7 @@ class Sandbox:
             is_complete=view.guarded.complete,
             has_network=network,
             check=view.check(self._policy, self._folders),
-            notes=(*((note,) if note is not None else ()), *self._known_files.notes),
+            notes=(*((note,) if note is not None else ()), *self._known_files.notes, *self._explain_closed()),
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
@@ -383,15 +410,14 @@ class Sandbox:
         return made
 
     def _read_surroundings(self, git: tuple[str, ...] = (), *, network: bool = True) -> Surroundings:
-        root = Path(self._policy.roots[0])
         home_folders = list_homes(self._environ)
         return Surroundings(
             homes=home_folders,
             private=list_private_folders(),
-            tools=list_tool_folders(self._environ, home_folders),
+            tools=self._select_steady(list_tool_folders(self._environ, home_folders)),
             secrets=(*list_secret_places(home_folders), *list_socket_places(self._environ)),
             own=self._own,
-            readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
+            readable=self._select_steady(self._expand(self._readable)),
             writable=self._list_writable(),
             repositories=git,
             linked=self._list_linked(),

@@ -269,9 +269,11 @@ def _mount(
 ) -> Iterator[str]:
     """Arguments that make all of this writable or read-only in folders that can be written, outermost first.
 
-    What lies around code is mounted as it is, too: a folder that is a mount cannot be renamed.
+    So is what lies around code and opened places: a folder that is a mount cannot be renamed.
     """
-    around = (path for path in list_folders_around(code, folders) if not is_below_any(path, protected))
+    opened = tuple(opened)
+    around = list_folders_around((*code, *opened), folders)
+    around = [path for path in around if not is_below_any(path, protected)]
     flags = dict.fromkeys((*around, *opened), "--bind") | dict.fromkeys((*protected, *code), "--ro-bind")
     for path in _sort_outermost_first(flags):
         yield from (flags[path], path, path)

@@ -112,6 +112,18 @@ async def test_an_audit_log_that_cannot_be_written_lets_no_call_run(tmp_path: Pa
     assert "No such file or directory" in answer.reason
 
 
+async def test_an_audit_log_is_not_led_elsewhere_by_a_link(tmp_path: Path):
+    other, link = tmp_path / "other", tmp_path / "audit.jsonl"
+    other.write_text("mine\n")
+    link.symlink_to(other)
+
+    answer = await _chain(AuditLog(str(link))).before_tool_call(a_call_draft())
+
+    assert isinstance(answer, Skip)
+    assert "is a link, which is not followed" in answer.reason
+    assert other.read_text() == "mine\n"
+
+
 # -------------------------------------------------------------------- JSON validator
 
 

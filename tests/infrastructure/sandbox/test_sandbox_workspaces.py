@@ -174,3 +174,36 @@ async def test_a_git_file_opens_no_repository_that_does_not_know_it(household: H
 
     assert "No such file" in output
     assert "a.txt" not in output
+
+
+@pytest.mark.parametrize(
+    ("named", "link"),
+    [(".venv/bin", ".venv"), (".venv", ".venv"), ("a/../b/.ssh", "b"), ("~/cache/x/bin", "~/cache/x")],
+)
+@pytest.mark.long(after=1)
+async def test_a_link_that_a_command_could_have_made_opens_nothing(
+    household: Household, named: str, link: str
+) -> None:
+    secret, program = household.write(".ssh/id"), household.write("inst/bin/p", "mine\n")
+    household.write("cache/file")
+    household.writable, household.readable = ["~/cache", named], [named]
+    target = household.home if link == "b" else program.parent.parent
+
+    await household.run(f"ln -s {target} {link}")
+    output = await household.run(f"cat {named}/id {named}/p; echo evil > {program}; echo evil > {secret}")
+
+    assert (program.read_text(), secret.read_text()) == ("mine\n", "secret\n")
+    assert "stays closed to commands" in output
+    assert "secret\n" not in output
+    assert "mine\n" not in output
+
+
+async def test_a_folder_around_an_opened_one_keeps_its_place(household: Household) -> None:
+    (household.root / "out/cache").mkdir(parents=True)
+    household.writable = ["out/cache"]
+
+    output = await household.run("mv out other; echo made > out/cache/x; echo made > out/y")
+
+    assert "busy" in output
+    assert (household.root / "out/cache/x").exists()
+    assert (household.root / "out/y").exists()

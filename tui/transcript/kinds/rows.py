@@ -136,7 +136,9 @@ def chop_text(text: str, width: int) -> list[str]:
     """The text in pieces of at most `width` cells; never empty."""
     if text.isascii():
         return [text[start : start + width] for start in range(0, len(text), width)] or [""]
-    return chop_cells(text, width) or [""]
+    pieces = chop_cells(text, width)
+    # Of marks alone, which have no width of their own, it keeps none.
+    return pieces if any(pieces) else [text]
 
 
 _WORD = re.compile(r"\S+\s?|\s")
