@@ -9,7 +9,8 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from typing import Any
@@ -18,6 +19,8 @@ import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
@@ -26,6 +29,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
 from quorum.infrastructure.answerer import name_answerer
+from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.server import PostgresServer
@@ -94,6 +98,29 @@ _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
 
 
+class _JobEnds(JobManager):
+    """Tells the queue how jobs ended, also where its connection broke; else nobody would take them up again."""
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        await _outlast(lambda: JobManager.finish_job(self, job, status, delete_job))
+
+    async def retry_job(self, job: Job, *arguments: Any, **options: Any) -> None:
+        await _outlast(lambda: JobManager.retry_job(self, job, *arguments, **options))
+
+
+async def _outlast(ask: Callable[[], Awaitable[None]]) -> None:
+    """Ask until it is done. A worker that was not heard of for long has lost its job to another, which is no
+    trouble, and one that cannot tell for so long loses it, too."""
+    until = time.monotonic() + _GRACE_SECS
+    while time.monotonic() < until:
+        try:
+            return await ask()
+        except ConnectorException as error:
+            if isinstance(error.__cause__, psycopg.errors.RaiseException):
+                return None
+        await asyncio.sleep(_RECONNECT_SECS)
+
+
 class FleetWorker:
     """Runs jobs until it is cancelled. A job that fails in any way is tried again: a session that is advanced
     twice does nothing twice."""
@@ -118,7 +145,7 @@ class FleetWorker:
             app = self._build_app()
             try:
                 async with app.open_async():
-                    rescue = asyncio.ensure_future(_rescue_regularly(app))
+                    rescue = asyncio.ensure_future(self._rescue_regularly(app))
                     try:
                         await app.run_worker_async(
                             queues=[QUEUE],
@@ -151,24 +178,26 @@ class FleetWorker:
             raise
         await asyncio.to_thread(self._table.put, session_id, advance)
 
+    async def _rescue_regularly(self, app: App) -> None:
+        """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
+        while True:
+            try:
+                stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
+                for job in stalled:
+                    await app.job_manager.retry_job(job)
+            except (ConnectorException, psycopg.Error):
+                with suppress(LedgerError):  # it is waited for, and whoever watches outages is told
+                    await run_in_thread(lambda _stop: self._table.find(""))
+            await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
+
     def _build_app(self) -> App:
         # A few connections: one listens for new jobs for as long as the worker runs.
         connector = PsycopgConnector(kwargs=self._connect_options, min_size=1, max_size=4, timeout=10.0)
         app = App(connector=connector)
+        app.job_manager = _JobEnds(connector)
         retry = RetryStrategy(wait=_RETRY_SECS, linear_wait=1)  # a second more each time
         app.task(name=TASK, queue=QUEUE, pass_context=True, retry=retry)(self._run_job)
         return app
-
-
-async def _rescue_regularly(app: App) -> None:
-    """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
-    while True:
-        with suppress(ConnectorException, psycopg.Error):
-            stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
-            for job in stalled:
-                with suppress(ConnectorException):  # another worker was first
-                    await app.job_manager.retry_job(job)
-        await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
 
 
 def _silence_library() -> None:
@@ -204,7 +233,10 @@ _PUT = (
     "UPDATE fleet_sessions SET state = :state, status = :status, error = :error, updated_ms = :updated_ms,"
     f" prompt = NULL WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_PUT_DELAY = "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms WHERE session_id = :id"
+_PUT_DELAY = (
+    "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms"
+    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
+)
 _SELECT = (
     "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error"
     " FROM fleet_sessions"
@@ -268,11 +300,11 @@ class PostgresFleet:
 
     def put(self, session_id: str, advance: Advance) -> None:
         """Keep what came of advancing a session. One that was cancelled stays so."""
-        self._write(lambda connection: self._put(connection, session_id, advance))
+        self._server.write(lambda connection: self._put(connection, session_id, advance))
 
     def put_delay(self, session_id: str, reason: str) -> None:
         values = {"id": session_id, "error": encode_text(reason), "updated_ms": read_wall_clock_ms()}
-        self._write(lambda connection: connection.execute(_PUT_DELAY, values))
+        self._server.write(lambda connection: connection.execute(_PUT_DELAY, values))
 
     async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
@@ -295,9 +327,12 @@ class PostgresFleet:
         return connection.execute(_PUT, values).rowcount > 0
 
     def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
-        with self._server.begin_reading() as connection:
-            rows = connection.execute(query, values).all()
-            jobs = {(str(lock), str(status)) for lock, status in connection.execute(_JOBS).all()}
+        rows, jobs = self._server.read(
+            lambda connection: (
+                connection.execute(query, values).fetchall(),
+                {(str(lock), str(status)) for lock, status in connection.execute(_JOBS)},
+            )
+        )
         return tuple(_read_row(row, jobs) for row in rows)
 
     def _write(self, work: Callable[[PostgresConnection], object]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,7 @@ from quorum.infrastructure.storage import open_fleet, open_storage
 from quorum.infrastructure.store.postgres import fleet as fleet_worker
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.fleet import PostgresFleet
+from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import PostgresForTests
 
 ENDED = Advance(state=FleetState.ENDED, status="completed")
@@ -139,6 +143,55 @@ async def test_a_session_that_is_busy_stays_queued_and_says_why(fleet: PostgresF
         "process 7 has it",
         "one",
     )
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+async def test_what_another_worker_ended_meanwhile_stays_so_and_no_trouble_is_printed(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, is_busy: bool
+):
+    (session_id,) = submit(fleet, "one")
+    troubles: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: troubles.append(context))
+
+    async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        with postgres.connect(parse_address(url).database) as connection:  # as the other one leaves it
+            connection.execute("DELETE FROM procrastinate_jobs")
+        fleet.put(session_id, ENDED)
+        if is_busy:
+            raise SessionBusy("the session was taken over")
+        return Advance(state=FleetState.FAILED, error="the session was taken over")
+
+    await fleet.advance_sessions(advance, concurrency=1, until_empty=True)
+    gc.collect()
+
+    (session,) = fleet.list_sessions()
+    assert session.advance == ENDED
+    assert troubles == []
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
+async def test_the_end_of_a_job_outlasts_connections_that_are_cut(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch, answered: bool
+):
+    monkeypatch.setattr(fleet_worker, "_RECONNECT_SECS", 0.01)
+    submit(fleet, "one")
+    name = parse_address(url).database
+    with tempfile.TemporaryDirectory(prefix="quorum-proxy-", dir="/tmp") as folder:
+        proxy = CuttingProxy(Path(folder), postgres.folder)
+        cut = PostgresFleet(parse_address(f"postgresql+psycopg://quorum@/{name}?host={folder}"), {})
+        proxy.cut_at(b"procrastinate_finish_job", answered=answered, times=2)
+
+        async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+            return ENDED
+
+        await cut.advance_sessions(advance, concurrency=1, until_empty=True)
+        cut.close()
+        proxy.close()
+
+    assert proxy.cuts == 2
+    with postgres.connect(name) as connection:
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+    assert states(fleet) == [FleetState.ENDED]
 
 
 async def test_a_cancelled_session_is_taken_from_the_queue_and_no_answer_brings_it_back(
