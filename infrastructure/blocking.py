@@ -49,10 +49,7 @@ class Stop:
 _stop_of_work: ContextVar[Stop | None] = ContextVar("_stop_of_work", default=None)
 
 PATIENCE_SECS = 60.0
-"""How long a server that does not answer is waited for.
-
-Longer than a worker of a fleet waits before it leaves its sessions to others: there the wait ends with that.
-"""
+"""How long a server that does not answer is waited for. A database fails over in less."""
 _RETRY_SECS = 0.2
 _TELL_SECS = 1.0
 """A shorter wait is not worth a word."""

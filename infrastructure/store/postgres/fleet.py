@@ -9,8 +9,7 @@ import asyncio
 import json
 import logging
 import random
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from typing import Any
@@ -20,7 +19,7 @@ from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 from procrastinate.jobs import Job, Status
-from procrastinate.manager import JobManager
+from procrastinate.manager import JobManager, NotificationCallback
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
@@ -94,31 +93,87 @@ _LOOK_SECS = 5.0
 """How often each worker looks for jobs of those that are gone, and, besides being notified, for new ones."""
 _RETRY_SECS = 5
 _RECONNECT_SECS = 1.0
+_CONNECT_SECS = 5.0
 _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
 
 
-class _JobEnds(JobManager):
-    """Tells the queue how jobs ended, also where its connection broke; else nobody would take them up again."""
+class _Jobs(JobManager):
+    """Asks the queue for one worker, which an outage of the database does not end: its sessions run on.
+
+    The library ends a worker that cannot ask, and kills what it runs; or is silent from then on.
+    """
+
+    def __init__(self, connector: PsycopgConnector, is_ending: Callable[[], bool]) -> None:
+        super().__init__(connector)
+        self._is_ending = is_ending
+        self._worker_id = 0
+        self._is_unsure = False
+        self.held: set[int | None] = set()
+        """The ids of the jobs that this worker has and has not ended."""
+
+    async def register_worker(self) -> int:
+        self._worker_id = await super().register_worker()
+        return self._worker_id
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        with suppress(ConnectorException):  # it is found out by its silence
+            await super().unregister_worker(self._worker_id)
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        with suppress(ConnectorException):
+            await super().update_heartbeat(self._worker_id)
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        while True:
+            with suppress(ConnectorException):
+                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        while True:
+            try:
+                if self._is_unsure:
+                    await self._give_back_unknown()
+                job = await super().fetch_job(queues, self._worker_id)
+            except ConnectorException as error:
+                if self._is_ending():
+                    return None
+                self._is_unsure = True
+                if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):  # it was taken for gone
+                    with suppress(ConnectorException):
+                        await self.register_worker()
+            else:
+                self.held |= {job.id} if job is not None else set()
+                return job
+            await asyncio.sleep(_RECONNECT_SECS)
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        await _outlast(lambda: JobManager.finish_job(self, job, status, delete_job))
+        await self._end(job, lambda: JobManager.finish_job(self, job, status, delete_job))
 
     async def retry_job(self, job: Job, *arguments: Any, **options: Any) -> None:
-        await _outlast(lambda: JobManager.retry_job(self, job, *arguments, **options))
+        await self._end(job, lambda: JobManager.retry_job(self, job, *arguments, **options))
 
+    async def _give_back_unknown(self) -> None:
+        """Queue again what was fetched when the connection broke before that was heard of."""
+        for job in await self.list_jobs_async(status="doing", worker_id=self._worker_id):
+            if job.id not in self.held:
+                await self.retry_job(job)
+        self._is_unsure = False
 
-async def _outlast(ask: Callable[[], Awaitable[None]]) -> None:
-    """Ask until it is done. A worker that was not heard of for long has lost its job to another, which is no
-    trouble, and one that cannot tell for so long loses it, too."""
-    until = time.monotonic() + _GRACE_SECS
-    while time.monotonic() < until:
-        try:
-            return await ask()
-        except ConnectorException as error:
-            if isinstance(error.__cause__, psycopg.errors.RaiseException):
-                return None
-        await asyncio.sleep(_RECONNECT_SECS)
+    async def _end(self, job: Job, ask: Callable[[], Awaitable[None]]) -> None:
+        """Say how a job ended until that is heard. Others may have it, if this worker was taken for gone."""
+        while True:
+            try:
+                await ask()
+                break
+            except ConnectorException as error:
+                if isinstance(error.__cause__, psycopg.errors.RaiseException) or self._is_ending():
+                    break
+            await asyncio.sleep(_RECONNECT_SECS)
+        self.held.discard(job.id)
 
 
 class FleetWorker:
@@ -137,15 +192,26 @@ class FleetWorker:
         self._advance = advance
         self._concurrency = concurrency
         self._connect_options = dict(connect_options)
+        self._is_ending = False
         _silence_library()
 
     async def run(self, *, until_empty: bool) -> None:
-        """Work. The database may go away and come back meanwhile; cancelled, it ends once its sessions do."""
-        while True:
-            app = self._build_app()
+        """Work. The database may go away and come back; cancelled, it ends once its sessions do."""
+        working = asyncio.ensure_future(self._work(until_empty=until_empty))
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._is_ending = True
+            working.cancel()
+            await asyncio.wait([working])
+            raise
+
+    async def _work(self, *, until_empty: bool) -> None:
+        while not self._is_ending:
+            app, jobs = self._build_app()
             try:
                 async with app.open_async():
-                    rescue = asyncio.ensure_future(self._rescue_regularly(app))
+                    rescue = asyncio.ensure_future(self._rescue_regularly(jobs))
                     try:
                         await app.run_worker_async(
                             queues=[QUEUE],
@@ -164,7 +230,7 @@ class FleetWorker:
                 if until_empty:
                     return
             except (ConnectorException, psycopg.Error, OSError):
-                pass  # it restarts, or this worker was taken for gone: begin anew
+                pass  # it is away as the worker begins
             await asyncio.sleep(_RECONNECT_SECS)
 
     async def _run_job(self, context: JobContext, session_id: str) -> None:
@@ -178,26 +244,34 @@ class FleetWorker:
             raise
         await asyncio.to_thread(self._table.put, session_id, advance)
 
-    async def _rescue_regularly(self, app: App) -> None:
+    async def _rescue_regularly(self, jobs: _Jobs) -> None:
         """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
         while True:
             try:
-                stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
+                stalled = await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
                 for job in stalled:
-                    await app.job_manager.retry_job(job)
+                    if job.id not in jobs.held:
+                        await jobs.retry_job(job)
             except (ConnectorException, psycopg.Error):
                 with suppress(LedgerError):  # it is waited for, and whoever watches outages is told
                     await run_in_thread(lambda _stop: self._table.find(""))
+                await asyncio.sleep(GONE_SECS)  # the others have been silent, too
             await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
 
-    def _build_app(self) -> App:
+    def _build_app(self) -> tuple[App, _Jobs]:
         # A few connections: one listens for new jobs for as long as the worker runs.
-        connector = PsycopgConnector(kwargs=self._connect_options, min_size=1, max_size=4, timeout=10.0)
+        connector = PsycopgConnector(
+            kwargs=self._connect_options,
+            min_size=1,
+            max_size=4,
+            timeout=10.0,
+            reconnect_timeout=_RECONNECT_SECS,
+        )
         app = App(connector=connector)
-        app.job_manager = _JobEnds(connector)
+        jobs = app.job_manager = _Jobs(connector, lambda: self._is_ending)
         retry = RetryStrategy(wait=_RETRY_SECS, linear_wait=1)  # a second more each time
         app.task(name=TASK, queue=QUEUE, pass_context=True, retry=retry)(self._run_job)
-        return app
+        return app, jobs
 
 
 def _silence_library() -> None:

@@ -169,29 +169,85 @@ async def test_what_another_worker_ended_meanwhile_stays_so_and_no_trouble_is_pr
     assert troubles == []
 
 
-@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
-async def test_the_end_of_a_job_outlasts_connections_that_are_cut(
-    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch, answered: bool
-):
-    monkeypatch.setattr(fleet_worker, "_RECONNECT_SECS", 0.01)
-    submit(fleet, "one")
-    name = parse_address(url).database
+@pytest.fixture
+def proxy(postgres: PostgresForTests) -> Iterator[CuttingProxy]:
     with tempfile.TemporaryDirectory(prefix="quorum-proxy-", dir="/tmp") as folder:
-        proxy = CuttingProxy(Path(folder), postgres.folder)
-        cut = PostgresFleet(parse_address(f"postgresql+psycopg://quorum@/{name}?host={folder}"), {})
-        proxy.cut_at(b"procrastinate_finish_job", answered=answered, times=2)
+        through = CuttingProxy(Path(folder), postgres.folder)
+        yield through
+        through.close()
 
-        async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
-            return ENDED
 
-        await cut.advance_sessions(advance, concurrency=1, until_empty=True)
-        cut.close()
-        proxy.close()
+@pytest.fixture
+def cut(proxy: CuttingProxy, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresFleet]:
+    """The same fleet, through the proxy."""
+    monkeypatch.setattr(fleet_worker, "_RECONNECT_SECS", 0.01)
+    monkeypatch.setattr(fleet_worker, "_CONNECT_SECS", 0.5)
+    name = parse_address(url).database
+    opened = PostgresFleet(parse_address(f"postgresql+psycopg://quorum@/{name}?host={proxy.folder}"), {})
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("asked", ["fetch", "finish"])
+async def test_a_job_outlasts_connections_that_are_cut_as_it_is_fetched_and_ends(
+    fleet: PostgresFleet,
+    cut: PostgresFleet,
+    proxy: CuttingProxy,
+    postgres,
+    url: str,
+    asked: str,
+    answered: bool,
+):
+    submit(fleet, "one")
+    proxy.cut_at(f"procrastinate_{asked}_job".encode(), answered=answered, times=2)
+
+    async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        return ENDED
+
+    await cut.advance_sessions(advance, concurrency=1, until_empty=True)
 
     assert proxy.cuts == 2
-    with postgres.connect(name) as connection:
+    with postgres.connect(parse_address(url).database) as connection:
         assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
     assert states(fleet) == [FleetState.ENDED]
+
+
+async def test_an_outage_ends_no_session_and_the_worker_is_heard_of_and_goes_on_after_it(
+    fleet: PostgresFleet, cut: PostgresFleet, proxy: CuttingProxy, postgres, url: str, monkeypatch
+):
+    monkeypatch.setattr(fleet_worker, "_HEARTBEAT_SECS", 0.05)
+    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.05)
+    monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
+    submit(fleet, "long", "short")
+    begun, release, short = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def advance(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        if session.name == "long":
+            begun.set()
+            await release.wait()
+        else:
+            short.set()
+        return ENDED
+
+    working = asyncio.ensure_future(cut.advance_sessions(advance, concurrency=1, until_empty=False))
+    await begun.wait()
+    proxy.cut_at(b"", answered=False, times=8)  # whatever comes
+    with postgres.connect(parse_address(url).database) as connection:
+        while proxy.cuts < 8:  # noqa: ASYNC110 - another thread
+            await asyncio.sleep(0.01)
+        heard = "SELECT max(last_heartbeat) FROM procrastinate_workers"
+        (before,) = connection.execute(heard).fetchone()
+        while connection.execute(heard).fetchone() == (before,):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+    release.set()
+    await short.wait()
+    while FleetState.RUNNING in states(fleet):  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.01)
+    working.cancel()
+    await asyncio.wait([working])
+
+    assert states(fleet) == [FleetState.ENDED, FleetState.ENDED]
 
 
 async def test_a_cancelled_session_is_taken_from_the_queue_and_no_answer_brings_it_back(
