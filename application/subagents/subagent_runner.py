@@ -19,7 +19,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import ConfigError, LedgerError, ProviderError
+from quorum.domain.errors import ConfigError, LedgerError, LostConnection, ProviderError
 from quorum.domain.events.event import (
     CallFinished,
     CallQueued,
@@ -327,6 +327,8 @@ class SubagentRunner:
         relay = _SubagentRelay(self._events, context, subagent_id)
         try:
             session = await self._sessions().open(task, subagent_id, context, relay)
+        except LostConnection:
+            raise
         except (LedgerError, ConfigError, ProviderError) as error:
             return SubagentOutcome(status=RunStatus.FAILED, text="", error=str(error))
         try:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from quorum.domain.errors import BlobError, LedgerError
+from quorum.domain.errors import BlobError, LedgerError, LostConnection
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.blocking import PATIENCE_SECS, Outage
 from quorum.infrastructure.store.objects.bucket import BucketAddress
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _ADDRESS = "look at the address in AWS_ENDPOINT_URL"
 _CA = "and name the authority that signed it in SSL_CERT_FILE"
 _CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
 _CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(?:Other\(\s*OtherError\(\s*)?(\w+)")
+# No answer, or one that says to come again.
+_PASSING = re.compile(r"(?s)^(?!.*InvalidCertificate).*(?:HttpError \{|status: (?:429|50[0234])\b)")
 _REASONS = {
     "UnauthenticatedError": "it refuses the key; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "PermissionDeniedError": "this key may not do that; allow it to create, read and list objects there",
@@ -40,11 +43,19 @@ _REASONS = {
 }
 
 
+_Result = TypeVar("_Result")
+
+
+class LostStore(BlobError):
+    """The store does not answer, and was waited for."""
+
+
 class ObjectStore:
     """One bucket, by the S3 protocol. Every method blocks and raises BlobError; any thread may call it."""
 
     def __init__(self, address: BucketAddress) -> None:
         self._address = address
+        self._outage = Outage(address.place, PATIENCE_SECS)
 
     @property
     def place(self) -> str:
@@ -56,23 +67,22 @@ class ObjectStore:
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
-        with self._translate_errors("cannot be written"):
-            try:
+        def put() -> None:
+            with suppress(AlreadyExistsError):  # the same, by its hash or its id
                 obstore.put(self._store, key, data, mode="create", use_multipart=False)
-            except AlreadyExistsError:
-                return  # the same, by its hash or its id
+
+        self._ask("cannot be written", put)
 
     def read(self, key: str) -> bytes:
         import obstore
 
-        with self._translate_errors("cannot be read"):
-            return bytes(obstore.get(self._store, key).bytes())
+        return self._ask("cannot be read", lambda: bytes(obstore.get(self._store, key).bytes()))
 
     def find(self, key: str, *, at_most: int) -> bytes | None:
         """An object, or None where there is none. A larger one than `at_most` bytes is not fetched."""
         import obstore
 
-        with self._translate_errors("cannot be read"):
+        def get() -> bytes | None:
             try:
                 found = obstore.get(self._store, key)
             except FileNotFoundError:
@@ -81,22 +91,28 @@ class ObjectStore:
                 raise BlobError(f"{self.place} holds another object than was put there, which is larger: {key}")
             return bytes(found.bytes())
 
+        return self._ask("cannot be read", get)
+
     def holds(self, key: str) -> bool:
         import obstore
 
-        with self._translate_errors("cannot be read"):
+        def head() -> bool:
             try:
                 obstore.head(self._store, key)
             except FileNotFoundError:
                 return False
-        return True
+            return True
+
+        return self._ask("cannot be read", head)
 
     def list_keys(self, prefix: str) -> list[str]:
         """The keys that begin so."""
         import obstore
 
-        with self._translate_errors("cannot be read"):
-            return [one["path"] for some in obstore.list(self._store, prefix) for one in some]
+        return self._ask(
+            "cannot be read",
+            lambda: [one["path"] for some in obstore.list(self._store, prefix) for one in some],
+        )
 
     @cached_property
     def _store(self) -> S3Store:
@@ -123,20 +139,23 @@ class ObjectStore:
             retry_config=_RETRY,  # type: ignore[arg-type]
         )
 
-    @contextmanager
-    def _translate_errors(self, what: str) -> Iterator[None]:
-        """Turns what the store refuses into a BlobError; `what` failed, such as "cannot be read"."""
+    def _ask(self, what: str, work: Callable[[], _Result]) -> _Result:
+        """Do this, and wait for a store that does not answer. What it refuses is a BlobError; `what` failed."""
         from obstore.exceptions import BaseError
 
-        try:
-            yield
-        except (BaseError, OSError, ValueError) as error:
-            raise BlobError(f"{self.place} {what}: {_explain(error)}") from error
+        def translate() -> _Result:
+            try:
+                return work()
+            except (BaseError, OSError, ValueError) as error:
+                kind = LostStore if _PASSING.search(_get_details(error)) else BlobError
+                raise kind(f"{self.place} {what}: {_explain(error)}") from error
+
+        return self._outage.outlast(translate, LostStore)
 
 
 def _explain(error: Exception) -> str:
     """Why, with the remedy where one is known. What obstore knows of a connection is in its details alone."""
-    first, _, details = str(error).partition("Debug source")
+    first, details = str(error).partition("Debug source")[0], _get_details(error)
     if reason := _REASONS.get(type(error).__name__):
         return reason
     if "InvalidCertificate" in details:
@@ -144,6 +163,10 @@ def _explain(error: Exception) -> str:
     if "kind: Connect" in details:
         return f"it does not answer{_quote(_CAUSE, details)}; {_ADDRESS}"
     return make_printable(first, newlines=False).strip()[:_LONGEST]
+
+
+def _get_details(error: Exception) -> str:
+    return str(error).partition("Debug source")[2]
 
 
 def _quote(pattern: re.Pattern[str], details: str) -> str:
@@ -170,13 +193,13 @@ class BucketContents:
         try:
             self._put_all(packed.items())
         except BlobError as error:
-            raise LedgerError(f"former contents of files cannot be kept: {error}") from error
+            raise _build_error("former contents of files cannot be kept", error) from error
 
     def get(self, digest: bytes, *, at_most: int) -> bytes | None:
         try:
             return self._objects.find(_name_object(digest), at_most=at_most)
         except BlobError as error:
-            raise LedgerError(f"the former content {digest.hex()} cannot be fetched: {error}") from error
+            raise _build_error(f"the former content {digest.hex()} cannot be fetched", error) from error
 
     def _put_all(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="contents") as pool:
@@ -187,6 +210,10 @@ class BucketContents:
             finally:
                 for each in waiting:
                     each.cancel()
+
+
+def _build_error(what: str, error: BlobError) -> LedgerError:
+    return (LostConnection if isinstance(error, LostStore) else LedgerError)(f"{what}: {error}")
 
 
 def _name_object(digest: bytes) -> str:
@@ -205,10 +232,10 @@ class BucketOutputs:
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
 
-    def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
+    def put(self, name: str, size: int, read: Callable[[], Iterable[bytes]]) -> None:
         """Keep an output of so many bytes; one that is there already stays as it is."""
         hashes: list[JsonValue] = []
-        rest = iter(pieces)
+        rest = iter(read())
         while data := b"".join(islice(rest, _PIECES_AT_ONCE)):
             digest = sha256(data).hexdigest()
             self._objects.create(f"{_PIECES}{digest}", data)

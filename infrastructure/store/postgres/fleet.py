@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from typing import Any
@@ -18,6 +18,8 @@ import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager, NotificationCallback
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
@@ -26,6 +28,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
 from quorum.infrastructure.answerer import name_answerer
+from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.server import PostgresServer
@@ -90,8 +93,87 @@ _LOOK_SECS = 5.0
 """How often each worker looks for jobs of those that are gone, and, besides being notified, for new ones."""
 _RETRY_SECS = 5
 _RECONNECT_SECS = 1.0
+_CONNECT_SECS = 5.0
 _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
+
+
+class _Jobs(JobManager):
+    """Asks the queue for one worker, which an outage of the database does not end: its sessions run on.
+
+    The library ends a worker that cannot ask, and kills what it runs; or is silent from then on.
+    """
+
+    def __init__(self, connector: PsycopgConnector, is_ending: Callable[[], bool]) -> None:
+        super().__init__(connector)
+        self._is_ending = is_ending
+        self._worker_id = 0
+        self._is_unsure = False
+        self.held: set[int | None] = set()
+        """The ids of the jobs that this worker has and has not ended."""
+
+    async def register_worker(self) -> int:
+        self._worker_id = await super().register_worker()
+        return self._worker_id
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        with suppress(ConnectorException):  # it is found out by its silence
+            await super().unregister_worker(self._worker_id)
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        with suppress(ConnectorException):
+            await super().update_heartbeat(self._worker_id)
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        while True:
+            with suppress(ConnectorException):
+                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        while True:
+            try:
+                if self._is_unsure:
+                    await self._give_back_unknown()
+                job = await super().fetch_job(queues, self._worker_id)
+            except ConnectorException as error:
+                if self._is_ending():
+                    return None
+                self._is_unsure = True
+                if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):  # it was taken for gone
+                    with suppress(ConnectorException):
+                        await self.register_worker()
+            else:
+                self.held |= {job.id} if job is not None else set()
+                return job
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        await self._end(job, lambda: JobManager.finish_job(self, job, status, delete_job))
+
+    async def retry_job(self, job: Job, *arguments: Any, **options: Any) -> None:
+        await self._end(job, lambda: JobManager.retry_job(self, job, *arguments, **options))
+
+    async def _give_back_unknown(self) -> None:
+        """Queue again what was fetched when the connection broke before that was heard of."""
+        for job in await self.list_jobs_async(status="doing", worker_id=self._worker_id):
+            if job.id not in self.held:
+                await self.retry_job(job)
+        self._is_unsure = False
+
+    async def _end(self, job: Job, ask: Callable[[], Awaitable[None]]) -> None:
+        """Say how a job ended until that is heard. Others may have it, if this worker was taken for gone."""
+        while True:
+            try:
+                await ask()
+                break
+            except ConnectorException as error:
+                if isinstance(error.__cause__, psycopg.errors.RaiseException) or self._is_ending():
+                    break
+            await asyncio.sleep(_RECONNECT_SECS)
+        self.held.discard(job.id)
 
 
 class FleetWorker:
@@ -110,15 +192,26 @@ class FleetWorker:
         self._advance = advance
         self._concurrency = concurrency
         self._connect_options = dict(connect_options)
+        self._is_ending = False
         _silence_library()
 
     async def run(self, *, until_empty: bool) -> None:
-        """Work. The database may go away and come back meanwhile; cancelled, it ends once its sessions do."""
-        while True:
-            app = self._build_app()
+        """Work. The database may go away and come back; cancelled, it ends once its sessions do."""
+        working = asyncio.ensure_future(self._work(until_empty=until_empty))
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._is_ending = True
+            working.cancel()
+            await asyncio.wait([working])
+            raise
+
+    async def _work(self, *, until_empty: bool) -> None:
+        while not self._is_ending:
+            app, jobs = self._build_app()
             try:
                 async with app.open_async():
-                    rescue = asyncio.ensure_future(_rescue_regularly(app))
+                    rescue = asyncio.ensure_future(self._rescue_regularly(jobs))
                     try:
                         await app.run_worker_async(
                             queues=[QUEUE],
@@ -137,7 +230,7 @@ class FleetWorker:
                 if until_empty:
                     return
             except (ConnectorException, psycopg.Error, OSError):
-                pass  # it restarts, or this worker was taken for gone: begin anew
+                pass  # it is away as the worker begins
             await asyncio.sleep(_RECONNECT_SECS)
 
     async def _run_job(self, context: JobContext, session_id: str) -> None:
@@ -151,24 +244,34 @@ class FleetWorker:
             raise
         await asyncio.to_thread(self._table.put, session_id, advance)
 
-    def _build_app(self) -> App:
+    async def _rescue_regularly(self, jobs: _Jobs) -> None:
+        """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
+        while True:
+            try:
+                stalled = await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
+                for job in stalled:
+                    if job.id not in jobs.held:
+                        await jobs.retry_job(job)
+            except (ConnectorException, psycopg.Error):
+                with suppress(LedgerError):  # it is waited for, and whoever watches outages is told
+                    await run_in_thread(lambda _stop: self._table.find(""))
+                await asyncio.sleep(GONE_SECS)  # the others have been silent, too
+            await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
+
+    def _build_app(self) -> tuple[App, _Jobs]:
         # A few connections: one listens for new jobs for as long as the worker runs.
-        connector = PsycopgConnector(kwargs=self._connect_options, min_size=1, max_size=4, timeout=10.0)
+        connector = PsycopgConnector(
+            kwargs=self._connect_options,
+            min_size=1,
+            max_size=4,
+            timeout=10.0,
+            reconnect_timeout=_RECONNECT_SECS,
+        )
         app = App(connector=connector)
+        jobs = app.job_manager = _Jobs(connector, lambda: self._is_ending)
         retry = RetryStrategy(wait=_RETRY_SECS, linear_wait=1)  # a second more each time
         app.task(name=TASK, queue=QUEUE, pass_context=True, retry=retry)(self._run_job)
-        return app
-
-
-async def _rescue_regularly(app: App) -> None:
-    """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
-    while True:
-        with suppress(ConnectorException, psycopg.Error):
-            stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
-            for job in stalled:
-                with suppress(ConnectorException):  # another worker was first
-                    await app.job_manager.retry_job(job)
-        await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
+        return app, jobs
 
 
 def _silence_library() -> None:
@@ -204,7 +307,10 @@ _PUT = (
     "UPDATE fleet_sessions SET state = :state, status = :status, error = :error, updated_ms = :updated_ms,"
     f" prompt = NULL WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_PUT_DELAY = "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms WHERE session_id = :id"
+_PUT_DELAY = (
+    "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms"
+    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
+)
 _SELECT = (
     "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error"
     " FROM fleet_sessions"
@@ -268,11 +374,11 @@ class PostgresFleet:
 
     def put(self, session_id: str, advance: Advance) -> None:
         """Keep what came of advancing a session. One that was cancelled stays so."""
-        self._write(lambda connection: self._put(connection, session_id, advance))
+        self._server.write(lambda connection: self._put(connection, session_id, advance))
 
     def put_delay(self, session_id: str, reason: str) -> None:
         values = {"id": session_id, "error": encode_text(reason), "updated_ms": read_wall_clock_ms()}
-        self._write(lambda connection: connection.execute(_PUT_DELAY, values))
+        self._server.write(lambda connection: connection.execute(_PUT_DELAY, values))
 
     async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
@@ -295,9 +401,12 @@ class PostgresFleet:
         return connection.execute(_PUT, values).rowcount > 0
 
     def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
-        with self._server.begin_reading() as connection:
-            rows = connection.execute(query, values).all()
-            jobs = {(str(lock), str(status)) for lock, status in connection.execute(_JOBS).all()}
+        rows, jobs = self._server.read(
+            lambda connection: (
+                connection.execute(query, values).fetchall(),
+                {(str(lock), str(status)) for lock, status in connection.execute(_JOBS)},
+            )
+        )
         return tuple(_read_row(row, jobs) for row in rows)
 
     def _write(self, work: Callable[[PostgresConnection], object]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import obstore
@@ -14,8 +16,11 @@ from quorum.application.ports.storage import BlobStore
 from quorum.domain.errors import BlobError, ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure import blocking
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import list_storage_paths, open_blob_store, open_storage
+from quorum.infrastructure.store.objects import object_store
+from quorum.infrastructure.store.objects.bucket import parse_bucket
 from tests.support.bucket_server import BUCKET, BucketForTests
 
 LONG = "a line that is repeated\n" * 500_000
@@ -135,3 +140,32 @@ def test_what_is_no_bucket_is_refused_and_not_repeated(blobs):
         open_blob_store(StorageTable(blobs=blobs), {"HOME": "/nonexistent"})
 
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 429])
+def test_a_store_that_does_not_answer_for_a_while_is_waited_for(status, monkeypatch):
+    monkeypatch.setattr(object_store, "_RETRY", {"max_retries": 0})
+    monkeypatch.setattr(blocking, "_RETRY_SECS", 0.01)
+    statuses = [status] * 3
+
+    class Store(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.send_response_only(statuses.pop() if statuses else 200)
+            self.send_header("Content-Length", "3")
+            self.send_header("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environ = {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_address[1]}",
+            "AWS_ACCESS_KEY_ID": "someone",
+            "AWS_SECRET_ACCESS_KEY": "hunter2",
+            "AWS_REGION": "us-east-1",
+        }
+        store = object_store.ObjectStore(parse_bucket("s3://outputs", environ))
+
+        assert store.holds("one")
+        server.shutdown()
+
+    assert statuses == []

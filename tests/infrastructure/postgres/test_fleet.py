@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,7 @@ from quorum.infrastructure.storage import open_fleet, open_storage
 from quorum.infrastructure.store.postgres import fleet as fleet_worker
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.fleet import PostgresFleet
+from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import PostgresForTests
 
 ENDED = Advance(state=FleetState.ENDED, status="completed")
@@ -139,6 +143,111 @@ async def test_a_session_that_is_busy_stays_queued_and_says_why(fleet: PostgresF
         "process 7 has it",
         "one",
     )
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+async def test_what_another_worker_ended_meanwhile_stays_so_and_no_trouble_is_printed(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, is_busy: bool
+):
+    (session_id,) = submit(fleet, "one")
+    troubles: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: troubles.append(context))
+
+    async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        with postgres.connect(parse_address(url).database) as connection:  # as the other one leaves it
+            connection.execute("DELETE FROM procrastinate_jobs")
+        fleet.put(session_id, ENDED)
+        if is_busy:
+            raise SessionBusy("the session was taken over")
+        return Advance(state=FleetState.FAILED, error="the session was taken over")
+
+    await fleet.advance_sessions(advance, concurrency=1, until_empty=True)
+    gc.collect()
+
+    (session,) = fleet.list_sessions()
+    assert session.advance == ENDED
+    assert troubles == []
+
+
+@pytest.fixture
+def proxy(postgres: PostgresForTests) -> Iterator[CuttingProxy]:
+    with tempfile.TemporaryDirectory(prefix="quorum-proxy-", dir="/tmp") as folder:
+        through = CuttingProxy(Path(folder), postgres.folder)
+        yield through
+        through.close()
+
+
+@pytest.fixture
+def cut(proxy: CuttingProxy, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresFleet]:
+    """The same fleet, through the proxy."""
+    monkeypatch.setattr(fleet_worker, "_RECONNECT_SECS", 0.01)
+    monkeypatch.setattr(fleet_worker, "_CONNECT_SECS", 0.5)
+    name = parse_address(url).database
+    opened = PostgresFleet(parse_address(f"postgresql+psycopg://quorum@/{name}?host={proxy.folder}"), {})
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("asked", ["fetch", "finish"])
+async def test_a_job_outlasts_connections_that_are_cut_as_it_is_fetched_and_ends(
+    fleet: PostgresFleet,
+    cut: PostgresFleet,
+    proxy: CuttingProxy,
+    postgres,
+    url: str,
+    asked: str,
+    answered: bool,
+):
+    submit(fleet, "one")
+    proxy.cut_at(f"procrastinate_{asked}_job".encode(), answered=answered, times=2)
+
+    async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        return ENDED
+
+    await cut.advance_sessions(advance, concurrency=1, until_empty=True)
+
+    assert proxy.cuts == 2
+    with postgres.connect(parse_address(url).database) as connection:
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+    assert states(fleet) == [FleetState.ENDED]
+
+
+async def test_an_outage_ends_no_session_and_the_worker_is_heard_of_and_goes_on_after_it(
+    fleet: PostgresFleet, cut: PostgresFleet, proxy: CuttingProxy, postgres, url: str, monkeypatch
+):
+    monkeypatch.setattr(fleet_worker, "_HEARTBEAT_SECS", 0.05)
+    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.05)
+    monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
+    submit(fleet, "long", "short")
+    begun, release, short = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def advance(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        if session.name == "long":
+            begun.set()
+            await release.wait()
+        else:
+            short.set()
+        return ENDED
+
+    working = asyncio.ensure_future(cut.advance_sessions(advance, concurrency=1, until_empty=False))
+    await begun.wait()
+    proxy.cut_at(b"", answered=False, times=8)  # whatever comes
+    with postgres.connect(parse_address(url).database) as connection:
+        while proxy.cuts < 8:  # noqa: ASYNC110 - another thread
+            await asyncio.sleep(0.01)
+        heard = "SELECT max(last_heartbeat) FROM procrastinate_workers"
+        (before,) = connection.execute(heard).fetchone()
+        while connection.execute(heard).fetchone() == (before,):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+    release.set()
+    await short.wait()
+    while FleetState.RUNNING in states(fleet):  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.01)
+    working.cancel()
+    await asyncio.wait([working])
+
+    assert states(fleet) == [FleetState.ENDED, FleetState.ENDED]
 
 
 async def test_a_cancelled_session_is_taken_from_the_queue_and_no_answer_brings_it_back(
