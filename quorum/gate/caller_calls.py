@@ -271,16 +271,26 @@ def _translate_grep(given: JsonObject) -> _Translated:
         *("head_limit", "offset", "multiline"),
     )
     require_fields(given, known, "the call of Grep")
-    path = place(read_optional(given, "path", str) or ".")
-    return "grep_search", {"pattern": require(given, "pattern", str), "path": path}, CallEffect.SEARCH
+    folders = _place_folders(given)
+    return "grep_search", {"pattern": require(given, "pattern", str), **folders}, CallEffect.SEARCH
+
+
+def _place_folders(given: JsonObject) -> JsonObject:
+    """The folder that is searched, or those, where the caller names several."""
+    folders = given.get("path")
+    if not isinstance(folders, list):
+        return {"path": place(read_optional(given, "path", str) or ".")}
+    if not folders or not all(isinstance(each, str) for each in folders):
+        raise BadPayload("the folders to search are no list of texts")
+    return {"paths": [place(str(each)) for each in folders]}
 
 
 def _translate_glob(given: JsonObject) -> _Translated:
     require_fields(given, ("pattern", "path"), "the call of Glob")
-    pattern, path = require(given, "pattern", str), place(read_optional(given, "path", str) or ".")
+    pattern, folders = require(given, "pattern", str), _place_folders(given)
     if place(pattern).startswith("/") or ".." in pattern:
         raise _Unplaced
-    return "glob_search", {"pattern": pattern, "path": path}, CallEffect.LIST
+    return "glob_search", {"pattern": pattern, **folders}, CallEffect.LIST
 
 
 def _list(given: JsonObject) -> _Translated:

@@ -235,16 +235,33 @@ def test_notes_and_subagents_of_the_agents_run_unasked(
 
 
 @pytest.mark.parametrize("tool", ["grep", "glob", "Grep", "Glob"])
-def test_a_search_of_copilot_is_looked_at_in_the_folder_that_it_names(rig: GateRig, tool: str) -> None:
+def test_a_search_of_copilot_is_looked_at_in_each_folder_that_it_names(rig: GateRig, tool: str) -> None:
     root = str(rig.root)
+    for name in ("a", "b", "c"):
+        (rig.root / name).mkdir()
+    rig.configure('[permissions]\nask = ["read_file(c/**)"]')
     answers = {
         str(paths): rig.send(
             json.dumps(payload(rig, "copilot", tool, {"pattern": "x", "paths": paths})).encode(), "copilot"
         ).permission
-        for paths in (root, [root], [root, root], "..", ["/etc"], [], 7)
+        for paths in ("a", ["a"], ["a", f"{root}/b"], ["a", "c"], "..", ["a", "/etc"], ["a", "~"], [], ["a", 7])
     }
 
-    assert list(answers.values()) == ["allow", "allow", "ask", "ask", "ask", "ask", "ask"]
+    assert list(answers.values()) == ["allow"] * 3 + ["ask"] * 6
+
+
+def test_a_search_of_copilot_for_sensitive_files_asks_in_whichever_folder_they_are(rig: GateRig) -> None:
+    rig.file("a/x")
+    rig.file("b/.env")
+
+    found = [
+        rig.send(
+            json.dumps(payload(rig, "copilot", "grep", {"pattern": "x", "paths": paths})).encode(), "copilot"
+        ).permission
+        for paths in (["a"], ["a", "b"], ["b", "a"])
+    ]
+
+    assert found == ["allow", "ask", "ask"]
 
 
 def run_and_read(rig: GateRig, agent: str, tool: str, given: dict[str, object]) -> str:
