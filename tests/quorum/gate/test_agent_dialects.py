@@ -165,6 +165,27 @@ def test_an_agent_that_runs_the_hooks_of_claude_code_is_read_in_its_own_form(
     assert rig.send(json.dumps(sent).encode(), "claude").code == 0
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "code"),
+    [
+        ("bash", {"command": "ls"}, 0),
+        ("bash", {"command": "touch a"}, 2),
+        ("edit", {"file_path": "a", "diff": "@@"}, 0),
+    ],
+)
+def test_copilot_has_a_form_of_its_own_for_permissions_also_in_the_settings_of_claude_code(
+    rig: GateRig, tool: str, given: dict[str, object], code: int
+) -> None:
+    rig.configure('[permissions]\ndeny = ["run_command(touch *)"]')
+    rig.set_environment(COPILOT_CLI="1")
+    call = {"hookName": "permissionRequest", "toolName": tool, "toolInput": given}
+    sent = {"sessionId": "s", "timestamp": 1, "cwd": str(rig.root), **call}
+
+    answer = rig.send(json.dumps(sent).encode())
+
+    assert (answer.code, "allow" in answer.out) == (code, False)
+
+
 def test_copilot_reads_the_reason_of_a_denial_on_standard_output(rig: GateRig) -> None:
     rig.configure('[permissions]\ndeny = ["run_command(touch *)"]')
 
