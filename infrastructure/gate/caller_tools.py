@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -291,8 +292,8 @@ async def _build_tool(call: ProposedCall, world: CallerWorld) -> CallerTool:
         case CallEffect.PATCH:
             return await asyncio.to_thread(CallerPatch, call, world)
         case CallEffect.READ | CallEffect.LIST:
-            location = await asyncio.to_thread(world.locate, call, str(call.arguments["path"]))
-            return _build_reader(call, world, declare_reading(location), _find_doubt(world, location))
+            locations = await asyncio.to_thread(_locate_all, call, world)
+            return _build_reader(call, world, _declare(locations), _find_doubt(world, locations))
         case CallEffect.SEARCH:
             return await _search(call, world)
         case CallEffect.NOTE:
@@ -302,8 +303,25 @@ async def _build_tool(call: ProposedCall, world: CallerWorld) -> CallerTool:
             return CallerOther(call, world, access=EXCLUSIVE, risk=RiskLevel.HIGH, doubt=doubt)
 
 
-def _find_doubt(world: CallerWorld, location: Location) -> str:
-    return "" if world.is_inside(location) else f"{escape_path(location.path)} lies outside the workspace"
+def _locate_all(call: ProposedCall, world: CallerWorld) -> list[Location]:
+    """Where `path` leads, or each of `paths`. Raises ToolError."""
+    paths = call.arguments.get("paths")
+    named = paths if isinstance(paths, list | tuple) else [call.arguments["path"]]
+    return [world.locate(call, str(path)) for path in named]
+
+
+def _declare(locations: Sequence[Location]) -> Access:
+    found = [declare_reading(location) for location in locations]
+    return Access.of(
+        reads=chain.from_iterable(each.reads for each in found),
+        secret=chain.from_iterable(each.secret for each in found),
+        outside=chain.from_iterable(each.outside for each in found),
+    )
+
+
+def _find_doubt(world: CallerWorld, locations: Sequence[Location]) -> str:
+    outside = next((each for each in locations if not world.is_inside(each)), None)
+    return "" if outside is None else f"{escape_path(outside.path)} lies outside the workspace"
 
 
 def _build_reader(call: ProposedCall, world: CallerWorld, access: Access, doubt: str) -> CallerTool:
@@ -313,10 +331,11 @@ def _build_reader(call: ProposedCall, world: CallerWorld, access: Access, doubt:
 
 async def _search(call: ProposedCall, world: CallerWorld) -> CallerTool:
     """A search shows lines of sensitive files too: whether there are any, the gate for commands finds out."""
-    location = await asyncio.to_thread(world.locate, call, str(call.arguments["path"]))
-    access = declare_reading(location)
-    if doubt := _find_doubt(world, location):
+    locations = await asyncio.to_thread(_locate_all, call, world)
+    access = _declare(locations)
+    if doubt := _find_doubt(world, locations):
         return _build_reader(call, world, access, doubt)
-    verdict = await world.judge(shlex.join(["grep", "-r", "x", "--", location.path]), world.root)
+    paths = (location.path for location in locations)
+    verdict = await world.judge(shlex.join(["grep", "-r", "x", "--", *paths]), world.root)
     found = Access.of(reads=access.reads | set(verdict.paths_read), secret=access.secret)
     return _build_reader(call, world, found, "" if verdict.is_read_only else verdict.reason)

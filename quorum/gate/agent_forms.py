@@ -279,11 +279,6 @@ def _translate(hook: JsonObject, tools: Mapping[str, AgentTool]) -> JsonObject:
         called = tool.fields.get(name, name)
         if called in (_FOLDER, _SHELL) and "cwd" not in hook:
             called = name
-        if called == "path" != name and isinstance(value, list):
-            if len(value) != 1:
-                event = str(hook.get("hook_event_name", ""))
-                raise BadPayload(f"{name} does not name one folder: make a call for each", event)
-            (value,) = value
         if called != _DROPPED and fields.setdefault(called, value) != value:
             raise BadPayload(f"{name} is another {called} than a field beside it names")
     if _FOLDER in fields:

@@ -72,17 +72,17 @@ def _list_words(value: JsonValue) -> Sequence[str]:
     return [word for word in value if isinstance(word, str)] if isinstance(value, list | tuple) else []
 
 
-# What the caller asks its person.
+# What the caller asks its person. A hook before the call does not answer it, a permission does.
 QUESTIONS = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-# The tools of callers that change nothing but their own notes, show something of the caller itself, speak with
-# its person, or are about commands and subagents whose calls pass its hooks. Not among them is what loads a
-# skill: Claude Code runs the commands that the file of the skill names, and asks no hook about them.
+# The tools of callers that change nothing but their own notes, show something of the caller itself, or are
+# about commands that it has begun. Not among them is what loads a skill: Claude Code runs the commands that
+# the file of the skill names, and asks no hook about them.
 _NOTES = frozenset(
     {
         *("TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"),
         *("TaskOutput", "TaskStop", "BashOutput", "KillShell"),
         *("CronList", "ListAgents", "ListMcpResourcesTool", "ToolSearch"),
-        *("ReportFindings", "StructuredOutput", *QUESTIONS),
+        *("ReportFindings", "StructuredOutput"),
     }
 )
 # How Codex begins the names of its tools for subagents, which goes by the model.
@@ -103,7 +103,8 @@ _CODEX_NOTES = frozenset(
         ),
     }
 )
-# To start a subagent with nothing but these is a note too. With others it may run where there are no hooks.
+# To start a subagent with nothing but these is a note where its calls pass the same hook. With others it may
+# run where there are no hooks.
 _SUBAGENTS = frozenset({"Agent", "Task"})
 _CODEX_SUBAGENTS = frozenset(f"{group}spawn_agent" for group in _GROUPS)
 _FIELDS_OF_SUBAGENTS = frozenset(
@@ -130,10 +131,12 @@ def translate_call(
     *,
     cwd: str,
     environment: Mapping[str, str] | None = None,
+    is_before_use: bool = False,
     is_codex: bool = False,
 ) -> ProposedCall:
     """A call in the form of Claude Code or Codex. Raises BadPayload for arguments that its tool does not have.
 
+    `is_before_use`: a hook asks which each call passes, also of subagents, and does not answer for the person.
     What cannot be placed, and a tool that is not known, has effects that are not known.
     """
     environment = environment or {}
@@ -151,7 +154,7 @@ def translate_call(
             )
         except _Unplaced:
             pass
-    if _is_note(tool, given, is_codex=is_codex):
+    if _is_note(tool, given, is_before_use=is_before_use, is_codex=is_codex):
         return ProposedCall(
             tool=f"caller__{tool}", arguments=given, effect=CallEffect.NOTE, caller_tool=tool, cwd=cwd
         )
@@ -167,9 +170,11 @@ def translate_call(
     )
 
 
-def _is_note(tool: str, given: JsonObject, *, is_codex: bool) -> bool:
+def _is_note(tool: str, given: JsonObject, *, is_before_use: bool, is_codex: bool) -> bool:
     if tool in _SUBAGENTS or (is_codex and tool in _CODEX_SUBAGENTS):
-        return _FIELDS_OF_SUBAGENTS.issuperset(given)
+        return is_before_use and _FIELDS_OF_SUBAGENTS.issuperset(given)
+    if tool in QUESTIONS:
+        return is_before_use
     return tool in _NOTES or (is_codex and tool in _CODEX_NOTES)
 
 
@@ -271,16 +276,26 @@ def _translate_grep(given: JsonObject) -> _Translated:
         *("head_limit", "offset", "multiline"),
     )
     require_fields(given, known, "the call of Grep")
-    path = place(read_optional(given, "path", str) or ".")
-    return "grep_search", {"pattern": require(given, "pattern", str), "path": path}, CallEffect.SEARCH
+    folders = _place_folders(given)
+    return "grep_search", {"pattern": require(given, "pattern", str), **folders}, CallEffect.SEARCH
+
+
+def _place_folders(given: JsonObject) -> JsonObject:
+    """The folder that is searched, or those, where the caller names several."""
+    folders = given.get("path")
+    if not isinstance(folders, list):
+        return {"path": place(read_optional(given, "path", str) or ".")}
+    if not folders or not all(isinstance(each, str) for each in folders):
+        raise BadPayload("the folders to search are no list of texts")
+    return {"paths": [place(str(each)) for each in folders]}
 
 
 def _translate_glob(given: JsonObject) -> _Translated:
     require_fields(given, ("pattern", "path"), "the call of Glob")
-    pattern, path = require(given, "pattern", str), place(read_optional(given, "path", str) or ".")
+    pattern, folders = require(given, "pattern", str), _place_folders(given)
     if place(pattern).startswith("/") or ".." in pattern:
         raise _Unplaced
-    return "glob_search", {"pattern": pattern, "path": path}, CallEffect.LIST
+    return "glob_search", {"pattern": pattern, **folders}, CallEffect.LIST
 
 
 def _list(given: JsonObject) -> _Translated:

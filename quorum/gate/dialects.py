@@ -26,13 +26,7 @@ from quorum.gate.agent_forms import (
     read_qwen,
     read_vibe,
 )
-from quorum.gate.caller_calls import (
-    QUESTIONS,
-    find_shell_text,
-    is_server_tool,
-    name_unknown,
-    translate_call,
-)
+from quorum.gate.caller_calls import find_shell_text, is_server_tool, name_unknown, translate_call
 from quorum.gate.payload import (
     BadPayload,
     read_optional,
@@ -240,10 +234,13 @@ def _read_hook(caller: str, payload: JsonObject, environment: Mapping[str, str],
         elif event in (PRE_TOOL_USE, PERMISSION_REQUEST):
             tool, given = require(payload, "tool_name", str), require_object(payload, "tool_input")
             call = translate_call(
-                tool, given, cwd=cwd, environment=environment, is_codex=caller == HookCaller.CODEX
+                tool,
+                given,
+                cwd=cwd,
+                environment=environment,
+                is_before_use=event == PRE_TOOL_USE,
+                is_codex=caller == HookCaller.CODEX,
             )
-            if event == PERMISSION_REQUEST and tool in QUESTIONS:  # to allow it would be to answer it
-                call = replace(call, effect=CallEffect.OTHER, is_known=False)
             if doubt := read_optional(payload, FOLDER_DOUBT, str):
                 call = replace(call, folder_doubt=doubt)
         else:

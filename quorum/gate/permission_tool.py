@@ -14,6 +14,7 @@ from quorum.domain.review.permission_rules import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.gate import tui_client
+from quorum.gate.caller_calls import QUESTIONS
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
 from quorum.gate.gate_sessions import GateSessions, Load, UnaskedApprover
 from quorum.gate.payload import BadPayload, parse_payload, read_optional, require, require_object
@@ -74,6 +75,8 @@ class PermissionTool:
 
     def _build_hook(self, given: JsonObject) -> dict[str, JsonValue]:
         """The call as Claude Code's hook would bring it. Raises BadPayload."""
+        if given.get("tool_name") in QUESTIONS:
+            raise BadPayload("the person is to answer it, and this tool can have nobody answer")
         return {
             "session_id": self._session,
             "transcript_path": "",

@@ -78,6 +78,12 @@ def test_a_file_that_is_deleted_or_moved_is_no_edit_of_one_file(
     assert not read(kind="delete", diffs=(diff,)).is_known
 
 
+@pytest.mark.parametrize("tool", ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"])
+def test_a_question_to_the_person_is_no_note_where_a_permission_answers_it(tool: str) -> None:
+    assert not read(tool=tool, kind="switch_mode", arguments={"plan": "p"}).is_known
+    assert read(tool="Task", kind="think", arguments={"prompt": "p"}).effect is CallEffect.OTHER
+
+
 def test_a_tool_that_only_one_agent_has_is_not_known_by_its_name_alone() -> None:
     call = read(tool="list_agents", kind="other", arguments={"scope": "all"})
 

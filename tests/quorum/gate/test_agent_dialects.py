@@ -165,6 +165,27 @@ def test_an_agent_that_runs_the_hooks_of_claude_code_is_read_in_its_own_form(
     assert rig.send(json.dumps(sent).encode(), "claude").code == 0
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "code"),
+    [
+        ("bash", {"command": "ls"}, 0),
+        ("bash", {"command": "touch a"}, 2),
+        ("edit", {"file_path": "a", "diff": "@@"}, 0),
+    ],
+)
+def test_copilot_has_a_form_of_its_own_for_permissions_also_in_the_settings_of_claude_code(
+    rig: GateRig, tool: str, given: dict[str, object], code: int
+) -> None:
+    rig.configure('[permissions]\ndeny = ["run_command(touch *)"]')
+    rig.set_environment(COPILOT_CLI="1")
+    call = {"hookName": "permissionRequest", "toolName": tool, "toolInput": given}
+    sent = {"sessionId": "s", "timestamp": 1, "cwd": str(rig.root), **call}
+
+    answer = rig.send(json.dumps(sent).encode())
+
+    assert (answer.code, "allow" in answer.out) == (code, False)
+
+
 def test_copilot_reads_the_reason_of_a_denial_on_standard_output(rig: GateRig) -> None:
     rig.configure('[permissions]\ndeny = ["run_command(touch *)"]')
 
@@ -235,16 +256,33 @@ def test_notes_and_subagents_of_the_agents_run_unasked(
 
 
 @pytest.mark.parametrize("tool", ["grep", "glob", "Grep", "Glob"])
-def test_a_search_of_copilot_is_looked_at_in_the_folder_that_it_names(rig: GateRig, tool: str) -> None:
+def test_a_search_of_copilot_is_looked_at_in_each_folder_that_it_names(rig: GateRig, tool: str) -> None:
     root = str(rig.root)
+    for name in ("a", "b", "c"):
+        (rig.root / name).mkdir()
+    rig.configure('[permissions]\nask = ["read_file(c/**)"]')
     answers = {
         str(paths): rig.send(
             json.dumps(payload(rig, "copilot", tool, {"pattern": "x", "paths": paths})).encode(), "copilot"
         ).permission
-        for paths in (root, [root], [root, root], "..", ["/etc"], [], 7)
+        for paths in ("a", ["a"], ["a", f"{root}/b"], ["a", "c"], "..", ["a", "/etc"], ["a", "~"], [], ["a", 7])
     }
 
-    assert list(answers.values()) == ["allow", "allow", "ask", "ask", "ask", "ask", "ask"]
+    assert list(answers.values()) == ["allow"] * 3 + ["ask"] * 6
+
+
+def test_a_search_of_copilot_for_sensitive_files_asks_in_whichever_folder_they_are(rig: GateRig) -> None:
+    rig.file("a/x")
+    rig.file("b/.env")
+
+    found = [
+        rig.send(
+            json.dumps(payload(rig, "copilot", "grep", {"pattern": "x", "paths": paths})).encode(), "copilot"
+        ).permission
+        for paths in (["a"], ["a", "b"], ["b", "a"])
+    ]
+
+    assert found == ["allow", "ask", "ask"]
 
 
 def run_and_read(rig: GateRig, agent: str, tool: str, given: dict[str, object]) -> str:

@@ -54,6 +54,7 @@ async def test_a_rule_denies_with_its_reason(rig: GateRig) -> None:
         {"tool_name": "Bash", "input": "ls"},
         {"tool_name": "Bash", "input": {"command": "ls"}, "cwd": "relative"},
         {"tool_name": "Bash", "input": {"command": "ls"}, "cwd": 7},
+        {"tool_name": "AskUserQuestion", "input": {"questions": []}},
         {"tool_name": "Bash", "input": {"command": float("nan")}},
         {"tool_name": "Bash", "input": {"command": "x" * 5_000_000}},
     ],
