@@ -258,3 +258,13 @@ class ProviderError(QuorumError):
 def make_configuration_error(text: str) -> ProviderError:
     """What settings or the environment have to be changed for."""
     return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
+
+
+def explain_unforeseen(error: BaseException) -> str:
+    """A sentence about an error that is none of these: it ends what it happened in, and nothing else. Where
+    quorum logs, the log has the traceback."""
+    import logging  # few need it
+
+    if (log := logging.getLogger(__name__)).hasHandlers():  # without one, logging would print it on the screen
+        log.error("an unforeseen failure", exc_info=error)
+    return f"this failed inside quorum: {type(error).__name__}: {error}".rstrip(": ") + "; --debug logs where"

@@ -170,5 +170,5 @@ async def test_a_failure_that_nobody_foresaw_ends_the_turn_and_the_next_one_runs
     following = await bench.agent.execute("again")
 
     assert (report.status, report.exit_code) == (RunStatus.FAILED, 1)
-    assert report.error == "quorum failed in this turn: KeyError: 'odd'"
+    assert report.error == "this failed inside quorum: KeyError: 'odd'; --debug logs where"
     assert following.status is RunStatus.COMPLETED
