@@ -34,7 +34,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # completion in a shell names errors without loading what tools return
-    from quorum.domain.conversation.response import Usage
     from quorum.domain.text.output import Spilled
 
 
@@ -218,11 +217,8 @@ class ProviderError(QuorumError):
     `retryable` says whether the same request may succeed later; `retry_after` is the provider's wish in
     seconds; `partial` tells that part of an answer had already arrived, so that nothing may retry silently.
     `may_be_length`: it is refused in words that fit its length, of no known wording. `is_loading`: the server
-    loads the model, and answers once it has. `only_answers`: it was offered tools, and calls none. `usage` is
-    what the provider said that it used all the same.
+    loads the model, and answers once it has. `only_answers`: it was offered tools, and calls none.
     """
-
-    usage: Usage | None = None
 
     def __init__(
         self,

@@ -372,7 +372,7 @@ def test_a_turn_that_was_interrupted_by_hand_has_ended_and_is_not_tried_for_ever
 def test_a_session_that_takes_longer_than_the_worker_lets_it_has_ended_at_the_limit(gated: FleetRig) -> None:
     gated.submit("run cat gate")
 
-    done = gated.quorum("fleet", "work", "--until-empty", "--max-time", "1")
+    done = gated.quorum("fleet", "work", "--until-empty", "--max-time", "5")
 
     (listed,) = json.loads(gated.quorum("fleet", "status", "--json").stdout)
     assert (done.returncode, listed["state"], listed["status"]) == (0, "ended", "limit"), listed
