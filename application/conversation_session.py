@@ -20,6 +20,7 @@ from quorum.domain.conversation.response import (
     StopReason,
     StreamedReasoning,
     StreamedToolCall,
+    StreamedUsage,
     StreamEvent,
     TextBlock,
     ToolUseBlock,
@@ -33,16 +34,19 @@ CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped
 
 
 class ArrivingAnswer:
-    """Passes on what arrives of an answer, and keeps its text."""
+    """Passes on what arrives of an answer, and keeps its text, and what it `used` where that is told."""
 
     def __init__(self, on_event: OnStreamEvent) -> None:
         self.pass_on = on_event
         self.any_arrived = False
+        self.used = Usage()
         self._texts: list[str] = []
 
     def __call__(self, event: StreamEvent) -> None:
         """Take a piece of the answer, or another event."""
         self.any_arrived = self.any_arrived or isinstance(event, Delta | StreamedReasoning | StreamedToolCall)
+        if isinstance(event, StreamedUsage):
+            self.used += event.usage
         if isinstance(event, Delta):
             self._texts.append(event.text)
         self.pass_on(event)
@@ -58,13 +62,8 @@ class ArrivingAnswer:
             content=(TextBlock(text),),
             stop_reason=StopReason(StopKind.OTHER, why),
             model=own_name,
-            usage=get_known_usage(failure),
+            usage=self.used,
         )
-
-
-def get_known_usage(failure: BaseException) -> Usage:
-    """What an answer used that never became whole, as far as its provider has said so."""
-    return failure.usage or Usage() if isinstance(failure, ProviderError) else Usage()
 
 
 class ShapedExchange:
@@ -98,15 +97,16 @@ class ContinuingExchange:
         except ProviderError as broken:
             if not broken.broke_off:
                 raise
-            begun, used = arriving.build_partial(self.model, broken), get_known_usage(broken)
+            begun = arriving.build_partial(self.model, broken)
         if begun is None:
             whole = await self._exchange.exchange(request, on_event)
-            return replace(whole, usage=used + whole.usage)
+            return replace(whole, usage=arriving.used + whole.usage)
         continued = Conversation(request.messages)
         continued.add_response(begun)
         continued.add_user(CONTINUE_PROMPT)
         rest = await self._exchange.exchange(replace(request, messages=continued.messages), on_event)
-        return replace(rest, content=_join_content(begun.content, rest.content), usage=used + rest.usage)
+        content = _join_content(begun.content, rest.content)
+        return replace(rest, content=content, usage=arriving.used + rest.usage)
 
 
 class ConversationSession:

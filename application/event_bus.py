@@ -89,7 +89,7 @@ def translate_stream_event(event: response.StreamEvent) -> events.Event | None:
                 attempts=event.attempts,
                 kind=event.kind,
             )
-        case response.Completed() | response.CompletedResponse() | response.Error():
+        case response.StreamedUsage() | response.Completed() | response.CompletedResponse() | response.Error():
             return None
         case _:
             assert_never(event)

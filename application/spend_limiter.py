@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from quorum.application.conversation_session import ArrivingAnswer, get_known_usage, open_session
+from quorum.application.conversation_session import ArrivingAnswer, open_session
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.models import (
     LlmExchange,
@@ -315,8 +315,8 @@ class MeteredExchange:
         arriving = ArrivingAnswer(on_event)
         try:
             response = await self._exchange.exchange(request, arriving)
-        except BaseException as failure:
-            if arriving.any_arrived or get_known_usage(failure) != Usage():
+        except BaseException:
+            if arriving.any_arrived or arriving.used != Usage():
                 self._limiter.count(admission, estimate)
             else:
                 self._limiter.release(admission)

@@ -36,7 +36,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # completion in a shell names errors without loading what tools return
-    from quorum.domain.conversation.response import Usage
     from quorum.domain.text.output import Spilled
 
 
@@ -230,11 +229,8 @@ class ProviderError(QuorumError):
     `retryable` says whether the same request may succeed later; `retry_after` is the provider's wish in
     seconds; `partial` tells that part of an answer had already arrived, so that nothing may retry silently.
     `may_be_length`: it is refused in words that fit its length, of no known wording. `is_loading`: the server
-    loads the model, and answers once it has. `only_answers`: it was offered tools, and calls none. `usage` is
-    what the provider said that it used all the same.
+    loads the model, and answers once it has. `only_answers`: it was offered tools, and calls none.
     """
-
-    usage: Usage | None = None
 
     def __init__(
         self,
@@ -270,3 +266,13 @@ class ProviderError(QuorumError):
 def make_configuration_error(text: str) -> ProviderError:
     """What settings or the environment have to be changed for."""
     return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
+
+
+def explain_unforeseen(error: BaseException) -> str:
+    """A sentence about an error that is none of these: it ends what it happened in, and nothing else. Where
+    quorum logs, the log has the traceback."""
+    import logging  # few need it
+
+    if (log := logging.getLogger(__name__)).hasHandlers():  # without one, logging would print it on the screen
+        log.error("an unforeseen failure", exc_info=error)
+    return f"this failed inside quorum: {type(error).__name__}: {error}".rstrip(": ") + "; --debug logs where"

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Protocol, TypeVar
 
 from quorum.application.cancellation import run_shielded
-from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer, get_known_usage
+from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
 from quorum.application.empty_answer import render_empty_answer_reply
 from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
@@ -444,15 +444,21 @@ class Dialogue:
             partial = arriving.build_partial(self._session.answering, failure)
             if partial is not None:
                 await run_shielded(self._accept(partial, tally, continues=continues))
-            elif (used := get_known_usage(failure)) != Usage():
-                tally.count(used, self._count(used))
+            else:
+                self._count_lost(arriving, tally)
             raise
+        self._count_lost(arriving, tally)
         # many gateways say of such an answer that it ended
         return response.mark_cut() if self._fills_window(response) else response
 
     def _fills_window(self, response: LlmResponse) -> bool:
         keeper = self._context_keeper
         return keeper is not None and keeper.fills_window(self._session.answering, response.usage)
+
+    def _count_lost(self, arriving: ArrivingAnswer, tally: RunTally) -> None:
+        """Count what was used by answers of which nothing is kept."""
+        if arriving.used != Usage():
+            tally.count(arriving.used, self._count(arriving.used))
 
     async def _add_continuation(self, exchange: LlmExchange, tools: tuple[JsonObject, ...]) -> None:
         """Ask for it where an answer is to be continued that another model began, or with other tools."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -39,13 +38,13 @@ from quorum.domain.errors import (
     ProviderError,
     RequestSkipped,
     SpendCapReached,
+    explain_unforeseen,
 )
 from quorum.domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
 from quorum.domain.events.report import RunReport
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 
-_log = logging.getLogger(__name__)
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
 
@@ -320,8 +319,7 @@ class RunAgent:
             tally.interrupt()
         except Exception as error:  # noqa: BLE001 - what nobody foresaw ends a turn, and not the app with all its tabs
             if not limit.expired():
-                _log.error("a turn failed", exc_info=error)
-                tally.give_up(f"quorum failed in this turn: {type(error).__name__}: {error}".rstrip(": "))
+                tally.give_up(explain_unforeseen(error))
         if limit.expired():
             tally.expire(self._limits.max_secs)
         return await run_to_end(self._conclude(tally))

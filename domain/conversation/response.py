@@ -280,6 +280,12 @@ class StreamedPromptProgress(Struct, frozen=True, kw_only=True):
     total: int
 
 
+class StreamedUsage(Struct, frozen=True):
+    """What the provider said until now that an answer used which will not be whole."""
+
+    usage: Usage
+
+
 class StreamRetry(Struct, frozen=True, kw_only=True):
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
@@ -318,6 +324,7 @@ StreamEvent: TypeAlias = (
     | StreamedReasoning
     | StreamedToolCall
     | StreamedPromptProgress
+    | StreamedUsage
     | StreamRetry
     | Completed
     | CompletedResponse

@@ -101,9 +101,8 @@ async def test_where_nobody_is_there_an_answer_that_always_breaks_off_fails_the_
 @pytest.mark.parametrize("first", [("half an ",), ()])
 async def test_what_the_provider_says_of_a_broken_answer_is_counted(first: tuple[str, ...]) -> None:
     broken = ProviderError("fake: broke off", kind=ProviderErrorKind.DAMAGED_STREAM, partial=True)
-    broken.usage = Usage(input=7)
     whole = LlmResponse(content=(TextBlock("answer"),), stop_reason=END_TURN, usage=Usage(input=9, output=2))
-    bench = Bench(Step(answer=broken, first=first), whole)
+    bench = Bench(Step(answer=broken, first=first, used=Usage(input=7)), whole)
 
     report = await bench.agent.execute("go")
 
@@ -170,5 +169,5 @@ async def test_a_failure_that_nobody_foresaw_ends_the_turn_and_the_next_one_runs
     following = await bench.agent.execute("again")
 
     assert (report.status, report.exit_code) == (RunStatus.FAILED, 1)
-    assert report.error == "quorum failed in this turn: KeyError: 'odd'"
+    assert report.error == "this failed inside quorum: KeyError: 'odd'; --debug logs where"
     assert following.status is RunStatus.COMPLETED

@@ -398,6 +398,21 @@ def test_a_turn_that_was_interrupted_by_hand_has_ended_and_is_not_tried_for_ever
 
 
 @pytest.mark.long
+def test_a_session_that_takes_longer_than_the_worker_lets_it_has_ended_at_the_limit(gated: FleetRig) -> None:
+    gated.submit("run cat gate")
+
+    done = gated.quorum("fleet", "work", "--until-empty", "--max-time", "5")
+
+    (listed,) = json.loads(gated.quorum("fleet", "status", "--json").stdout)
+    assert (done.returncode, listed["state"], listed["status"]) == (0, "ended", "limit"), listed
+    (result,) = (json.loads(line) for line in gated.quorum("fleet", "results").stdout.splitlines())
+    assert (result["stop_reason"], [call["outcome"] for call in result["calls"]]) == (
+        "max_time_secs",
+        ["cancelled"],
+    )
+
+
+@pytest.mark.long
 def test_nothing_is_lost_or_doubled_while_workers_the_database_and_the_bucket_fail(tmp_path: Path) -> None:
     from tests.support.fleet_chaos import FleetChaos  # it loads an object store
 

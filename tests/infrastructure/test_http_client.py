@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from quorum.domain.conversation.history import AssistantMessage, Conversation
-from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.response import StreamedUsage, StreamEvent, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.infrastructure.http_client import HeadTimeout, HttpClient
 from quorum.infrastructure.mcp.answers import ServerAnswers
@@ -42,17 +42,18 @@ async def test_a_damaged_record_in_an_answer_is_a_stream_that_broke_off(
     begun = scripted_events(dialect, Say(pieces=(said,), ending="drop")) if said else []
     known = said and dialect == "anthropic"  # which tells the usage of the prompt first
     answers = [Answer(pieces=begun, is_damaged=True)] * 2
-    conversation = Conversation()
+    conversation, events = Conversation(), list[StreamEvent]()
     async with RecordingServer(*answers, context=context) as server:
         address = f"https://localhost:{server.port}"
         settings = ProviderSettings(type=dialect, base_url=address, api_key_env="", max_retries=0)
         gateway = ProviderRegistry({"mine": settings}, environ={})
         with pytest.raises(ProviderError, match=r"the stream broke off|without an answer") as caught:
-            await gateway.open_session("mine/m", conversation, "").send("hi")
+            await gateway.open_session("mine/m", conversation, "").send_streaming("hi", events.append)
         await gateway.aclose()
 
+    used = [event for event in events if isinstance(event, StreamedUsage)]
     assert caught.value.partial is bool(said)
-    assert caught.value.usage == (Usage(input=7, output=1, cache_read=5, cache_write=3) if known else Usage())
+    assert used[:1] == ([StreamedUsage(Usage(input=7, output=1, cache_read=5, cache_write=3))] if known else [])
     if said:
         assert caught.value.kind is ProviderErrorKind.DAMAGED_STREAM
         last = conversation.messages[-1]

@@ -17,8 +17,10 @@ from quorum.domain.conversation.response import (
     ReasoningBlock,
     StreamedReasoning,
     StreamedToolCall,
+    StreamedUsage,
     TextBlock,
     ToolUseBlock,
+    Usage,
 )
 from quorum.domain.text.json_value import JsonObject
 
@@ -27,12 +29,13 @@ from quorum.domain.text.json_value import JsonObject
 class Step:
     """One answer of the script: `first` is sent piece by piece, then `gate` is awaited, then `answer` comes.
 
-    Where `answer` is an error, `first` is what had arrived before it.
+    Where `answer` is an error, `first` is what had arrived before it, and `used` what is told then.
     """
 
     answer: LlmResponse | Exception
     first: Sequence[str] = ()
     gate: asyncio.Event | None = None
+    used: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,8 @@ class FakeSession(ConversationSession):
                 await step.gate.wait()
             finally:
                 self.waiting.clear()
+        if step.used is not None:
+            on_event(StreamedUsage(step.used))
         if isinstance(step.answer, Exception):
             raise step.answer
         _tell(step.answer, on_event, text_is_told=bool(step.first))

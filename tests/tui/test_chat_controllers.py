@@ -108,6 +108,25 @@ async def test_what_needs_a_session_is_refused_before_there_is_one():
     assert rig.wanted == []
 
 
+async def test_a_task_that_fails_in_a_way_that_nobody_foresaw_is_told_and_the_next_one_runs():
+    rig = Rig()
+
+    async def fail(_agent):
+        raise KeyError("odd")
+
+    async def succeed(_agent):
+        return None
+
+    serving = asyncio.create_task(rig.turns.serve(rig.agent))
+    async with asyncio.timeout(30):
+        await rig.turns.perform(QueuedTask("failing", fail))
+        assert await rig.turns.perform(QueuedTask("working", succeed))
+    serving.cancel()
+    await asyncio.wait({serving})
+
+    assert rig.host.sentences == ["this failed inside quorum: KeyError: 'odd'; --debug logs where"]
+
+
 async def test_what_needs_rest_is_refused_while_a_prompt_waits():
     rig = Rig()
     rig.begin()

@@ -301,13 +301,13 @@ class Turns:
 
     def _note_ending(self, task: asyncio.Task[RunReport | None]) -> bool:
         """Note how the work ended; whether that was before its time."""
-        from quorum.domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError, explain_unforeseen
 
         if task.cancelled():  # before the agent took it up, or in a task that is no turn
             return True
-        if isinstance(error := task.exception(), QuorumError):
+        if (error := task.exception()) is not None:
             self._ending = "failed"
-            self._on_failure(str(error))
+            self._on_failure(str(error) if isinstance(error, QuorumError) else explain_unforeseen(error))
             return True
         if (report := task.result()) is None:
             return False

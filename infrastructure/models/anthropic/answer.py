@@ -23,6 +23,7 @@ from quorum.domain.conversation.response import (
     StopReason,
     StreamedReasoning,
     StreamedToolCall,
+    StreamedUsage,
     TextBlock,
     ToolUseBlock,
     Usage,
@@ -178,13 +179,13 @@ class MessagesAnswer:
             content=content,
             stop_reason=self._stop_reason(content),
             model=self._model,
-            usage=self.usage,
+            usage=_read_usage(self._usage),
         )
 
-    @property
-    def usage(self) -> Usage:
-        """What it used, as far as the provider has said so."""
-        return _read_usage(self._usage)
+    def tell_usage(self) -> None:
+        """Tell what it used, as far as the provider has said so: it will not be whole."""
+        if (used := _read_usage(self._usage)) != Usage():
+            self._on_event(StreamedUsage(used))
 
     def _begin(self, message: JsonObject) -> None:
         if self._blocks:

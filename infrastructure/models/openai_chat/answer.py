@@ -24,6 +24,7 @@ from quorum.domain.conversation.response import (
     StopReason,
     StreamedPromptProgress,
     StreamedReasoning,
+    StreamedUsage,
     TextBlock,
     ToolUseBlock,
     Usage,
@@ -250,13 +251,13 @@ class ChatAnswer:
             content=tuple(self._list_content(calls)),
             stop_reason=self._stop_reason(calls),
             model=self._model,
-            usage=self.usage,
+            usage=read_chat_usage(self._usage),
         )
 
-    @property
-    def usage(self) -> Usage:
-        """What it used, as far as the provider has said so."""
-        return read_chat_usage(self._usage)
+    def tell_usage(self) -> None:
+        """Tell what it used, as far as the provider has said so: it will not be whole."""
+        if (used := read_chat_usage(self._usage)) != Usage():
+            self._on_event(StreamedUsage(used))
 
     def _take_progress(self, progress: JsonObject) -> None:
         """Tell how much of the prompt llama.cpp has read."""

@@ -22,6 +22,7 @@ from quorum.domain.conversation.response import (
     StopReason,
     StreamedReasoning,
     StreamedToolCall,
+    StreamedUsage,
     TextBlock,
     ToolUseBlock,
     Usage,
@@ -316,13 +317,13 @@ class ResponsesAnswer:
             content=content,
             stop_reason=stop,
             model=read_text_field(self._final, "model"),
-            usage=self.usage,
+            usage=read_response_usage(read_object_field(self._final, "usage")),
         )
 
-    @property
-    def usage(self) -> Usage:
-        """What it used, as far as the provider has said so."""
-        return read_response_usage(read_object_field(self._final, "usage"))
+    def tell_usage(self) -> None:
+        """Tell what it used, as far as the provider has said so: it will not be whole."""
+        if (used := read_response_usage(read_object_field(self._final, "usage"))) != Usage():
+            self._on_event(StreamedUsage(used))
 
     def _begin(self, native_id: str) -> None:
         if self._id and native_id and native_id != self._id:

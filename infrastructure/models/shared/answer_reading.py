@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol
 
 import httpx2
 
-from quorum.domain.conversation.response import LlmResponse, Usage
-from quorum.domain.errors import ProviderError
+from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.shared.failures import Failures
 from quorum.infrastructure.models.shared.json_fields import WrongKindError, parse_foreign_json
@@ -119,9 +118,8 @@ class AnswerReader(Protocol):
         """Whether the answer has come to its end."""
         ...
 
-    @property
-    def usage(self) -> Usage:
-        """What it used, as far as the provider has said so."""
+    def tell_usage(self) -> None:
+        """Tell what it used, as far as the provider has said so: it will not be whole."""
         ...
 
     def read_event(self, name: str, event: JsonObject) -> None:
@@ -144,19 +142,17 @@ class AnswerReader(Protocol):
 async def read_answer(
     body: AsyncIterator[bytes], content_type: str, answer: AnswerReader, failures: Failures
 ) -> LlmResponse:
-    """Feed a response's body to `answer` until that is complete. Raises ProviderError, with the usage so far.
+    """Feed a response's body to `answer` until that is complete. Raises ProviderError.
 
     Some servers do not stream, though asked to, and many name the wrong type of content: what the body
     begins with tells a stream from an answer in one piece, which is as good.
     """
     try:
         return await _read_any_form(body, content_type, answer, failures)
-    except httpx2.HTTPError as error:
-        failure = failures.explain_unreachable(error, started=answer.started)
-        failure.usage = answer.usage
-        raise failure from error
-    except ProviderError as failure:
-        failure.usage = answer.usage
+    except BaseException as error:
+        answer.tell_usage()
+        if isinstance(error, httpx2.HTTPError):
+            raise failures.explain_unreachable(error, started=answer.started) from error
         raise
 
 
