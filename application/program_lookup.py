@@ -31,6 +31,7 @@ _RUNNING_COMMANDS = {
 _STARTED_BY_RUNNERS = ("node", "sh", "bun")
 _PNPM = ("pnpm", "pnpx", "pn", "pnx")
 _BUN = ("bun", "bunx")
+_BUN_CODE = frozenset({"-e", "--eval", "-p", "--print"})
 # They name programs that are run before anything else, or where packages come from.
 _SETTINGS_FILES = {
     **dict.fromkeys(_PNPM, (".npmrc", "pnpm-workspace.yaml")),
@@ -45,6 +46,17 @@ _NPM_SHELL = os.path.join(os.path.dirname(__file__), "npm_shell.sh")
 _NAMING_OPTIONS = frozenset({"-p", "--package"})
 _PACKAGE = re.compile(r"(?:@[\w.~-]+/)?(\w[\w.~-]*)(?:@[^/]*)?")
 _PYTHON = re.compile(r"python[0-9.]*")
+_PYTHON_OPTIONS_WITH_VALUE = "WX-"
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
+_COMMAND_ENDS = re.compile(r"[|;&\n()]+")
+# They start the program that they are given, behind such words.
+_STARTS_OTHERS = frozenset(
+    {
+        *("env", "exec", "nice", "ionice", "nohup", "time", "timeout", "stdbuf", "setsid", "sudo", "doas"),
+        *("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mise", "run", "x"),
+    }
+)
+_OF_STARTER = re.compile(r"-|\d|\w+=")
 
 
 def note_writable(folders: Sequence[str]) -> None:
@@ -116,7 +128,7 @@ def pin_runner(words: Sequence[str], program: str, folder: str) -> tuple[tuple[s
     They keep a runner from programs, settings and modules of the folder that it is started in, also from those
     that are put there later. `npx` would take packages from there and above, what `package.json` names, and
     options of node from `.npmrc`: it gets its own folder for that, and a shell that takes `node_modules/.bin`
-    of there off PATH. `python -m` would take any module there.
+    of there off PATH. `python -m` and `python -c` would take any module there.
     """
     return _pin_words(words, program), _select_runner_settings(words, program, folder)
 
@@ -144,22 +156,52 @@ def _select_runner_settings(words: Sequence[str], program: str, folder: str) -> 
         return settings | ({"npm_config_location": "global"} if _is_installed_beside(words, program) else {})
     if _is_package_runner(words):
         return _RUNNER_SETTINGS.get(os.path.basename(words[0]), {})
-    if module := find_python_module(words):
-        place = os.path.join(folder, module.partition(".")[0])
-        return {} if os.path.lexists(place) or os.path.lexists(f"{place}.py") else {"PYTHONSAFEPATH": "1"}
-    return {}
+    code = list(_list_python_code(words))
+    is_of_folder = any(module and _is_module_in(folder, module) for module in code)
+    return {"PYTHONSAFEPATH": "1"} if code and not is_of_folder else {}
 
 
-def find_python_module(words: Sequence[str]) -> str:
-    """The module that Python is to run by its name; empty where there is none."""
-    if not words or not _PYTHON.fullmatch(os.path.basename(words[0])):
-        return ""
-    for option, value in zip(words[1:], (*words[2:], ""), strict=False):
-        if option == "-m":
-            return value
+def _is_module_in(folder: str, module: str) -> bool:
+    place = os.path.join(folder, module.partition(".")[0])
+    return os.path.lexists(place) or os.path.lexists(f"{place}.py")
+
+
+def list_python_modules(words: Sequence[str]) -> tuple[str, ...]:
+    """The modules that Python is to run by their names, also behind other programs and in text for a shell."""
+    return tuple(filter(None, _list_python_code(words)))
+
+
+def _list_python_code(words: Sequence[str]) -> Iterator[str]:
+    """Such modules, and an empty text for code that is given as text: Python looks for what that imports in the
+    folder that it is started in."""
+    words = list(words)
+    while words and (os.path.basename(words[0]) in _STARTS_OTHERS or _OF_STARTER.match(words[0])):
+        words.pop(0)
+    program = os.path.basename(words[0]) if words else ""
+    if program in _SHELLS:
+        for command in (part for text in words[1:] for part in _COMMAND_ENDS.split(text) if " " in text):
+            with suppress(ValueError):  # quotes that another part closes
+                yield from _list_python_code(shlex.split(command))
+    elif _PYTHON.fullmatch(program):
+        yield from _read_python_options(words[1:])
+
+
+def _read_python_options(words: Sequence[str]) -> Iterator[str]:
+    rest = list(words)
+    while rest:
+        option = rest.pop(0)
+        if option == "-":
+            break
         if not option.startswith("-"):
-            return ""
-    return ""
+            return  # a script: Python looks in the folder of that
+        for place, letter in enumerate(option[1:], start=2):
+            if letter in "cm":
+                yield "" if letter == "c" else option[place:] or "".join(rest[:1])
+                return
+            if letter in _PYTHON_OPTIONS_WITH_VALUE:
+                rest = rest if option[place:] else rest[1:]
+                break
+    yield ""
 
 
 def _is_package_runner(words: Sequence[str]) -> bool:
@@ -170,9 +212,11 @@ def _is_package_runner(words: Sequence[str]) -> bool:
 
 
 def _is_bun_with_script_elsewhere(words: Sequence[str]) -> bool:
-    """Whether Bun is to run a script by its absolute path: it loads modules that the folder's settings name."""
+    """Whether Bun is to run code that is no part of the folder: it loads modules that settings there name."""
+    if not words or os.path.basename(words[0]) != "bun":
+        return False
     operands = (word for word in words[1:] if not word.startswith("-") and word != "run")
-    return bool(words) and os.path.basename(words[0]) == "bun" and os.path.isabs(next(operands, ""))
+    return not _BUN_CODE.isdisjoint(words[1:]) or os.path.isabs(next(operands, ""))
 
 
 def _list_packages(words: Sequence[str]) -> Iterator[tuple[str, str]]:
