@@ -180,8 +180,7 @@ def _list_python_code(words: Sequence[str]) -> Iterator[str]:
     program = os.path.basename(words[0]) if words else ""
     if program in _SHELLS:
         for command in (part for text in words[1:] for part in _COMMAND_ENDS.split(text) if " " in text):
-            with suppress(ValueError):  # quotes that another part closes
-                yield from _list_python_code(shlex.split(command))
+            yield from _list_python_code([word.strip("'\"") for word in command.split()])
     elif _PYTHON.fullmatch(program):
         yield from _read_python_options(words[1:])
 

@@ -185,6 +185,7 @@ def test_settings_and_modules_of_the_workspace_do_not_reach_a_runner(machine: Ma
         ("timeout", "5", "/usr/bin/python3", "-X", "dev", "-mjson.tool"),
         ("sh", "-c", "cat a.json | python3 -m json.tool"),
         ("bash", "-lc", "exec python3 -c 'import json'"),
+        ("sh", "-c", 'A=1 "python3" -c "import json; print(1)"'),
     ],
 )
 def test_code_for_python_imports_nothing_of_the_workspace(machine: Machine, words: Sequence[str]) -> None:
