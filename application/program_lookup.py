@@ -59,6 +59,23 @@ _STARTS_OTHERS = frozenset(
 _OF_STARTER = re.compile(r"-|\d|\w+=")
 
 
+# Interpreters look for code in these folders, or are given it in these options.
+_CODE_FOLDERS = frozenset(
+    {
+        *("PYTHONPATH", "PYTHONHOME", "NODE_PATH", "RUBYLIB", "GEM_PATH", "GEM_HOME", "PERL5LIB", "PERLLIB"),
+        *("CLASSPATH", "R_LIBS", "R_LIBS_USER"),
+    }
+)
+_CODE_OPTIONS = frozenset(
+    {
+        *("NODE_OPTIONS", "BUN_OPTIONS", "RUBYOPT", "PERL5OPT", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"),
+        *("_JAVA_OPTIONS", "BASH_ENV", "ENV", "PYTHONSTARTUP", "LUA_INIT", "LUA_PATH", "LUA_CPATH"),
+    }
+)
+_CODE_ENDINGS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".pl", ".pm", ".lua", ".jar", ".sh")
+_OPTION_ENDS = re.compile(r"[\s=,;:@]+|(?<=-[A-Za-z])(?=[./])")
+
+
 def note_writable(folders: Sequence[str]) -> None:
     """Look no program up in these canonical folders from now on, nor in what is added to them later."""
     if not any(known is folders or tuple(known) == tuple(folders) for known in _writable):
@@ -88,8 +105,23 @@ def filter_path(path: str | None, more: Sequence[str] = ()) -> str:
 
 
 def filter_environment(environment: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
-    """The same environment with such a PATH."""
-    return {**environment, "PATH": filter_path(environment.get("PATH"), more)}
+    """The same environment with such a PATH, and so with other variables by which interpreters find code."""
+    closed = _list_writable(more)
+    kept = {name: _filter_variable(name, value, closed) for name, value in environment.items()}
+    code = _CODE_FOLDERS | _CODE_OPTIONS
+    kept = {name: value for name, value in kept.items() if value or name not in code or not environment[name]}
+    return {**kept, "PATH": filter_path(environment.get("PATH"), more)}
+
+
+def _filter_variable(name: str, value: str, closed: Sequence[str]) -> str:
+    if name in _CODE_FOLDERS:
+        return os.pathsep.join(_list_entries(value, closed))
+    if name in _CODE_OPTIONS and any(
+        _leads_through(part, closed) if os.path.isabs(part) else "/" in part or part.endswith(_CODE_ENDINGS)
+        for part in _OPTION_ENDS.split(value)
+    ):
+        return ""
+    return value
 
 
 def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = ()) -> str | None:
