@@ -282,3 +282,12 @@ async def storm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, open
 @pytest.mark.parametrize(("seed", "openings"), [(1, 2), (2, 12), (3, 12), (4, 12)])
 async def test_no_word_is_lost_and_nothing_is_answered_by_words(tmp_path, monkeypatch, seed, openings):
     await storm(tmp_path, monkeypatch, seed, openings)
+
+
+async def test_a_word_stays_in_the_field_in_which_it_began(tmp_path, monkeypatch):
+    clock = Clock()
+    clock.now = 100.0
+    async with on_stage(tmp_path, clock=clock, pace=TYPING_PACE) as stage:
+        typist = Typist(stage, clock, random.Random(0))
+        monkeypatch.setattr(stage.app, "set_timer", partial(typist.let_wait, stage.app.set_timer))
+        await in_a_field(typist)
