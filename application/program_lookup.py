@@ -73,6 +73,10 @@ _CODE_OPTIONS = frozenset(
     }
 )
 _CODE_ENDINGS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".pl", ".pm", ".lua", ".jar", ".sh")
+# Node and Bun look for such a package in the folder that they are started in.
+_LOADS_BY_NAME = re.compile(
+    r"(?:\A|\s)(?:-r|--require|--import|--(?:experimental-)?loader|--preload)[=\s]+[^\s/]"
+)
 _OPTION_ENDS = re.compile(r"[\s=,;:@]+|(?<=-[A-Za-z])(?=[./])")
 
 
@@ -116,9 +120,12 @@ def filter_environment(environment: Mapping[str, str], more: Sequence[str] = ())
 def _filter_variable(name: str, value: str, closed: Sequence[str]) -> str:
     if name in _CODE_FOLDERS:
         return os.pathsep.join(_list_entries(value, closed))
-    if name in _CODE_OPTIONS and any(
-        _leads_through(part, closed) if os.path.isabs(part) else "/" in part or part.endswith(_CODE_ENDINGS)
-        for part in _OPTION_ENDS.split(value)
+    if name in _CODE_OPTIONS and (
+        _LOADS_BY_NAME.search(value) is not None
+        or any(
+            _leads_through(part, closed) if os.path.isabs(part) else "/" in part or part.endswith(_CODE_ENDINGS)
+            for part in _OPTION_ENDS.split(value)
+        )
     ):
         return ""
     return value
@@ -149,8 +156,8 @@ def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = 
 def explain_local_package(words: Sequence[str], path: str) -> str:
     """Why such a package is not started, one clause."""
     return (
-        f"{os.path.basename(words[0])} would start {path}, where commands of a session may write, and outside "
-        "the sandbox; name that program by its absolute path, or one that is installed elsewhere"
+        f"{os.path.basename(words[0])} would start or obey {path}, where commands of a session may write, and "
+        "outside the sandbox; name that program by its absolute path, or one that is installed elsewhere"
     )
 
 

@@ -195,6 +195,7 @@ def test_in_a_folder_that_was_deleted_the_command_to_come_back_is_the_name(
         ("NODE_OPTIONS", "--require /opt/boot.js", "--require /opt/boot.js"),
         ("NODE_OPTIONS", "--require=./x.js", None),
         ("NODE_OPTIONS", "-r x.js --inspect", None),
+        ("NODE_OPTIONS", "--inspect --import tsx", None),
         ("NODE_OPTIONS", "--import {in}/x.mjs", None),
         ("RUBYOPT", "-I{in} -w", None),
         ("JAVA_TOOL_OPTIONS", "-javaagent:{in}/a.jar", None),
