@@ -31,6 +31,7 @@ _RUNNING_COMMANDS = {
 _STARTED_BY_RUNNERS = ("node", "sh", "bun")
 _PNPM = ("pnpm", "pnpx", "pn", "pnx")
 _BUN = ("bun", "bunx")
+_BUN_CODE = frozenset({"-e", "--eval", "-p", "--print"})
 # They name programs that are run before anything else, or where packages come from.
 _SETTINGS_FILES = {
     **dict.fromkeys(_PNPM, (".npmrc", "pnpm-workspace.yaml")),
@@ -45,6 +46,38 @@ _NPM_SHELL = os.path.join(os.path.dirname(__file__), "npm_shell.sh")
 _NAMING_OPTIONS = frozenset({"-p", "--package"})
 _PACKAGE = re.compile(r"(?:@[\w.~-]+/)?(\w[\w.~-]*)(?:@[^/]*)?")
 _PYTHON = re.compile(r"python[0-9.]*")
+_PYTHON_OPTIONS_WITH_VALUE = "WX-"
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
+_COMMAND_ENDS = re.compile(r"[|;&\n()]+")
+# They start the program that they are given, behind such words.
+_STARTS_OTHERS = frozenset(
+    {
+        *("env", "exec", "nice", "ionice", "nohup", "time", "timeout", "stdbuf", "setsid", "sudo", "doas"),
+        *("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mise", "run", "x"),
+    }
+)
+_OF_STARTER = re.compile(r"-|\d|\w+=")
+
+
+# Interpreters look for code in these folders, or are given it in these options.
+_CODE_FOLDERS = frozenset(
+    {
+        *("PYTHONPATH", "PYTHONHOME", "NODE_PATH", "RUBYLIB", "GEM_PATH", "GEM_HOME", "PERL5LIB", "PERLLIB"),
+        *("CLASSPATH", "R_LIBS", "R_LIBS_USER"),
+    }
+)
+_CODE_OPTIONS = frozenset(
+    {
+        *("NODE_OPTIONS", "BUN_OPTIONS", "RUBYOPT", "PERL5OPT", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"),
+        *("_JAVA_OPTIONS", "BASH_ENV", "ENV", "PYTHONSTARTUP", "LUA_INIT", "LUA_PATH", "LUA_CPATH"),
+    }
+)
+_CODE_ENDINGS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".pl", ".pm", ".lua", ".jar", ".sh")
+# Node and Bun look for such a package in the folder that they are started in.
+_LOADS_BY_NAME = re.compile(
+    r"(?:\A|\s)(?:-r|--require|--import|--(?:experimental-)?loader|--preload)[=\s]+[^\s/]"
+)
+_OPTION_ENDS = re.compile(r"[\s=,;:@]+|(?<=-[A-Za-z])(?=[./])")
 
 
 def note_writable(folders: Sequence[str]) -> None:
@@ -76,8 +109,26 @@ def filter_path(path: str | None, more: Sequence[str] = ()) -> str:
 
 
 def filter_environment(environment: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
-    """The same environment with such a PATH."""
-    return {**environment, "PATH": filter_path(environment.get("PATH"), more)}
+    """The same environment with such a PATH, and so with other variables by which interpreters find code."""
+    closed = _list_writable(more)
+    kept = {name: _filter_variable(name, value, closed) for name, value in environment.items()}
+    code = _CODE_FOLDERS | _CODE_OPTIONS
+    kept = {name: value for name, value in kept.items() if value or name not in code or not environment[name]}
+    return {**kept, "PATH": filter_path(environment.get("PATH"), more)}
+
+
+def _filter_variable(name: str, value: str, closed: Sequence[str]) -> str:
+    if name in _CODE_FOLDERS:
+        return os.pathsep.join(_list_entries(value, closed))
+    if name in _CODE_OPTIONS and (
+        _LOADS_BY_NAME.search(value) is not None
+        or any(
+            _leads_through(part, closed) if os.path.isabs(part) else "/" in part or part.endswith(_CODE_ENDINGS)
+            for part in _OPTION_ENDS.split(value)
+        )
+    ):
+        return ""
+    return value
 
 
 def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = ()) -> str | None:
@@ -105,8 +156,8 @@ def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = 
 def explain_local_package(words: Sequence[str], path: str) -> str:
     """Why such a package is not started, one clause."""
     return (
-        f"{os.path.basename(words[0])} would start {path}, where commands of a session may write, and outside "
-        "the sandbox; name that program by its absolute path, or one that is installed elsewhere"
+        f"{os.path.basename(words[0])} would start or obey {path}, where commands of a session may write, and "
+        "outside the sandbox; name that program by its absolute path, or one that is installed elsewhere"
     )
 
 
@@ -116,7 +167,7 @@ def pin_runner(words: Sequence[str], program: str, folder: str) -> tuple[tuple[s
     They keep a runner from programs, settings and modules of the folder that it is started in, also from those
     that are put there later. `npx` would take packages from there and above, what `package.json` names, and
     options of node from `.npmrc`: it gets its own folder for that, and a shell that takes `node_modules/.bin`
-    of there off PATH. `python -m` would take any module there.
+    of there off PATH. `python -m` and `python -c` would take any module there.
     """
     return _pin_words(words, program), _select_runner_settings(words, program, folder)
 
@@ -144,22 +195,51 @@ def _select_runner_settings(words: Sequence[str], program: str, folder: str) -> 
         return settings | ({"npm_config_location": "global"} if _is_installed_beside(words, program) else {})
     if _is_package_runner(words):
         return _RUNNER_SETTINGS.get(os.path.basename(words[0]), {})
-    if module := find_python_module(words):
-        place = os.path.join(folder, module.partition(".")[0])
-        return {} if os.path.lexists(place) or os.path.lexists(f"{place}.py") else {"PYTHONSAFEPATH": "1"}
-    return {}
+    code = list(_list_python_code(words))
+    is_of_folder = any(module and _is_module_in(folder, module) for module in code)
+    return {"PYTHONSAFEPATH": "1"} if code and not is_of_folder else {}
 
 
-def find_python_module(words: Sequence[str]) -> str:
-    """The module that Python is to run by its name; empty where there is none."""
-    if not words or not _PYTHON.fullmatch(os.path.basename(words[0])):
-        return ""
-    for option, value in zip(words[1:], (*words[2:], ""), strict=False):
-        if option == "-m":
-            return value
+def _is_module_in(folder: str, module: str) -> bool:
+    place = os.path.join(folder, module.partition(".")[0])
+    return os.path.lexists(place) or os.path.lexists(f"{place}.py")
+
+
+def list_python_modules(words: Sequence[str]) -> tuple[str, ...]:
+    """The modules that Python is to run by their names, also behind other programs and in text for a shell."""
+    return tuple(filter(None, _list_python_code(words)))
+
+
+def _list_python_code(words: Sequence[str]) -> Iterator[str]:
+    """Such modules, and an empty text for code that is given as text: Python looks for what that imports in the
+    folder that it is started in."""
+    words = list(words)
+    while words and (os.path.basename(words[0]) in _STARTS_OTHERS or _OF_STARTER.match(words[0])):
+        words.pop(0)
+    program = os.path.basename(words[0]) if words else ""
+    if program in _SHELLS:
+        for command in (part for text in words[1:] for part in _COMMAND_ENDS.split(text) if " " in text):
+            yield from _list_python_code([word.strip("'\"") for word in command.split()])
+    elif _PYTHON.fullmatch(program):
+        yield from _read_python_options(words[1:])
+
+
+def _read_python_options(words: Sequence[str]) -> Iterator[str]:
+    rest = list(words)
+    while rest:
+        option = rest.pop(0)
+        if option == "-":
+            break
         if not option.startswith("-"):
-            return ""
-    return ""
+            return  # a script: Python looks in the folder of that
+        for place, letter in enumerate(option[1:], start=2):
+            if letter in "cm":
+                yield "" if letter == "c" else option[place:] or "".join(rest[:1])
+                return
+            if letter in _PYTHON_OPTIONS_WITH_VALUE:
+                rest = rest if option[place:] else rest[1:]
+                break
+    yield ""
 
 
 def _is_package_runner(words: Sequence[str]) -> bool:
@@ -170,9 +250,11 @@ def _is_package_runner(words: Sequence[str]) -> bool:
 
 
 def _is_bun_with_script_elsewhere(words: Sequence[str]) -> bool:
-    """Whether Bun is to run a script by its absolute path: it loads modules that the folder's settings name."""
+    """Whether Bun is to run code that is no part of the folder: it loads modules that settings there name."""
+    if not words or os.path.basename(words[0]) != "bun":
+        return False
     operands = (word for word in words[1:] if not word.startswith("-") and word != "run")
-    return bool(words) and os.path.basename(words[0]) == "bun" and os.path.isabs(next(operands, ""))
+    return not _BUN_CODE.isdisjoint(words[1:]) or os.path.isabs(next(operands, ""))
 
 
 def _list_packages(words: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import quorum
-from quorum.application.program_lookup import find_python_module
+from quorum.application.program_lookup import list_python_modules
 from quorum.domain.review.path_policy import OwnCode
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
@@ -229,7 +229,7 @@ def _list_declared_files(settings: Settings, root: Path, environ: Mapping[str, s
     """The files that are named by the command lines which run outside the sandbox, also within a word: in the
     text for a shell, behind an option. A module that Python runs by its name counts with its package."""
     for words in _list_declared_commands(settings, environ):
-        if module := find_python_module(words):
+        for module in list_python_modules(words):
             place = os.path.join(root, module.partition(".")[0])
             yield from (place, f"{place}.py")
         parts = (part for word in words[1:] for part in (word, *_WORD_PARTS.split(word)))

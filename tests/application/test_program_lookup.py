@@ -182,3 +182,39 @@ def test_in_a_folder_that_was_deleted_the_command_to_come_back_is_the_name(
     gone.rmdir()
 
     assert name_own_command(".venv/bin/quorum", "") == "quorum"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("PYTHONPATH", "{in}/src:.:/opt/lib::{in}", "/opt/lib"),
+        ("PYTHONPATH", "{in}/src", None),
+        ("NODE_PATH", "node_modules:/opt/lib", "/opt/lib"),
+        ("PERL5LIB", "{link}/x", None),
+        ("NODE_OPTIONS", "--max-old-space-size=4096", "--max-old-space-size=4096"),
+        ("NODE_OPTIONS", "--require /opt/boot.js", "--require /opt/boot.js"),
+        ("NODE_OPTIONS", "--require=./x.js", None),
+        ("NODE_OPTIONS", "-r x.js --inspect", None),
+        ("NODE_OPTIONS", "--inspect --import tsx", None),
+        ("NODE_OPTIONS", "--import {in}/x.mjs", None),
+        ("RUBYOPT", "-I{in} -w", None),
+        ("JAVA_TOOL_OPTIONS", "-javaagent:{in}/a.jar", None),
+        ("BASH_ENV", "{in}/env.sh", None),
+        ("VIRTUAL_ENV", "{in}/.venv", "{in}/.venv"),
+        ("NODE_OPTIONS", "", ""),
+    ],
+)
+def test_what_interpreters_find_code_by_names_nothing_that_a_command_may_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, kept: str | None
+) -> None:
+    inside, link = tmp_path / "work", tmp_path / "link"
+    (inside / "x").mkdir(parents=True)
+    link.symlink_to(inside)
+    monkeypatch.setattr(program_lookup, "_writable", [(str(inside),)])
+
+    def fill_in(text: str) -> str:
+        return text.replace("{in}", str(inside)).replace("{link}", str(link))
+
+    filtered = filter_environment({name: fill_in(value), "PATH": "/usr/bin"})
+
+    assert filtered.get(name) == (None if kept is None else fill_in(kept))

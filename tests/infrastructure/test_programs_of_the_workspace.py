@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -172,6 +173,27 @@ def test_settings_and_modules_of_the_workspace_do_not_reach_a_runner(machine: Ma
     assert pin("python3 main.py -m server")[1] == {}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("python3", "-c", "import json"),
+        ("python3", "-ucimport json"),
+        ("python3", "-"),
+        ("python3", "-W", "ignore", "-um", "json.tool"),
+        ("env", "-i", "A=1", "python3", "-c", "import json"),
+        ("uv", "run", "python", "-m", "json.tool"),
+        ("timeout", "5", "/usr/bin/python3", "-X", "dev", "-mjson.tool"),
+        ("sh", "-c", "cat a.json | python3 -m json.tool"),
+        ("bash", "-lc", "exec python3 -c 'import json'"),
+        ("sh", "-c", 'A=1 "python3" -c "import json; print(1)"'),
+    ],
+)
+def test_code_for_python_imports_nothing_of_the_workspace(machine: Machine, words: Sequence[str]) -> None:
+    assert pin_runner(words, words[0], str(machine.root))[1] == {"PYTHONSAFEPATH": "1"}
+    for other in (("python3", "tool.py", "-c", "x"), ("sh", "-c", "python3 tool.py"), ("node", "-c", "x")):
+        assert pin_runner(other, other[0], str(machine.root))[1] == {}
+
+
 def test_what_runs_a_package_and_what_yarn_obeys_are_looked_for_as_well(machine: Machine) -> None:
     binaries = machine.root / "node_modules/.bin"
     binaries.mkdir(parents=True)
@@ -217,6 +239,7 @@ def test_what_npx_starts_gets_nothing_of_the_workspace_even_if_it_is_put_there_l
         ("pnx server", "pnpm-workspace.yaml"),
         ("bunx server", "bunfig.toml"),
         ("bun --smol run /opt/server.ts", "bunfig.toml"),
+        ("bun -e 1", "bunfig.toml"),
     ],
 )
 def test_settings_that_a_runner_would_obey_keep_it_from_starting(

@@ -113,7 +113,8 @@ class Typist:
         await settle(self.stage)
 
     async def press(self, key: str) -> None:
-        event = events.Key({" ": "space", "\n": "enter"}.get(key, key), key if len(key) == 1 else None)
+        name = {" ": "space", "\n": "enter", "/": "slash"}.get(key, key)
+        event = events.Key(name, key if len(key) == 1 else None)
         event.time = self.clock.now
         self.stage.app.post_message(event)
         await settle(self.stage)
@@ -197,6 +198,29 @@ async def in_a_rule(typist: Typist) -> None:
     asked.cancel()
 
 
+async def in_a_field(typist: Typist) -> None:
+    """A question opens while a field of another screen is typed into: that has all of it."""
+    stage, chance = typist.stage, typist.chance
+    sentence = typist.a_sentence()
+    stage.app.push_screen(pager := build_pager("a line\n" * 80, "cat x", is_diff=False))
+    await stage.until(lambda: is_there(stage))
+    await typist.wait(3)
+    await typist.press("/")
+    before = chance.randint(1, len(sentence))
+    await typist.type(sentence[:before])
+    asked = asyncio.create_task(stage.agent._person.ask(QUESTIONS[chance.choice([*QUESTIONS])]()))
+    if chance.random() < 0.5:
+        await stage.until(lambda: stage.app.screen is not pager and is_there(stage))
+    await typist.type(sentence[before:])
+    await stage.until(lambda: stage.app.screen is not pager and is_there(stage))
+    await typist.wait(1)
+    assert not asked.done(), (sentence, before)
+    found = (pager.query_one("#asked", Input).value, stage.prompt.text)
+    assert found == (sentence, ""), (sentence, before, found)
+    await clear(typist)
+    asked.cancel()
+
+
 async def at_a_list(typist: Typist, command: str) -> None:
     """A list opens while a sentence is typed: that searches it, or is in the prompt."""
     stage, chance = typist.stage, typist.chance
@@ -236,13 +260,15 @@ async def storm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, open
         stage.agent.rules.held = [OWN]
         stage.agent.archive.listed = (a_session("one", "watch the deploy"),)
         begin_job(stage, "npm run dev")
-        kinds = [*QUESTIONS, *LISTS, "entry", "entry"]
+        kinds = [*QUESTIONS, *LISTS, "entry", "entry", "field", "field"]
         for _ in range(openings):
             kind = chance.choice(kinds)
             if kind in QUESTIONS:
                 await at_a_question(typist, kind)
             elif kind == "entry":
                 await in_a_rule(typist)
+            elif kind == "field":
+                await in_a_field(typist)
             else:
                 await at_a_list(typist, kind)
             assert stage.agent.jobs.stopped == []
@@ -256,3 +282,12 @@ async def storm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, open
 @pytest.mark.parametrize(("seed", "openings"), [(1, 2), (2, 12), (3, 12), (4, 12)])
 async def test_no_word_is_lost_and_nothing_is_answered_by_words(tmp_path, monkeypatch, seed, openings):
     await storm(tmp_path, monkeypatch, seed, openings)
+
+
+async def test_a_word_stays_in_the_field_in_which_it_began(tmp_path, monkeypatch):
+    clock = Clock()
+    clock.now = 100.0
+    async with on_stage(tmp_path, clock=clock, pace=TYPING_PACE) as stage:
+        typist = Typist(stage, clock, random.Random(0))
+        monkeypatch.setattr(stage.app, "set_timer", partial(typist.let_wait, stage.app.set_timer))
+        await in_a_field(typist)

@@ -14,6 +14,7 @@ from textual.widgets import Input, TextArea
 
 from quorum.tui.keys.keyboard_guard import (
     PART_OF_A_WORD,
+    WENT_TO_FIELD,
     WENT_TO_PROMPT,
     Guarded,
     HoldsLetters,
@@ -99,6 +100,8 @@ class GatedApp(TabbedApp):
         """One that acts if nothing is typed right after it; see HoldsLetters."""
         self._letters: list[events.Key] = []
         """Those pressed at a list in one go: they are text if text follows, whether they acted or not."""
+        self._field: tuple[Input, float] | None = None
+        """The field of a screen without a question that was typed into last, and when."""
         self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
 
     def pop_screen(self) -> AwaitComplete:
@@ -231,8 +234,11 @@ class GatedApp(TabbedApp):
                 return acts
             if isinstance(event, events.Paste) or event.is_printable or event.key == "backspace":
                 self._sorter.note_typed(event.time)
+                focused = screen.focused
+                self._field = (focused, event.time) if isinstance(focused, Input) else None
             elif event.key == "enter":
                 self._sorter.note_sent(event.time)
+                self._field = None
             return acts
         if screen.takes_text:
             await self._type_in_field(event)
@@ -343,7 +349,8 @@ class GatedApp(TabbedApp):
         """Do what was decided. Whether the key that was just pressed may act."""
         await self._type(*decided.text)
         if decided.notice is not None:
-            screen.note(decided.notice)
+            is_in_field = self._field is not None and decided.notice == WENT_TO_PROMPT
+            screen.note(WENT_TO_FIELD if is_in_field else decided.notice)
         if pressed is not None and self._sorter.held is pressed:
             self.set_timer(self._sorter.hold_secs, partial(self._release, pressed))
         if (answer := decided.answer) is None:
@@ -391,10 +398,29 @@ class GatedApp(TabbedApp):
                 await self._type(key)
 
     async def _type(self, *keys: events.Key) -> None:
-        """Do in the prompt what these keys do there, but send nothing."""
+        """Do in the prompt what these keys do there, but send nothing; what continues a text in a field behind
+        the question is for that."""
         prompt = self.chat.prompt
         for key in keys:
+            if self._continues_field(key):
+                continue
             before = prompt.text
             await prompt.press_behind(key)
             if key.key == "enter" and prompt.text != before and not is_line_break(key):
                 self._has_joined_lines = True
+
+    def _continues_field(self, key: events.Key) -> bool:
+        field, typed_at = self._field or (None, 0.0)
+        if (
+            field is None
+            or key.time - typed_at > _TYPING_SECS
+            or not (field.is_attached and field.screen in self.screen_stack[:-1])
+        ):
+            self._field = None
+            return False
+        self._field = (field, key.time)
+        if key.is_printable and key.character is not None:
+            field.insert_text_at_cursor(key.character)
+        elif key.key == "backspace":
+            field.action_delete_left()
+        return True

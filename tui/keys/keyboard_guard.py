@@ -214,6 +214,7 @@ def list_bindings(screen: Screen[object], key: events.Key) -> list[Binding]:
 
 
 WENT_TO_PROMPT = "what you typed is in your prompt, not sent"
+WENT_TO_FIELD = "what you typed is in the field behind this question"
 PART_OF_A_WORD = "{} did nothing, as a part of what you typed: press it alone"
 ENTER_DID_NOTHING = "that enter was for your prompt: nothing was sent or answered"
 NO_USE = "that key has no use here now"
