@@ -145,6 +145,11 @@ class OpenTransport(Protocol):
         ...
 
     @property
+    def is_unread(self) -> bool:
+        """Whether the server has ended without reading what it was sent."""
+        ...
+
+    @property
     def ended(self) -> asyncio.Event:
         """Set once nothing can come any more."""
         ...
@@ -415,7 +420,8 @@ class ServerConnection:
         try:
             return await self._enter_client(stack)
         except Exception:
-            if self._is_older or self._way is None or self._way.needs_login:
+            way = self._way
+            if self._is_older or way is None or way.needs_login or way.is_unread:
                 raise
         self._is_older = True
         return await self._enter_client(stack)

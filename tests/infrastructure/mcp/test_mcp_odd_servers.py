@@ -195,6 +195,15 @@ async def test_a_server_that_comes_up_in_neither_way_is_asked_in_both_again(tmp_
     assert log.read_text().splitlines() == ["server/discover", "initialize"] * 3
 
 
+async def test_a_server_that_ends_before_it_reads_anything_is_started_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    table = McpServerTable(command=("/bin/sh", "-c", f"echo >>{log}; echo no key >&2; exit 2"))
+    async with ServerBench(tmp_path, odd=table) as bench:
+        (notice,) = await bench.servers.settle()
+    assert notice.endswith("it ended with exit code 2; its last words: no key")
+    assert log.read_text() == "\n"
+
+
 @pytest.mark.long
 async def test_a_server_that_ignores_the_first_question_is_greeted_soon(tmp_path: Path) -> None:
     async with ServerBench(tmp_path, odd=an_odd_server(probe="ignore", start_secs=9)) as bench:
