@@ -118,6 +118,11 @@ class ContextGauge:
         if tokens >= _SMALLEST_WINDOW:
             self._refused[model] = min(tokens, self._refused.get(model, tokens))
 
+    def learn_tokens(self, tokens: int) -> None:
+        """Take note that a request with the conversation as it is took so many tokens."""
+        self._set_right()
+        self._meter.learn_tokens(self._conversation.messages, tokens)
+
     def estimate_request_tokens(self, upcoming: Message | None) -> int:
         """The tokens of a request with the conversation as it is and this message."""
         return self.estimate_tokens_after(self._conversation.messages, upcoming)
@@ -288,6 +293,11 @@ class ContextManager:
         """Whether a request and its answer took all of the model's window, as far as that is known."""
         window = self.gauge.measure(model).window or 0
         return window * _FULL <= usage.context <= window * (2 - _FULL) and usage.context > 0
+
+    async def compact_after(self, model: str, usage: Usage) -> None:
+        """Shorten the conversation if its last request, which took as much as this says, came too near."""
+        self.gauge.learn_tokens(usage.context - usage.output)
+        await self.compact_if_full(model, None)
 
     def explain_low_count(self, model: str, usage: Usage) -> str:
         """What to tell the person where the first request was not read whole; empty where it was."""

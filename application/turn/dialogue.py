@@ -119,6 +119,10 @@ class ContextKeeper(Protocol):
         """Return whether a request and its answer took all of the window."""
         ...
 
+    async def compact_after(self, model: str, usage: Usage) -> None:
+        """Compact it after an answer that is not in it, of a request that took as much as this says."""
+        ...
+
     def explain_low_count(self, model: str, usage: Usage) -> str:
         """Return what to tell the person where the first request was not read whole; empty where it was."""
         ...
@@ -477,8 +481,7 @@ class Dialogue:
         Where the model cannot give more, it is the answer as it was, which is counted already.
         """
         if self._context_keeper is not None and _is_cut_in_call(cut) and self._fills_window(cut):
-            full = ProviderError("the answer filled the window", kind=ProviderErrorKind.TOO_LONG)
-            await self._context_keeper.make_room(self._session.answering, full)
+            await self._context_keeper.compact_after(self._session.answering, cut.usage)
         tokens = self._compute_larger_output(cut)
         if tokens is None:
             return cut, continues

@@ -140,7 +140,7 @@ def extract_text(output: str | ToolOutput) -> str:
         case Inline(text) | Printed(text) | Spilled(text=text):
             return text
         case Stored(Structured(value), summary) if summary:
-            return f"{summary}\n{format_json(value)}"
+            return f"{summary}\n\n{format_json(value)}"
         case Structured(value) | Stored(Structured(value)):
             return format_json(value)
         case Stored(Text(text)):

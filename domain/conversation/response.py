@@ -121,6 +121,14 @@ MAX_TOKENS = StopReason(StopKind.MAX_TOKENS)
 REFUSAL = StopReason(StopKind.REFUSAL)
 PAUSE = StopReason(StopKind.PAUSE)
 
+_OF_LENGTH = re.compile(r"length|context|max_?(?:\w*_)?tokens?|token_limit", re.IGNORECASE)
+
+
+def guess_stop_reason(word: str) -> StopReason:
+    """The reason to stop that a provider's unknown word stands for: a limit, where it names one."""
+    return MAX_TOKENS if _OF_LENGTH.search(word) else StopReason(StopKind.OTHER, word)
+
+
 # an answer in which a model makes up what a tool would have said
 _INVENTED_RESULT = re.compile(
     r"\s*<tool_(?:response|result|output)s?>.*</tool_(?:response|result|output)s?>\s*", re.DOTALL

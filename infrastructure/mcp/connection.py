@@ -109,6 +109,8 @@ _MOST_ROUNDS = 10_000
 _RELIST_PAUSE_SECS = 1.0
 _PROBE_SECS = 3.0
 """How long a server may leave the first question unanswered before it is greeted in the older way."""
+_LONGEST_PROBE_SECS = 9.0
+"""The same for one that failed so: maybe it is only slow, and knows the older way no more."""
 _Answer = TypeVar("_Answer")
 _CLOSED = "Connection closed"  # the SDK's text of it
 _CUT_STREAM = "SSE stream"  # and of an answer that ends too early
@@ -140,6 +142,11 @@ class OpenTransport(Protocol):
     @property
     def is_forgotten(self) -> bool:
         """Whether the server no longer knows the session: what it refuses since then it has not done."""
+        ...
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the server has ended without reading what it was sent."""
         ...
 
     @property
@@ -184,6 +191,7 @@ class ServerConnection:
         self._settled = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_older = False
+        self._probe_secs = _PROBE_SECS
         self.state = ServerState.STOPPED
         self.problem = ""
         self.listing = NO_OFFER
@@ -383,14 +391,15 @@ class ServerConnection:
                     client, way = await self._greet(stack)
                     self.listing = await self._list(client, way)
                 self._client, self.state, self.problem = client, ServerState.RUNNING, ""
-                was_up = True
+                was_up, self._probe_secs = True, _PROBE_SECS
                 self._settled.set()
                 self._on_change()
                 await self._wait_until_lost(client, way)
                 self.problem = way.problem or "the connection broke off"
         except Exception as error:  # noqa: BLE001 - whatever a server brings about is its failure, not ours
             if not was_up:
-                self._is_older = not began_older
+                self._is_older = limit.expired() and not began_older
+                self._probe_secs = _LONGEST_PROBE_SECS
             tried = self._way
             self.problem = (tried.problem if tried is not None else "") or describe_failure(error)
             if limit.expired() and not (
@@ -411,7 +420,8 @@ class ServerConnection:
         try:
             return await self._enter_client(stack)
         except Exception:
-            if self._is_older or self._way is None or self._way.needs_login:
+            way = self._way
+            if self._is_older or way is None or way.needs_login or way.is_unread:
                 raise
         self._is_older = True
         return await self._enter_client(stack)
@@ -421,7 +431,7 @@ class ServerConnection:
         from mcp.client import session
         from mcp_types import Implementation
 
-        session.DISCOVER_TIMEOUT_SECONDS = _PROBE_SECS  # no argument sets it
+        session.DISCOVER_TIMEOUT_SECONDS = self._probe_secs  # no argument sets it
         self._way = None
         self._way = way = self._open_transport()
         client = Client(

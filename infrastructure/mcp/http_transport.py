@@ -244,7 +244,7 @@ class HttpTransport:
         self.problem = ""
         self.needs_login = False
         self.notice = ""
-        self.is_forgotten = False
+        self.is_forgotten = self.is_unread = False
         self._answers = ServerAnswers(server)
         self.ended = asyncio.Event()  # there is no end to see: a request that fails tells
 

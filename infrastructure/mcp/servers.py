@@ -256,7 +256,8 @@ class McpServers:
             notices += server.problems
             if server.connection.notice:
                 notices.append(f"the MCP server {server.name}: {server.connection.notice}")
-            if server.connection.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN):
+            # also while it is tried once more
+            if server.connection.state is not ServerState.RUNNING and server.connection.problem:
                 notices.append(f"the MCP server {server.name} is not running: {server.connection.problem}")
         return self._select_new_notices(notices)
 

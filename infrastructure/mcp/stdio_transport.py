@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import math
 import os
 import re
+import termios
+from array import array
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -63,6 +66,8 @@ class StdioTransport:
         self._reader = JsonLines()
         self._answers = ServerAnswers(server)
         self.needs_login = False
+        self.is_unread = False
+        self._written_bytes = 0
         self.is_forgotten = False  # a process has one session
         self.notice = ""
         self.ended = asyncio.Event()
@@ -221,6 +226,7 @@ class StdioTransport:
 
     async def _watch(self) -> None:
         ending = await self._process.wait()
+        self.is_unread = self._input >= 0 and _count_unread(self._input) >= self._written_bytes
         if not self._fault and not self._is_left:
             how = ending.failure or (
                 f"it was ended by signal {-ending.exit_code}"
@@ -240,7 +246,9 @@ class StdioTransport:
             rest = memoryview(text.encode() + b"\n")
             while rest and self._input >= 0:
                 try:
-                    rest = rest[os.write(self._input, rest) :]
+                    written = os.write(self._input, rest)
+                    self._written_bytes += written
+                    rest = rest[written:]
                 except BlockingIOError:
                     await self._wait_until_writable()
                 except BrokenPipeError:
@@ -270,6 +278,14 @@ def _select_words(lines: Sequence[str]) -> Sequence[str]:
         lines = lines[:usage]
     # indented are the frames and the code of a traceback
     return ([line for line in lines if not line.startswith((" ", "\t", "^"))] or lines)[-_LAST_LINES:]
+
+
+def _count_unread(pipe: int) -> int:
+    """The bytes that were written and not read; none where the system does not say."""
+    count = array("i", [0])
+    with suppress(OSError):
+        fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 def _build_message(message: JsonObject) -> SessionMessage | None:

@@ -649,6 +649,9 @@ class AlwaysCompacts:
     def fills_window(self, model: str, usage: Usage) -> bool:
         return False
 
+    async def compact_after(self, model: str, usage: Usage) -> None:
+        return
+
     def explain_low_count(self, model: str, usage: Usage) -> str:
         return ""
 

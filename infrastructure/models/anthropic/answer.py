@@ -19,7 +19,6 @@ from quorum.domain.conversation.response import (
     LlmResponse,
     OpaqueBlock,
     ReasoningBlock,
-    StopKind,
     StopReason,
     StreamedReasoning,
     StreamedToolCall,
@@ -27,6 +26,7 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
     Usage,
+    guess_stop_reason,
 )
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -282,7 +282,7 @@ class MessagesAnswer:
 
     def _stop_reason(self, content: tuple[ContentBlock, ...]) -> StopReason:
         word = self._stop or ""
-        stop = _STOPS.get(word, StopReason(StopKind.OTHER, word))
+        stop = _STOPS.get(word) or guess_stop_reason(word)
         calls = [block for block in content if isinstance(block, ToolUseBlock)]
         if stop is END_TURN and calls:
             return TOOL_USE  # gateways of other models end so; every block was closed, so the calls are whole

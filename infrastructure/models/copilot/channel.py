@@ -53,6 +53,7 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
     Usage,
+    guess_stop_reason,
 )
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.copilot.failures import CopilotFailures, classify_retry
@@ -72,6 +73,10 @@ _STOPS: Mapping[str, StopReason] = {
     "pause_turn": PAUSE,
 }
 _NEVER_EXECUTED = (MAX_TOKENS, REFUSAL)
+
+
+def _read_stop(word: str) -> StopReason:
+    return _STOPS.get(word) or guess_stop_reason(word)
 
 
 class Turn:
@@ -165,7 +170,7 @@ class Turn:
             return StopReason(StopKind.OTHER, "aborted")
         if self._finish is None:
             return END_TURN
-        return _STOPS.get(self._finish, StopReason(StopKind.OTHER, self._finish))
+        return _read_stop(self._finish)
 
     def _look_at_batch(self) -> None:
         """A batch is complete when each of its calls was either put to us or settled by the CLI itself.
@@ -230,7 +235,7 @@ class Turn:
             reasoning=usage.reasoning_tokens or 0,
         )
         self._finish = usage.finish_reason
-        if _STOPS.get(self._finish or "") is MAX_TOKENS:
+        if _read_stop(self._finish or "") is MAX_TOKENS:
             self._text.cut()
 
     def _tell_call(self, delta: AssistantToolCallDeltaData) -> None:

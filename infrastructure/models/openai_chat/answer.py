@@ -5,7 +5,6 @@ Servers send reasoning in many fields, none of them in the standard.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
     Usage,
+    guess_stop_reason,
 )
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -154,7 +154,6 @@ _STOPS = {
         REFUSAL,
     ),
 }
-_OF_LENGTH = re.compile(r"length|context|max_(?:\w*_)?tokens?|token_limit")
 _NO_WORDS = frozenset({"null", "none", "unspecified"})
 _FAILURES = frozenset(
     {
@@ -426,9 +425,7 @@ def is_failure(word: str) -> bool:
 
 def parse_finish_reason(word: str) -> StopReason:
     """The reason to stop that a word stands for; OTHER keeps a word that is not known."""
-    if _OF_LENGTH.search(word.lower()):
-        return MAX_TOKENS
-    return _STOPS.get(word.lower(), StopReason(StopKind.OTHER, word))
+    return _STOPS.get(word.lower()) or guess_stop_reason(word)
 
 
 def read_chat_usage(counts: JsonObject) -> Usage:

@@ -161,9 +161,9 @@ class ChatCalls:
     def _find_call(self, piece: _CallPiece) -> _Call | None:
         """The call that a piece seems to belong to: by its number, its id, or its place in the stream."""
         numbered = [c for c in self._calls if piece.index is not None and c.native_index == piece.index]
-        nearest = (numbered or self._calls or [None])[-1]
-        if nearest is not None and self._completes_name(piece, nearest):
-            return nearest
+        for nearest in (numbered or self._calls)[-1:]:
+            if self._completes_name(piece, nearest):
+                return nearest
         named = [c for c in numbered or self._calls if piece.native_id and c.native_id == piece.native_id]
         if numbered:
             return (named or numbered)[-1]

@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.conversation.response import (
     END_TURN,
-    MAX_TOKENS,
     REFUSAL,
     TOOL_USE,
     ContentBlock,
@@ -26,6 +25,7 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
     Usage,
+    guess_stop_reason,
 )
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
@@ -243,7 +243,7 @@ def _is_again(whole: JsonObject, form: JsonObject) -> bool:
     return all(read_text_field(whole, key) == read_text_field(form, key) for key in ("type", "id", "call_id"))
 
 
-_INCOMPLETE = {"max_output_tokens": MAX_TOKENS, "max_tokens": MAX_TOKENS, "content_filter": REFUSAL}
+_INCOMPLETE = {"content_filter": REFUSAL}
 
 _ENDS = {
     "response.completed": "completed",
@@ -455,7 +455,7 @@ def classify_stop(status: str, final: JsonObject, items: Sequence[JsonObject]) -
     """Why an answer of these whole items stopped; `final` is what the server said of it at the end."""
     if status == "incomplete":
         why = read_text_field(read_object_field(final, "incomplete_details"), "reason") or status
-        return _INCOMPLETE.get(why, StopReason(StopKind.OTHER, why))
+        return _INCOMPLETE.get(why) or guess_stop_reason(why)
     if status != "completed":
         return StopReason(StopKind.OTHER, status)
     if any(read_text_field(item, "type") == "message" and is_refusal(item) for item in items):

@@ -183,6 +183,27 @@ async def test_a_server_that_fails_at_the_first_question_is_greeted_in_the_older
     assert log.read_text().splitlines() == ["server/discover", "initialize", "initialize"]
 
 
+async def test_a_server_that_comes_up_in_neither_way_is_asked_in_both_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    refused = {"initialize": "the token has expired"}
+    async with ServerBench(tmp_path, odd=an_odd_server(probe="end", refuses=refused, log=str(log))) as bench:
+        for _ in range(2):
+            await bench.servers.settle()
+            assert "the token has expired" in bench.servers.list_statuses()[0].problem
+            await bench.servers.restart("odd")
+        await bench.servers.settle()
+    assert log.read_text().splitlines() == ["server/discover", "initialize"] * 3
+
+
+async def test_a_server_that_ends_before_it_reads_anything_is_started_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    table = McpServerTable(command=("/bin/sh", "-c", f"echo >>{log}; echo no key >&2; exit 2"))
+    async with ServerBench(tmp_path, odd=table) as bench:
+        (notice,) = await bench.servers.settle()
+    assert notice.endswith("it ended with exit code 2; its last words: no key")
+    assert log.read_text() == "\n"
+
+
 @pytest.mark.long
 async def test_a_server_that_ignores_the_first_question_is_greeted_soon(tmp_path: Path) -> None:
     async with ServerBench(tmp_path, odd=an_odd_server(probe="ignore", start_secs=9)) as bench:

@@ -104,6 +104,7 @@ def _inputs(response: LlmResponse) -> list[tuple[str, Any]]:
         ("pause_turn", PAUSE),
         ("refusal", REFUSAL),
         ("tool_use", TOOL_USE),
+        ("length", MAX_TOKENS),
         ("solar_flare", StopReason(StopKind.OTHER, "solar_flare")),
     ],
 )

@@ -414,6 +414,7 @@ def test_an_error_has_many_forms(event: dict[str, Any]) -> None:
     ("why", "kind"),
     [
         ("max_output_tokens", StopKind.MAX_TOKENS),
+        ("model_context_window_exceeded", StopKind.MAX_TOKENS),
         ("content_filter", StopKind.REFUSAL),
         ("solar_flare", StopKind.OTHER),
     ],
