@@ -185,6 +185,18 @@ def open_blob_store(
     return FileBlobStore(state / "blobs", mask) if state is not None else None
 
 
+def remove_abandoned_outputs(table: StorageTable, environ: Mapping[str, str]) -> None:
+    """Remove what killed processes had not written to the end of the outputs that are kept on this machine."""
+    from quorum.infrastructure.store.blobs.spill import remove_abandoned_temporaries
+
+    state = locate_state_folder(environ)
+    folder = (
+        Path(table.blobs).expanduser() if table.blobs and not uses_bucket(table) else state and state / "blobs"
+    )
+    if folder is not None:
+        remove_abandoned_temporaries(folder)
+
+
 def _open_shared_outputs(table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None) -> BlobStore:
     objects = _open_bucket(table.blobs, environ)
     state = locate_state_folder(environ)
