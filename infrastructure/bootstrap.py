@@ -25,7 +25,6 @@ from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.debug_log import log_events
 from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
-from quorum.infrastructure.files.swept_folder import remove_abandoned_folders
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
@@ -155,7 +154,6 @@ def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
     parts.shared.sandbox.detect_state()
     remove_abandoned(os.environ)
-    remove_abandoned_folders()
     remove_abandoned_outputs(parts.given.loaded.settings.storage, os.environ)
     if more is not None:
         more()
