@@ -31,7 +31,7 @@ from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.session_paths import list_writable_paths
-from quorum.infrastructure.storage import open_blob_store, open_record
+from quorum.infrastructure.storage import open_blob_store, open_record, remove_abandoned_outputs
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools import built_in_tools as _table  # front ends show past calls without a session  # noqa: F401
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
@@ -153,6 +153,7 @@ def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
         len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
         parts.shared.sandbox.detect_state()
         remove_abandoned(os.environ)
+        remove_abandoned_outputs(parts.given.loaded.settings.storage, os.environ)
         if more is not None:
             more()
     if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from quorum.application.ports.fleet import Fleet
@@ -21,6 +20,7 @@ from quorum.infrastructure.blocking import watch_outages
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.files.swept_folder import UNRECORDED_PREFIX, open_swept_folder
 from quorum.infrastructure.storage_backend import (
     BlobPlace,
     ContentObjects,
@@ -186,6 +186,18 @@ def open_blob_store(
     return FileBlobStore(state / "blobs", mask) if state is not None else None
 
 
+def remove_abandoned_outputs(table: StorageTable, environ: Mapping[str, str]) -> None:
+    """Remove what killed processes had not written to the end of the outputs that are kept on this machine."""
+    from quorum.infrastructure.store.blobs.spill import remove_abandoned_temporaries
+
+    state = locate_state_folder(environ)
+    folder = (
+        Path(table.blobs).expanduser() if table.blobs and not uses_bucket(table) else state and state / "blobs"
+    )
+    if folder is not None:
+        remove_abandoned_temporaries(folder)
+
+
 def _open_shared_outputs(table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None) -> BlobStore:
     objects = _open_bucket(table.blobs, environ)
     state = locate_state_folder(environ)
@@ -270,17 +282,18 @@ def open_unrecorded(
 
     Large outputs are kept where the table says. Raises LedgerError and OSError where there is no room for it.
     """
-    folder = TemporaryDirectory(prefix="quorum-unrecorded-")
+    keeping = ExitStack()
+    folder = keeping.enter_context(open_swept_folder(UNRECORDED_PREFIX))
     try:
-        place = StorageTable(url=f"{_DEFAULT_SCHEME}:///{folder.name}/ledger.sqlite")
+        place = StorageTable(url=f"{_DEFAULT_SCHEME}:///{folder}/ledger.sqlite")
         # Former contents go with the session: they stay in the folder.
         blobs = replace(locate_blobs(table, environ), contents=None)
         storage = _find_backend(place).open(place.url, {}, blobs)
         opened = storage.open_session(NewSession(), cwd="")
     except BaseException:
-        folder.cleanup()
+        keeping.close()
         raise
-    return _record(storage, opened, notices, begun=begun, folder=folder)
+    return _record(storage, opened, notices, begun=begun, folder=keeping)
 
 
 def _record(
@@ -289,7 +302,7 @@ def _record(
     notices: tuple[str, ...] = (),
     *,
     begun: NewSession,
-    folder: TemporaryDirectory[str] | None = None,
+    folder: ExitStack | None = None,
 ) -> SessionRecord:
     """The record of an opened session; the one in a `folder` is gone with it when it is released."""
 
@@ -305,7 +318,7 @@ def _record(
                     await asyncio.to_thread(storage.close)
                 finally:
                     if folder is not None:
-                        folder.cleanup()
+                        folder.close()
 
     return SessionRecord(
         session_id=opened.session_id,

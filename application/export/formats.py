@@ -19,6 +19,7 @@ from quorum.application.export.account import Account, CallCard, Entry, ExportRe
 from quorum.application.export.narration import build_account
 from quorum.application.export.session_json import mask_lines, render_json
 from quorum.application.ports.storage import SessionArchive
+from quorum.application.whole_file import write_whole_file
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.canonical import render_canonical
@@ -261,10 +262,7 @@ async def export_to(file: str, session: ExportableSession, *, folder: Path, expo
 
     def write() -> None:
         content = render_export(form, summary, records, session.mask.mask_text)
-        with os.fdopen(
-            os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        ) as out:
-            out.write(content)
+        write_whole_file(target, content.encode("utf-8"))
 
     await asyncio.to_thread(write)
     return target

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from quorum.application.calls.batch_state import is_decided_path
+from quorum.application.whole_file import create_whole_file
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata, find_other_names
@@ -123,7 +124,6 @@ def _reserve(descriptor: int, size: int) -> None:
             raise
 
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # A folder in which nothing may be made, and what something is mounted on.
 _BOUND = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV})
 
@@ -237,10 +237,10 @@ def read_file_status(name: str, folder: int) -> os.stat_result | None:
 def write_new_file(name: str, folder: int, content: bytes, model: int | None, stop: Stop) -> None:
     """Make a file in an open folder, with all that the file of the descriptor `model` has but its content.
 
-    Raises OSError, Stopped and MetadataNotKept; a part of it may be there then.
+    Raises OSError, Stopped and MetadataNotKept.
     """
-    descriptor = os.open(name, _NEW, 0o666 if model is None else 0o600, dir_fd=folder)
-    try:
+
+    def write(descriptor: int) -> None:
         view = memoryview(content)
         while view:
             stop.check()
@@ -248,8 +248,8 @@ def write_new_file(name: str, folder: int, content: bytes, model: int | None, st
         if model is not None:
             copy_metadata(model, descriptor)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+
+    create_whole_file(name, folder, 0o666 if model is None else 0o600, write)
 
 
 def require_unchanged(name: str, folder: int, expected: str | None, shown_path: str) -> None:

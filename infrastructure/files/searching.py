@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import re2
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 # In rising order of precedence within one folder.
 _FILES = (".gitignore", ".ignore")
-_LARGEST = 1024 * 1024
+_LARGEST = 256 * 1024
+_LONGEST_PATTERN, _MOST_PATTERNS = 4096, 250
 
 
 class _Level(Struct, frozen=True):
-    """The patterns of one file, which hold below the folder `depth` names down from the root."""
+    """Patterns of one file, which hold below the folder `depth` names down from the root."""
 
     depth: int
     spec: GitIgnoreSpec
@@ -47,7 +48,8 @@ class IgnoreRules(Struct, frozen=True):
         held = frozenset(names)
         texts = [_read_exclude(folder)] if ".git" in held else []
         texts += [_read_ignore_file(name, folder) for name in _FILES if name in held]
-        return IgnoreRules((*self.levels, *(_Level(depth, _parse_spec(text)) for text in texts if text)))
+        specs = (spec for text in texts for spec in _parse_specs(text))
+        return IgnoreRules((*self.levels, *(_Level(depth, spec) for spec in specs)))
 
     def ignore(self, names: tuple[str, ...], *, is_folder: bool) -> bool:
         """Whether the entry with these names from the root is left out."""
@@ -60,10 +62,26 @@ class IgnoreRules(Struct, frozen=True):
         return False
 
 
-def _parse_spec(text: str) -> GitIgnoreSpec:
+def _parse_specs(text: str) -> Iterator[GitIgnoreSpec]:
+    """The patterns of an ignore file, in order and in parts, for RE2 takes only so many at once.
+
+    A line that is longer than any path means none, and neither does one with a NUL.
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if len(line) > _LONGEST_PATTERN or "\0" in line:
+            continue
+        lines.append(line.removesuffix("\r"))
+        if len(lines) == _MOST_PATTERNS or sum(map(len, lines)) > _LONGEST_PATTERN:
+            yield _parse_spec(lines)
+            lines = []
+    if any(lines):
+        yield _parse_spec(lines)
+
+
+def _parse_spec(lines: Sequence[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # not every process meets an ignore file
 
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
     try:
         return GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error, re2.error):

@@ -1,4 +1,4 @@
-"""Temporary folders of reviews. A process that is killed leaves its own, and the next review removes it.
+"""Temporary folders. A process that is killed leaves its own, and the next session or review removes it.
 
 The folder for temporary files is everybody's. So each of ours is locked by itself, by the process that uses it,
 and the kernel ends the lock with the process; folders of other users, and links, are left alone.
@@ -18,6 +18,14 @@ from pathlib import Path
 COPY_PREFIX = "quorum-review-"
 DIFF_PREFIX = "quorum-diff-"
 MEMBER_PREFIX = "quorum-member-"
+INPUT_PREFIX = "quorum-payload-"
+UNRECORDED_PREFIX = "quorum-session-"
+SERVE_PREFIX = "quorum-sockets-"
+COPILOT_PREFIX = "quorum-cli-"
+_PREFIXES = (
+    *(COPY_PREFIX, DIFF_PREFIX, MEMBER_PREFIX, INPUT_PREFIX),
+    *(UNRECORDED_PREFIX, SERVE_PREFIX, COPILOT_PREFIX),
+)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,11 +41,11 @@ def open_swept_folder(prefix: str) -> Iterator[Path]:
 
 
 def remove_abandoned_folders() -> None:
-    """Remove the folders of reviews whose process is gone. What cannot be removed stays for the next time."""
+    """Remove the folders whose process is gone. What cannot be removed stays for the next time."""
     parent = Path(tempfile.gettempdir())
     with suppress(OSError):
         for name in os.listdir(parent):
-            if name.startswith((COPY_PREFIX, DIFF_PREFIX, MEMBER_PREFIX)):
+            if name.startswith(_PREFIXES):
                 _remove_if_abandoned(parent / name)
 
 

@@ -9,8 +9,8 @@ import asyncio
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from quorum.command_line.options import SessionOptions
 from quorum.errors import complain
+from quorum.infrastructure.files.swept_folder import SERVE_PREFIX, open_swept_folder
 from quorum.serve.app_process import AppProcess, build_app_command
 from quorum.serve.approvals.page import ApprovalsPage
 from quorum.serve.approvals.pending import RemoteApp
@@ -200,7 +201,8 @@ class ServedApps:
         self._options, self._root = options, root
         self._count = 0
         self._listening: dict[AppProcess, RemoteApp] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="quorum-serve-") if listens else None
+        self._keeping = ExitStack()
+        self._folder = self._keeping.enter_context(open_swept_folder(SERVE_PREFIX)) if listens else None
 
     async def start(self, size: tuple[int, int], continues: bool) -> AppProcess:
         """Start one, on a screen of so many columns and lines."""
@@ -208,7 +210,7 @@ class ServedApps:
         words = build_app_arguments(self._options, self._root, is_first=self._count == 1, continues=continues)
         if self._folder is None:
             return await AppProcess.start(build_app_command(words), size)
-        socket = Path(self._folder.name, f"{self._count}.sock")
+        socket = self._folder / f"{self._count}.sock"
         reader, writer = os.pipe()
         try:
             command = build_app_command((*words, "--listen", str(socket), "--listen-approve", str(writer)))
@@ -229,8 +231,7 @@ class ServedApps:
 
     def close(self) -> None:
         """Remove the folder of the sockets."""
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._keeping.close()
 
 
 def _read_token(descriptor: int) -> str:

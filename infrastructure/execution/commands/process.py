@@ -20,6 +20,7 @@ from quorum.application.program_lookup import select_loader_environment
 from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.execution.commands import supervisor
 from quorum.infrastructure.execution.commands.orphans import generate_marker, kill_orphans
+from quorum.infrastructure.files.swept_folder import INPUT_PREFIX, open_swept_folder
 
 _GRACE_SECS = 0.5
 _SWEEP_SECS = 3.0
@@ -333,8 +334,8 @@ def start_with_payload(
     The payload is in a file that only we can read, gone afterwards. Raises OSError where the program cannot be
     started.
     """
-    with tempfile.TemporaryDirectory(prefix="quorum-input-") as folder:
-        file = Path(folder, "payload.json")
+    with open_swept_folder(INPUT_PREFIX) as folder:
+        file = folder / "payload.json"
         file.write_bytes(payload)
         yield SupervisedProcess(
             ("/bin/sh", "-c", _WITH_PAYLOAD, str(file), *argv),

@@ -117,6 +117,7 @@ def get_inode(status: os.stat_result) -> Inode:
 
 
 _SUFFIX, _LOCK_SUFFIX = ".json", ".running"
+_TRIES = 3
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_BYTES = 4_000_000
 _MOST_FILES = 10_000
@@ -184,12 +185,24 @@ class IdentityStore:
         self._seen[path] = _sign(path)
 
     def remove_abandoned(self) -> None:
-        """Forget what is kept of roots that are gone for long. Raises OSError."""
+        """Forget what is kept of roots that are gone for long, and marks of commands that no process holds.
+
+        Raises OSError.
+        """
+        for path in self._list(_LOCK_SUFFIX):
+            with suppress(OSError):
+                lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(lock), os.stat(path)):
+                        os.unlink(path)
+                finally:
+                    os.close(lock)
         for path in self._list(_SUFFIX):
             with suppress(*_UNREADABLE):
                 is_old = os.stat(path).st_mtime < time.time() - _KEPT_SECS
                 if is_old and not os.path.lexists(_read(path).root):
-                    for suffix in (_SUFFIX, f"{_SUFFIX}.lock", _LOCK_SUFFIX):
+                    for suffix in (_SUFFIX, f"{_SUFFIX}.lock"):
                         Path(path.removesuffix(_SUFFIX) + suffix).unlink(missing_ok=True)
 
     @contextmanager
@@ -198,13 +211,28 @@ class IdentityStore:
         with ExitStack() as held:
             for root in roots:
                 with suppress(OSError):  # the command runs also where the others cannot be told
-                    self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    lock = os.open(self._locate(root, _LOCK_SUFFIX), _LOCK, 0o600)
-                    held.callback(os.close, lock)
-                    if os.fstat(lock).st_size == 0:
-                        os.pwrite(lock, os.fsencode(root), 0)
-                    fcntl.flock(lock, fcntl.LOCK_SH)
+                    held.callback(os.close, self._lock(root))
             yield
+
+    def _lock(self, root: str) -> int:
+        """Open and lock the mark of a root, which another process may remove in between. Raises OSError."""
+        path = self._locate(root, _LOCK_SUFFIX)
+        for _ in range(_TRIES):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(path, _LOCK, 0o600)
+            try:
+                if os.fstat(lock).st_size == 0:
+                    os.pwrite(lock, os.fsencode(root), 0)
+                fcntl.flock(lock, fcntl.LOCK_SH)
+                if os.path.samestat(os.fstat(lock), os.stat(path)):
+                    return lock
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
+        raise OSError(f"{path} is removed again and again")
 
     def is_running(self, roots: Sequence[str]) -> bool:
         """Whether a command of another session runs in these roots, or in folders above or below."""

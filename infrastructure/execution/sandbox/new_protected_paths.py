@@ -69,8 +69,8 @@ class UnfinishedCommands:
         file = self._folder / f"{secrets.token_hex(8)}{_SUFFIX}"
         with suppress(OSError):
             self._own[file] = self._open(file.with_suffix(_INCOMPLETE))
-            with os.fdopen(os.dup(self._own[file]), "wb") as opened:
-                opened.write(json.dumps(kept).encode("utf-8", "surrogateescape"))
+            with os.fdopen(os.dup(self._own[file]), "wb") as written:
+                written.write(json.dumps(kept).encode("utf-8", "surrogateescape"))
             os.rename(file.with_suffix(_INCOMPLETE), file)
         return lambda: self._end(file)
 

@@ -19,6 +19,7 @@ from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
+from quorum.infrastructure.files.swept_folder import remove_abandoned_folders
 
 
 def build_sandbox(
@@ -78,6 +79,7 @@ def open_identity_store(environ: Mapping[str, str]) -> IdentityStore | None:
 
 def remove_abandoned(environ: Mapping[str, str]) -> None:
     """Remove what sessions that are gone have left. What fails costs no more than disk, and is tried again."""
+    remove_abandoned_folders()
     with suppress(OSError):
         if (shared := locate_shared_tmp(environ)) is not None:
             session_tmp.remove_abandoned(shared)

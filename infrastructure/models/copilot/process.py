@@ -7,9 +7,7 @@ import contextlib
 import logging
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.execution.program import open_program
+from quorum.infrastructure.files.swept_folder import COPILOT_PREFIX, open_swept_folder
 from quorum.infrastructure.models.copilot.channel import SDK_FAILURES, Channel, await_acceptance, declare_tools
 from quorum.infrastructure.models.copilot.failures import CopilotFailures
 from quorum.infrastructure.models.copilot.launch import CliLaunch
@@ -56,6 +55,7 @@ class CliProcess:
         self._failures = failures
         self._client: CopilotClient | None = None
         self._folder: Path | None = None
+        self._keeping = contextlib.ExitStack()
         self._starting = asyncio.Lock()
         self._channels: set[Channel] = set()
         self._abandoned: list[Channel] = []
@@ -231,7 +231,7 @@ class CliProcess:
 
     def _make_private_folder(self, name: str) -> str:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="quorum-copilot-"))
+            self._folder = self._keeping.enter_context(open_swept_folder(COPILOT_PREFIX))
         folder = self._folder / name
         folder.mkdir(exist_ok=True)
         return str(folder)
@@ -242,9 +242,8 @@ class CliProcess:
         self._abandoned.clear()
         if client is not None:
             await asyncio.shield(self._stop_client(client))
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        self._folder = None
+        await asyncio.to_thread(self._keeping.pop_all().close)
 
     async def _stop_client(self, client: CopilotClient) -> None:
         try:

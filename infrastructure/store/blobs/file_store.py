@@ -19,12 +19,11 @@ from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.output import Content, Structured, Text
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.store.blobs.line_index import FileLines
-from quorum.infrastructure.store.blobs.spill import FileSpill
+from quorum.infrastructure.store.blobs.spill import FileSpill, open_temporary
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _TEXT, _JSON = ".txt", ".json"
 _PIECE_CHARS = 1 << 20
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _REASONS = {
     errno.ENOSPC: "the disk is full; make room and try again",
@@ -184,7 +183,7 @@ def _read_pieces(content: Content) -> Iterator[bytes]:
 def _place(name: str, pieces: Iterable[bytes], folder: int, stop: Stop) -> None:
     """Write a file of an open folder under another name, and give it its own when it is safely on disk."""
     written = temporary = f".{name}.tmp"
-    descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
+    descriptor = open_temporary(temporary, folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             for piece in pieces:
@@ -192,8 +191,8 @@ def _place(name: str, pieces: Iterable[bytes], folder: int, stop: Stop) -> None:
                 file.write(piece)
             file.flush()
             os.fsync(descriptor)
-        stop.check()
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            stop.check()
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         written = name
         _sync(folder)
     except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from pathlib import Path
 from typing import BinaryIO
@@ -13,6 +14,35 @@ from quorum.domain.events.masking import MaskedText, SecretMask
 
 # A command that prints without end must not fill the disk.
 MOST_BYTES = 1 << 30
+
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_SUFFIX = ".tmp"
+
+
+def open_temporary(name: str | Path, folder: int | None = None) -> int:
+    """A descriptor of a new file, in an open folder, by whose lock others know that it is being written.
+
+    Raises OSError.
+    """
+    while True:
+        descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)  # it was taken for abandoned before it was locked
+
+
+def remove_abandoned_temporaries(folder: Path) -> None:
+    """Remove the files in a folder of the store that killed processes had not written to the end."""
+    for path in folder.glob(f".*{_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 class FileSpill:
@@ -65,8 +95,8 @@ class FileSpill:
             file = self._open_file()
             file.flush()
             os.fsync(file.fileno())
-            file.close()
             self._temporary.rename(self._folder / f"{self._id}.txt")
+            file.close()  # until then it is locked
         except OSError as error:
             self._give_up(f"it could not be kept: {error.strerror or error}")
             raise BlobError(str(self.trouble)) from error
@@ -77,13 +107,12 @@ class FileSpill:
 
     @property
     def _temporary(self) -> Path:
-        return self._folder / f".{self._id}.txt.tmp"
+        return self._folder / f".{self._id}.txt{_SUFFIX}"
 
     def _open_file(self) -> BinaryIO:
         if self._file is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            self._file = os.fdopen(descriptor, "wb")
+            self._file = os.fdopen(open_temporary(self._temporary), "wb")
         return self._file
 
     def _give_up(self, why: str) -> None:

@@ -202,14 +202,13 @@ class PageReader:
         raw: bool = False,
     ) -> FilePage | BinaryFile | None:
         """Fill the page, of a notebook with its cells unless it is to be `raw`; in its place what a binary file
-        is, or None for a file of more than `largest_bytes`.
+        is, or None for a text of more than `largest_bytes`.
 
         Raises ToolError.
         """
         with self._workspace.open_file(location) as file:
             page.size_bytes = os.fstat(file.fileno()).st_size
-            if largest_bytes is not None and page.size_bytes > largest_bytes:
-                return None
+            is_too_large = largest_bytes is not None and page.size_bytes > largest_bytes
             head = file.read(SAMPLE_BYTES)
             encoding = detect(head, complete=len(head) < SAMPLE_BYTES)
             if encoding is None:
@@ -217,11 +216,15 @@ class PageReader:
                 return BinaryFile(
                     name=self._workspace.format_path(location.path),
                     size_bytes=page.size_bytes,
-                    sha256=_compute_hash(file, head, stop) if page.size_bytes <= LARGEST_EDITED else "",
+                    sha256=""
+                    if is_too_large or page.size_bytes > LARGEST_EDITED
+                    else _compute_hash(file, head, stop),
                     kind=detect_binary_kind(head),
                     largest_bytes=most,
                     shown=_read_whole(file, head, most) if most and with_attachments else None,
                 )
+            if is_too_large:
+                return None
             page.encoding = encoding
             if not raw and is_notebook(location.names[-1]) and _fill_with_cells(page, file, head, encoding):
                 return page

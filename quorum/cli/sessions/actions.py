@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeVar
 
+from quorum.application.whole_file import write_whole_file
 from quorum.cli.sessions import ExportOptions, ForkOptions, ListOptions, OneSessionOptions, VerifyOptions
 from quorum.command_line.options import StartOptions
 from quorum.domain.text.printable import make_printable
@@ -206,7 +207,7 @@ async def export(wish: ExportOptions, store: SessionStore) -> int:
         sys.stdout.write(text)
         return 0
     try:
-        wish.file.write_text(text, encoding="utf-8", newline="\n")
+        await asyncio.to_thread(write_whole_file, wish.file, text.encode("utf-8"), replaces=True)
     except OSError as error:
         raise UsageError(f"cannot write {wish.file}: {error.strerror}; name another file with -o") from error
     return 0
@@ -231,7 +232,7 @@ async def write_signed_export(
     key = await asyncio.to_thread(load_signing_key, os.environ, KeyRing(otherwise=_OTHERWISE))
     data = export_signed(stored, key, mask=mask, exported_ms=time.time_ns() // 1_000_000)
     try:
-        await asyncio.to_thread(file.write_bytes, data)
+        await asyncio.to_thread(write_whole_file, file, data, replaces=True)
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}; name another file with -o") from error
     complain([f"{file}: {len(stored.chain):,} records, signed with the key in {key.place}; its public key:"])

@@ -72,3 +72,16 @@ def test_a_full_disk_does_not_stop_the_tool_and_is_reported_when_it_is_to_be_kep
 
     assert "it could not be kept" in result.stdout
     assert list((tmp_path / "blobs").iterdir()) == []
+
+
+def test_what_killed_processes_left_is_removed_and_nothing_that_is_being_written(tmp_path):
+    at_work = module.FileSpill(tmp_path)
+    at_work.write("in the making")
+    (tmp_path / ".left.txt.tmp").write_text("torn")
+    (tmp_path / "whole.txt").write_text("kept")
+
+    module.remove_abandoned_temporaries(tmp_path)
+
+    assert not (tmp_path / ".left.txt.tmp").exists()
+    assert (tmp_path / f"{at_work.keep()}.txt").read_text() == "in the making"
+    assert len(list(tmp_path.iterdir())) == 2

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.code_review.change import CodeReviewRequest
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
+from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.files.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
+from quorum.infrastructure.storage import open_unrecorded
 from tests.support.review_rig import make_repository, write
 
 _HOLD = """
@@ -64,6 +67,17 @@ def test_that_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(parent
     remove_abandoned_folders()
     assert sorted(os.listdir(parent)) == ["another", "quorum-review-file", "quorum-review-link"]
     assert (kept / "file").exists()
+
+
+async def test_that_of_a_session_that_is_not_recorded_stays_until_its_end(parent: Path, tmp_path: Path) -> None:
+    record = open_unrecorded(StorageTable(), {"HOME": str(tmp_path)}, begun=NewSession())
+    remove_abandoned_folders()
+    (folder,) = os.listdir(parent)
+    assert "ledger.sqlite" in os.listdir(parent / folder)
+
+    await record.release()
+
+    assert os.listdir(parent) == []
 
 
 def test_without_a_folder_for_temporary_files_there_is_nothing_to_sweep(

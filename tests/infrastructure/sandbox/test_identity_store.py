@@ -292,3 +292,17 @@ def test_nothing_runs_where_a_command_of_another_session_may_be_moving_a_guarded
 def a_sandbox(household: Household, folder: Path) -> Sandbox:
     household.identities = IdentityStore(folder / "identities")
     return household.sandbox()
+
+
+def test_a_mark_that_no_process_holds_is_removed_and_one_that_is_held_stays(tmp_path: Path) -> None:
+    at_work, later = IdentityStore(tmp_path / "kept"), IdentityStore(tmp_path / "kept")
+    with later.mark_running(["/over"]):
+        pass
+    with at_work.mark_running(["/srv"]):
+        later.remove_abandoned()
+
+        assert len(list((tmp_path / "kept").iterdir())) == 1
+        assert later.is_running(["/srv"])
+    later.remove_abandoned()
+    assert list((tmp_path / "kept").iterdir()) == []
+    assert not later.is_running(["/srv"])

@@ -297,3 +297,10 @@ def test_searching_declares_the_folder_and_is_low_risk(tmp_path, glob_search, gr
         assert tool.definition.risk is RiskLevel.LOW
         assert access.reads == {str(tmp_path / "s")}
         assert access.is_concurrency_safe
+
+
+def test_an_ignore_file_of_any_length_is_obeyed_in_its_order(tmp_path, glob_search):
+    lines = ["*.log", *(f"none-{number}" for number in range(300)), "!kept.log", "x" * 5000, "a\0b"]
+    a_tree(tmp_path, {".gitignore": "\n".join(lines), "a.log": "", "kept.log": "", "none-299": "", "b.txt": ""})
+
+    assert found(call(glob_search, pattern="*")) == [".gitignore", "b.txt", "kept.log"]

@@ -246,13 +246,17 @@ async def test_a_binary_file_is_named_with_its_kind(stage: SessionStage) -> None
 async def test_a_device_a_pipe_and_an_enormous_file_hold_nothing_up(stage: SessionStage) -> None:
     os.mkfifo(stage.root / "pipe")
     with (stage.root / "huge.log").open("wb") as huge:
+        huge.write(b"a line\n" * 100_000)
         huge.truncate(mentioned_files.LARGEST_BYTES + 1)
+    with (stage.root / "huge.img").open("wb") as huge:
+        huge.truncate(20 << 30)
     (stage.root / "empty.txt").touch()
 
-    pipe, huge_file, empty = (await said_in(stage, "@pipe @huge.log @empty.txt")).files
+    pipe, huge_file, image, empty = (await said_in(stage, "@pipe @huge.log @huge.img @empty.txt")).files
 
     assert pipe.note == "pipe is a named pipe, not a regular file"
     assert huge_file.note == "it has 50 MB; read_file shows pages of it, and grep_search finds lines"
+    assert image.note == f"it is a binary file, {20 << 30} bytes"
     assert empty.note == "it is empty"
 
 

@@ -1,0 +1,47 @@
+"""What killed apps leave in the state folder is gone after a later start, and nothing of one that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_killed_before_sending import again, kill
+from tests.support.terminal import CTRL_C, Terminal
+
+_KEPT = {"ledger.sqlite", "ledger.sqlite-lock", "history"}
+
+
+def list_files(folder: Path) -> set[str]:
+    state = folder / "home" / "state" / "quorum"
+    files = (path.relative_to(state) for path in state.rglob("*") if not path.is_dir())
+    return {str(path) for path in files if path.parts[0] not in _KEPT}
+
+
+def ask_for_a_command(terminal: Terminal, command: str) -> None:
+    terminal.wait_until_ready()
+    terminal.submit(f"run {command}")
+    terminal.wait_for("answer needed")
+
+
+@pytest.mark.long
+def test_a_later_start_clears_what_kills_left(tmp_path: Path) -> None:
+    with again(tmp_path) as terminal:
+        ask_for_a_command(terminal, "touch not-run")
+        kill(terminal)
+    with again(tmp_path) as terminal:
+        ask_for_a_command(terminal, "touch begun; sleep 600")
+        terminal.press_when_awake("y", "running ·")
+        while not (tmp_path / "project" / "begun").exists():
+            assert terminal.raw is not None
+        kill(terminal)
+    assert list_files(tmp_path)
+
+    with again(tmp_path) as terminal:
+        terminal.wait_until_ready()
+        terminal.type(CTRL_C)
+        terminal.wait_for("ctrl+c again quits")
+        terminal.type(CTRL_C)
+        assert terminal.ended() == 0
+
+    assert list_files(tmp_path) == set()
