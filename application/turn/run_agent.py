@@ -34,10 +34,10 @@ from quorum.domain.errors import (
     HookAborted,
     LedgerError,
     NothingToReview,
-    ProgramChanged,
     ProviderError,
     RequestSkipped,
     SpendCapReached,
+    explain_host_failure,
 )
 from quorum.domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
 from quorum.domain.events.report import RunReport
@@ -318,11 +318,15 @@ class RunAgent:
             tally.fail(str(error))
         except SpendCapReached as stop:
             tally.limit(stop.cap, str(stop))
-        except (HookAborted, RequestSkipped, NothingToReview, LedgerError, ProgramChanged) as stop:
+        except (HookAborted, RequestSkipped, NothingToReview, LedgerError) as stop:
             tally.give_up(str(stop))
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
+        except Exception as error:
+            if not (why := explain_host_failure(error)):
+                raise
+            tally.give_up(why)
         return await run_to_end(self._conclude(tally))
 
     async def _begin(self, prompt: str, said: UserMessage | None) -> None:

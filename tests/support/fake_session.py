@@ -89,7 +89,7 @@ class FakeSession(ConversationSession):
                 await step.gate.wait()
             finally:
                 self.waiting.clear()
-        if isinstance(step.answer, QuorumError):
+        if isinstance(step.answer, Exception):
             raise step.answer
         _tell(step.answer, on_event, text_is_told=bool(step.first))
         return step.answer
