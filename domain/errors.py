@@ -43,7 +43,12 @@ OUT_OF_MEMORY = (
     "there is not enough memory, or no further thread can be started: end other programs, or raise the limit "
     "(ulimit -v, ulimit -u, or that of the container)"
 )
-_SIGNS_OF_SHORTAGE = ("can't start new thread", "failed to map segment", "cannot allocate memory")
+_SIGNS_OF_SHORTAGE = (
+    "can't start new thread",
+    "failed to map segment",
+    "cannot allocate memory",
+    "error return without exception set",  # of the interpreter, where there was no memory for the exception
+)
 
 
 def explain_host_failure(error: BaseException) -> str:
@@ -54,13 +59,13 @@ def explain_host_failure(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the system refused memory or a thread. Python says so in four types, three of which mean more."""
+    """Whether the system refused memory or a thread. Python says so in five types, four of which mean more."""
     match error:
         case MemoryError():
             return True
         case OSError(errno=errno.ENOMEM):
             return True
-        case RuntimeError() | ImportError() | OSError():
+        case RuntimeError() | ImportError() | OSError() | SystemError():
             return any(sign in str(error).lower() for sign in _SIGNS_OF_SHORTAGE)
         case _:
             return False

@@ -452,6 +452,7 @@ async def test_a_failed_provider_ends_the_run_with_its_sentence_and_the_next_pro
     [
         (MemoryError(), OUT_OF_MEMORY),
         (RuntimeError("can't start new thread"), OUT_OF_MEMORY),
+        (SystemError("error return without exception set"), OUT_OF_MEMORY),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), OUT_OF_MEMORY),
         (ImportError("x.so: failed to map segment from shared object"), OUT_OF_MEMORY),
         (ProgramChanged("restart it"), "restart it"),
