@@ -31,12 +31,45 @@ QuorumError
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # completion in a shell names errors without loading what tools return
     from quorum.domain.text.output import Spilled
+
+
+OUT_OF_MEMORY = (
+    "there is not enough memory, or no further thread can be started: end other programs, or raise the limit "
+    "(ulimit -v, ulimit -u, or that of the container)"
+)
+_SIGNS_OF_SHORTAGE = (
+    "can't start new thread",
+    "failed to map segment",
+    "cannot allocate memory",
+    "error return without exception set",  # of the interpreter, where there was no memory for the exception
+)
+
+
+def explain_host_failure(error: BaseException) -> str:
+    """What is wrong with the machine or the installation, where this error says so; else empty."""
+    if isinstance(error, ProgramChanged):
+        return str(error)
+    return OUT_OF_MEMORY if is_out_of_memory(error) else ""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the system refused memory or a thread. Python says so in five types, four of which mean more."""
+    match error:
+        case MemoryError():
+            return True
+        case OSError(errno=errno.ENOMEM):
+            return True
+        case RuntimeError() | ImportError() | OSError() | SystemError():
+            return any(sign in str(error).lower() for sign in _SIGNS_OF_SHORTAGE)
+        case _:
+            return False
 
 
 class QuorumError(Exception):

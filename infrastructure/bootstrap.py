@@ -147,7 +147,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
 
 def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     """Import what takes long while the person types. No request waits for more than the SDK of its provider."""
-    with suppress(ImportError):  # what needs it says what cannot be loaded
+    with suppress(ImportError, MemoryError, RuntimeError):  # what needs it says what cannot be loaded
         parts.warm_up_models(parts.models.session.model)
         parts.calls.schema.warm_up(parts.calls.spec)
         len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace

@@ -74,6 +74,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     except ImportError as error:
         print(f"quorum: {_explain_import_error(error)}", file=sys.stderr)
         code = USAGE
+    except MemoryError:  # so little that nothing could say so in a better place
+        print("quorum: there is not enough memory; end other programs, or raise the limit", file=sys.stderr)
+        code = USAGE
     if argv is None:
         _end_process(code)
     if code:
@@ -221,11 +224,14 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
+        from quorum.domain.errors import OUT_OF_MEMORY, is_out_of_memory
         from quorum.starting import is_explained
         from quorum.tui.agent.opening import StartFailure
 
         if isinstance(error, StartFailure):
             return _refuse(error, error.exit_code)
+        if is_out_of_memory(error):
+            return _refuse(UsageError(OUT_OF_MEMORY), 1)
         if not is_explained(error):
             raise
         return _refuse(error)  # a provider fails here only for want of a key or a name

@@ -27,8 +27,11 @@ _OF_ANOTHER_VERSION = (ImportError, SyntaxError, AttributeError, NameError, Type
 
 
 def watch_own_code() -> None:
-    """From now on, refuse to load a module of quorum that was changed or removed since."""
-    if _identify(__file__) is not None:  # not in an archive
+    """From now on, refuse to load a module of quorum that was changed or removed since.
+
+    A process that is forked began with the modules of its parent.
+    """
+    if _identify(__file__) is not None and not any(isinstance(each, _OwnFinder) for each in sys.meta_path):
         own = _OwnFinder()
         place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
         sys.meta_path.insert(place, own)

@@ -26,7 +26,7 @@ from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
 from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.summary import extract_styles, extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
-from quorum.domain.errors import LedgerError, LostConnection, ProgramChanged, StaleSeal, ToolError
+from quorum.domain.errors import LedgerError, LostConnection, StaleSeal, ToolError, explain_host_failure
 from quorum.domain.events.event import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
 from quorum.domain.events.report import CallRecord
 from quorum.domain.replacing import replace
@@ -345,9 +345,10 @@ class CallRun(DeclaredCall):
             await self._end(Outcome.ERROR, f"not run: {error}")
         except OSError as error:
             await self._end(Outcome.ERROR, f"{self.execution.name} failed: {error.strerror or error}")
-        except ProgramChanged as error:
-            await self._end(Outcome.ERROR, f"{self.execution.name} failed: {error}")
         except Exception as error:  # noqa: BLE001 - a crashing tool must not take its siblings with it
+            if why := explain_host_failure(error):
+                await self._end(Outcome.ERROR, f"{self.execution.name} failed: {why}")
+                return
             _log.error("tool %s crashed", self.execution.name, exc_info=error)
             message = f"{self.execution.name} crashed: {type(error).__name__}: {error}"
             await self._end(Outcome.ERROR, message)

@@ -14,7 +14,7 @@ from quorum.application.cancellation import raise_if_cancelled
 from quorum.application.ports.tools import CommandTool, SealingTool, Tool, ToolSchemaPort
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import ToolDefinition, ToolSpec
-from quorum.domain.errors import ProgramChanged, ToolError
+from quorum.domain.errors import ToolError, explain_host_failure
 from quorum.domain.shell.command_line import ShellVerdict
 from quorum.domain.text.json_text import is_json
 from quorum.domain.text.json_value import JsonObject
@@ -103,8 +103,8 @@ class GuardedTool:
                 raise self._build_odd_error("execute", output, "text or a ToolOutput")
 
     def _explain_crash(self, method: str, error: BaseException) -> ToolError:
-        if isinstance(error, ProgramChanged):
-            return ToolError(f"{self.definition.name} failed: {error}")
+        if why := explain_host_failure(error):
+            return ToolError(f"{self.definition.name} failed: {why}")
         return ToolError(f"{self.definition.name}.{method} crashed: {type(error).__name__}: {error}")
 
     def _build_odd_error(self, method: str, value: object, wanted: str) -> ToolError:

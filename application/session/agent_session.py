@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
@@ -243,16 +243,16 @@ class AgentSession:
         await self._events.record(SessionFinished(report=replace(report, jobs=jobs)))
 
     async def aclose(self) -> None:
-        """End its background commands; let go of the record, of all connections and of what commands shared.
+        """End its background commands; let go of all connections, of what commands shared and of the record, of
+        each also where another failed.
 
         Raises LedgerError.
         """
-        try:
-            await self.jobs.close()
-            for work in self._background:
-                await work.aclose()
-            await self.files.aclose()
-            await self.models.aclose()
-            await self._sandbox.close()
-        finally:
-            await self.record.release()
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self.record.release)
+            closing.push_async_callback(self._sandbox.close)
+            closing.push_async_callback(self.models.aclose)
+            closing.push_async_callback(self.files.aclose)
+            for work in reversed(self._background):
+                closing.push_async_callback(work.aclose)
+            closing.push_async_callback(self.jobs.close)

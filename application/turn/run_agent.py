@@ -34,10 +34,10 @@ from quorum.domain.errors import (
     HookAborted,
     LedgerError,
     NothingToReview,
-    ProgramChanged,
     ProviderError,
     RequestSkipped,
     SpendCapReached,
+    explain_host_failure,
     explain_unforeseen,
 )
 from quorum.domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
@@ -312,14 +312,14 @@ class RunAgent:
             tally.fail(str(error))
         except SpendCapReached as stop:
             tally.limit(stop.cap, str(stop))
-        except (HookAborted, RequestSkipped, NothingToReview, LedgerError, ProgramChanged) as stop:
+        except (HookAborted, RequestSkipped, NothingToReview, LedgerError) as stop:
             tally.give_up(str(stop))
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
         except Exception as error:  # noqa: BLE001 - what nobody foresaw ends a turn, and not the app with all its tabs
             if not limit.expired():
-                tally.give_up(explain_unforeseen(error))
+                tally.give_up(explain_host_failure(error) or explain_unforeseen(error))
         if limit.expired():
             tally.expire(self._limits.max_secs)
         return await run_to_end(self._conclude(tally))

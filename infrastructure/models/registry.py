@@ -12,7 +12,7 @@ from quorum.application.ports.models import LlmExchange, LlmSession, MessageShap
 from quorum.application.ports.storage import ContentStore, RequestPacer
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.errors import ProgramChanged, ProviderError, make_configuration_error
+from quorum.domain.errors import ProviderError, make_configuration_error
 from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.local_pacer import LocalPacer
@@ -115,12 +115,12 @@ class ProviderRegistry:
     def warm_up(self, model: str) -> None:
         """Load what a session with this model needs. Blocks: call it from a background thread.
 
-        A model that cannot be had is passed over in silence: whoever opens a session with it sees the error.
+        What cannot be had or loaded is passed over in silence: whoever opens a session with it sees the error.
         """
         try:
             self._require_allowed(model)
             self._find_provider(self._split(model)[0]).warm_up()
-        except (ProviderError, ProgramChanged):
+        except (ProviderError, ImportError, MemoryError, RuntimeError):
             return
 
     async def aclose(self) -> None:

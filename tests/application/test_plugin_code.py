@@ -11,6 +11,7 @@ from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.run_state import RunState
 from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import OUT_OF_MEMORY
 from quorum.domain.events.event import CallFinished, ErrorOccurred, StateMerged
 from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from quorum.domain.text.json_value import JsonObject
@@ -192,15 +193,20 @@ def _crash() -> object:
     raise RuntimeError("no seal today")
 
 
+def _fill() -> object:
+    raise MemoryError
+
+
 @pytest.mark.parametrize(
     ("seal", "said"),
     [
         (lambda: None, "bad.seal returned None; it has to return a Seal"),
         (lambda: {"cwd": "/ws"}, "bad.seal returned a value of type dict; it has to return a Seal"),
         (_crash, "bad.seal crashed: RuntimeError: no seal today"),
+        (_fill, f"bad failed: {OUT_OF_MEMORY}"),
         (lambda: sys.exit(3), "bad.seal crashed: SystemExit: 3"),
     ],
-    ids=["None", "a dict", "a crash", "an exit"],
+    ids=["None", "a dict", "a crash", "no memory", "an exit"],
 )
 async def test_a_seal_that_cannot_be_made_withholds_its_call_and_no_call_before_it(
     seal: Callable[[], object], said: str

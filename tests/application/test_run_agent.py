@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -55,7 +56,14 @@ from quorum.domain.conversation.response import (
     Usage,
 )
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind, QuorumError
+from quorum.domain.errors import (
+    OUT_OF_MEMORY,
+    NothingToReview,
+    ProgramChanged,
+    ProviderError,
+    ProviderErrorKind,
+    QuorumError,
+)
 from quorum.domain.events.event import (
     BatchPlanned,
     ErrorOccurred,
@@ -443,6 +451,29 @@ async def test_a_failed_provider_ends_the_run_with_its_sentence_and_the_next_pro
     assert [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)] == [
         "the provider is down"
     ]
+    assert await bench.next_prompt_works()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), OUT_OF_MEMORY),
+        (RuntimeError("can't start new thread"), OUT_OF_MEMORY),
+        (SystemError("error return without exception set"), OUT_OF_MEMORY),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), OUT_OF_MEMORY),
+        (ImportError("x.so: failed to map segment from shared object"), OUT_OF_MEMORY),
+        (ProgramChanged("restart it"), "restart it"),
+    ],
+    ids=repr,
+)
+async def test_what_the_machine_refuses_ends_the_turn_with_a_sentence_and_the_next_prompt_works(
+    error: Exception, said: str
+) -> None:
+    bench = Bench(error)  # type: ignore[arg-type]
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code, report.error) == (RunStatus.FAILED, 1, said)
     assert await bench.next_prompt_works()
 
 

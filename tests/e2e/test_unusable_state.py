@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import environment, run
+from tests.support.headless_run import configure_for, environment, run
+from tests.support.quorum_rig import DONE, call, calling
+from tests.support.sse_server import Reply, SseServer
 
 UNRECORDED = "This session is not recorded, and ends with this process"
 
@@ -113,3 +116,27 @@ async def test_on_a_read_only_disk_what_is_new_works_and_what_was_is_refused_and
 async def test_without_a_home_folder_what_is_new_works_and_what_was_is_refused(project: Path) -> None:
     env = {"PATH": environment(project)["PATH"], "HOME": "."}
     await _check(project, env, "there is no home folder to keep sessions in; set HOME, or [storage] url")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("left", "code", "status"), [(2, 1, "failed"), (1, 0, "completed")])
+async def test_a_state_folder_that_vanishes_in_mid_run_is_one_sentence_and_the_code_is_that_of_the_report(
+    home: Path, project: Path, left: int, code: int, status: str
+) -> None:
+    answers = [calling(call("c1", "run_command", command="touch b.txt")), DONE]
+
+    def answer(_request: object) -> Reply:
+        if len(answers) == left:
+            shutil.rmtree(home / "state")
+        return answers.pop(0)
+
+    async with SseServer("anthropic") as server:
+        server.respond = answer
+        configure_for(home, server)
+        ended = await run("go", "--output", "json", "--mode", "auto", cwd=project, env=environment(home))
+
+    assert (ended.code, ended.report["status"]) == (code, status)
+    assert "Traceback" not in ended.err
+    assert "events of the session are not recorded" in ended.err
+    assert "removed or replaced while it was used" in ended.err
+    assert (project / "b.txt").exists() is (left == 1)

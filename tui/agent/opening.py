@@ -36,7 +36,7 @@ class StartFailure(Exception):
 
     def __init__(self, error: Exception) -> None:
         try:
-            from quorum.domain.errors import ProviderError, QuorumError
+            from quorum.domain.errors import OUT_OF_MEMORY, ProviderError, QuorumError, is_out_of_memory
             from quorum.domain.events.masking import SecretMask
         except ImportError as missing:  # the installation is incomplete, and this explains all that followed
             super().__init__(f"a part of quorum cannot be loaded: {missing}; install quorum again")
@@ -44,6 +44,8 @@ class StartFailure(Exception):
             return
         if isinstance(error, QuorumError):
             super().__init__(str(error))
+        elif is_out_of_memory(error):
+            super().__init__(OUT_OF_MEMORY)
         else:
             super().__init__(SecretMask().mask_text(_render_unforeseen(error)))
         self.exit_code = PROVIDER if isinstance(error, ProviderError) else USAGE

@@ -91,7 +91,8 @@ class SessionTmp:
         with self._alone:
             self._closed = True
             if self._folder is not None:
-                remove_folder(self._folder)
+                with suppress(OSError):  # somebody else removed it, or all of the state
+                    remove_folder(self._folder)
                 self._folder = None
             if self._lock is not None:
                 os.close(self._lock)

@@ -32,7 +32,10 @@ _REASONS = {
     sqlite3.SQLITE_IOERR: f"the disk refused it; look whether it is full or failing, {_ELSEWHERE}",
     sqlite3.SQLITE_TOOBIG: "what was to be kept is larger than 1 GB",
 }
+_GONE = "it was removed or replaced while it was used, and is not written any more; start quorum again"
 _FOLDER_REASONS = {
+    errno.ENOENT: _GONE,
+    errno.ESTALE: _GONE,
     errno.ENOSPC: "the disk is full; make room and try again",
     errno.EDQUOT: "the disk quota is used up; make room and try again",
     errno.EROFS: f"the disk is read-only; make it writable, {_ELSEWHERE}",
@@ -183,7 +186,12 @@ _LENIENT = ("writable_schema = ON",)
 
 
 class SqliteConnection(sqlite3.Connection):
-    """Implements `SqlConnection`. To end it takes `close`: as a context manager, it would only commit."""
+    """Implements `SqlConnection`. To end it takes `close`: as a context manager, it would only commit.
+
+    `identity` is that of the file that it was opened for.
+    """
+
+    identity = (0, 0)
 
     def has_table(self, name: str) -> bool:
         """Whether there is this table, which earlier versions made no file with."""
@@ -216,11 +224,13 @@ class SqliteFile:
         hold(path)
 
     def connect(self) -> SqliteConnection:
-        """A new connection, for the thread that asks."""
+        """A connection, for the thread that asks. Raises OSError where no file is: SQLite would make one."""
+        _identify(self.path)
         # Transactions are begun and ended here in so many words: the driver's own begin too late.
         connection = sqlite3.connect(
             self.path, timeout=self._busy_secs, isolation_level=None, factory=SqliteConnection
         )
+        connection.identity = _identify(self.path)
         _prepare(connection, self._pragmas)
         return connection
 
@@ -246,7 +256,13 @@ class SqliteFile:
         return work()
 
     def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
-        """All of what is written inside, or nothing of it; nobody else writes meanwhile."""
+        """All of what is written inside, or nothing of it; nobody else writes meanwhile.
+
+        Raises OSError where the file is not in its place any more: SQLite would write where nobody reads.
+        """
+        assert isinstance(connection, SqliteConnection)
+        if _identify(self.path) != connection.identity:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return begin_transaction(connection)
 
     @contextmanager
@@ -292,6 +308,11 @@ def begin_transaction(connection: SqlConnection, begin: str = "BEGIN IMMEDIATE")
     except BaseException:
         connection.rollback()
         raise
+
+
+def _identify(path: Path) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 def _prepare(connection: sqlite3.Connection, pragmas: Sequence[str]) -> None:

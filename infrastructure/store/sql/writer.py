@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import OUT_OF_MEMORY, LedgerError
 from quorum.domain.sessions.ledger_chain import ChainedRecord
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine
@@ -112,6 +112,10 @@ class Writer:
             stop = _Stop()
             self._work.put(stop)
             thread.join()
+            if not stop.done.done():
+                raise LedgerError(
+                    f"{len(self._backlog)} events of the session are not recorded: {OUT_OF_MEMORY}"
+                )
             stop.done.result()
 
     def reopen(self) -> None:
@@ -124,9 +128,10 @@ class Writer:
         with self._starting:
             if self._closed:
                 raise LedgerError(f"the session ledger {self._engine.place} is closed")
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
-                self._thread.start()
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._run, name="ledger", daemon=True)
+                thread.start()  # raises where there is no room for one, and then nobody waits for it
+                self._thread = thread
             self._work.put(work)
 
     def _run(self) -> None:
@@ -157,10 +162,10 @@ class Writer:
             for entry in entries:
                 try:
                     payload, event = entry.encode()
-                except LedgerError as error:
+                    entry.record = entry.chain.link(entry.at_ms, entry.type, payload, event)
+                except Exception as error:  # noqa: BLE001 - as where memory is short: those before it have their place
                     refused.append((entry.done, error))
                 else:
-                    entry.record = entry.chain.link(entry.at_ms, entry.type, payload, event)
                     linked.append(entry)
             self._write(linked)
         except BaseException as error:  # noqa: BLE001 - whoever waits must get it, whatever it is
@@ -224,6 +229,8 @@ class Writer:
         except LedgerError as error:
             lost = LedgerError(f"{len(self._backlog)} events of the session are not recorded: {error}")
             stop.done.set_exception(lost)
+        except BaseException as error:  # noqa: BLE001 - as above
+            stop.done.set_exception(error)
         else:
             stop.done.set_result(None)
         finally:

@@ -119,6 +119,37 @@ async def test_a_process_that_is_killed_while_it_appends_loses_nothing_that_was_
     assert (await database.archive.verify(session_id)).holds
 
 
+async def test_a_ledger_that_is_taken_away_is_neither_written_nor_made_anew_and_can_be_put_back(database):
+    session = begun(database)
+    await session.ledger.append(prompt("before"))
+    away = database.path.with_name("away")
+    database.path.rename(away)
+
+    with pytest.raises(LedgerError, match=r"cannot be written: it was removed or replaced while it was used"):
+        await session.ledger.append(prompt("while it was away"))
+    with pytest.raises(LedgerError, match=r"cannot be read: it was removed or replaced while it was used"):
+        await database.archive.list_sessions()
+    assert not database.path.exists()
+    away.rename(database.path)
+    await session.ledger.append(prompt("after"))
+    await session.ledger.aclose()
+
+    records = await database.archive.read(session.session_id)
+    assert [record.event.prompt for record in records][-3:] == ["before", "while it was away", "after"]
+    assert (await database.archive.verify(session.session_id)).holds
+
+
+async def test_another_file_in_the_place_of_the_ledger_is_not_written(database):
+    session = begun(database)
+    await session.ledger.append(prompt("before"))
+    own = database.path.rename(database.path.with_name("own"))
+    database.path.write_bytes(own.read_bytes())
+
+    with pytest.raises(LedgerError, match="removed or replaced"):
+        await session.ledger.append(prompt("after"))
+    own.replace(database.path)
+
+
 @pytest.mark.long
 async def test_a_full_disk_loses_nothing_and_what_waited_comes_when_there_is_room(environ, opened):
     process = start(FULL_DISK, environ)

@@ -12,6 +12,7 @@ from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ModelChanged, StateMerged, UsageCounted
 from quorum.infrastructure.store.ledger import sqlite_file
+from quorum.infrastructure.store.sql.session_chain import SessionChain
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 
 
@@ -197,3 +198,56 @@ def test_what_was_given_in_an_event_loop_that_ended_meanwhile_is_written_all_the
 
     (listed,) = asyncio.run(database.archive.list_sessions())
     assert listed.records == 2
+
+
+async def test_a_thread_that_cannot_be_started_is_an_error_and_tried_again_with_the_next_event(
+    database, monkeypatch
+):
+    session = begun(database)
+
+    def refuse(_thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            await session.ledger.append(prompt("one"))
+    await session.ledger.append(prompt("two"))
+    await session.ledger.aclose()
+
+    assert [each.event.prompt for each in await database.archive.read(session.session_id)] == ["two"]
+
+
+async def test_an_event_that_cannot_be_linked_leaves_those_beside_it_in_their_places(database, monkeypatch):
+    session = begun(database)
+    link = SessionChain.link
+
+    def run_short(chain, at_ms, event_type, payload, event):
+        if b"two" in payload:
+            raise MemoryError
+        return link(chain, at_ms, event_type, payload, event)
+
+    monkeypatch.setattr(SessionChain, "link", run_short)
+    ended = await asyncio.gather(
+        *(session.ledger.append(prompt(each)) for each in ("one", "two", "three")), return_exceptions=True
+    )
+    await session.ledger.aclose()
+
+    assert [type(each) for each in ended] == [type(None), MemoryError, type(None)]
+    assert (await database.archive.verify(session.session_id)).holds
+    records = await database.archive.read(session.session_id)
+    assert [each.event.prompt for each in records] == ["one", "three"]
+
+
+async def test_a_writer_that_ends_early_says_what_is_lost_and_keeps_nobody_waiting(opened, monkeypatch):
+    database = opened()
+    session = begun(database)
+    await session.ledger.append(prompt("one"))
+    monkeypatch.setattr(database._writer, "_write", _run_short)
+
+    with pytest.raises(MemoryError):
+        database._writer.close()
+
+
+def _run_short(_entries: object) -> None:
+    raise MemoryError

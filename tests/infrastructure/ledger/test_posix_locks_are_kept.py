@@ -44,6 +44,7 @@ else:
 def in_a_transaction(tmp_path: Path) -> Iterator[Path]:
     """A database of this process, in the middle of a transaction."""
     path = tmp_path / "ledger.sqlite"
+    path.touch()
     file = SqliteFile(path)
     with closing(file.connect()) as connection:
         connection.execute("PRAGMA journal_mode = WAL")

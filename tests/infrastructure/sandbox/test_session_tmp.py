@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -143,6 +144,19 @@ def test_it_goes_with_the_session_whatever_stands_in_it(parent: Path, tmp_path: 
 
     assert os.listdir(parent) == []
     assert os.listdir(kept) == ["file"]
+    assert shared.prepare(()) is None
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_it_may_be_gone_with_all_of_the_state_when_the_session_ends(parent: Path, replaced: bool) -> None:
+    shared = SessionTmp(parent)
+    source_of(shared)
+    shutil.rmtree(parent.parent)
+    if replaced:
+        parent.parent.touch()
+
+    shared.close()
+
     assert shared.prepare(()) is None
 
 
