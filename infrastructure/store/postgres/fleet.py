@@ -9,22 +9,35 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from typing import Any
 
 import psycopg
+from msgspec.structs import asdict
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
+from procrastinate.jobs import Job
+from procrastinate.manager import JobManager
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
-from quorum.application.ports.fleet import AdvanceSession, SessionBusy
+from quorum.application.ports.fleet import AdvanceSession, SessionBusy, SessionKilled
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.report import RunStatus
-from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.domain.fleet_session import (
+    MOST_KILLS,
+    Advance,
+    FleetRequest,
+    FleetSession,
+    FleetState,
+    LiveWorker,
+    WorkerIdentity,
+)
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
@@ -32,15 +45,14 @@ from quorum.infrastructure.store.postgres.server import PostgresServer
 from quorum.infrastructure.store.sql.answers import encode_text
 from quorum.infrastructure.store.sql.connection import NO_VALUES, SqlConnection, Values
 from quorum.infrastructure.store.sql.rows import build_insert
-from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 _LIBRARY = "procrastinate"
 QUEUE = "quorum"
 TASK = "advance_session"
 _ALONE = 0x71756F73  # two that make the tables at once wait for each other
 _ENQUEUE = (
-    "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, 0, :lock, NULL, CAST(:args AS jsonb), NULL)"
-    "::procrastinate_job_to_defer_v1])"
+    "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, :place, :lock, NULL,"
+    " CAST(:args AS jsonb), NULL)::procrastinate_job_to_defer_v1])"
 )
 _STATE = "SELECT state FROM fleet_sessions WHERE session_id = :session_id FOR UPDATE"
 _CANCEL = (
@@ -49,22 +61,94 @@ _CANCEL = (
 )
 
 
+# Beside the tables of revisions: a worker of an earlier quorum goes on with these beside it, and without them.
+_OWN_TABLES = """
+CREATE TABLE fleet_queue (
+    session_id text PRIMARY KEY REFERENCES fleet_sessions ON DELETE CASCADE,
+    priority integer NOT NULL DEFAULT 0,
+    attempts integer NOT NULL DEFAULT 0,
+    kills integer NOT NULL DEFAULT 0
+);
+CREATE TABLE fleet_workers (
+    worker_id bigint PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE,
+    name text NOT NULL,
+    version text NOT NULL,
+    folder text NOT NULL
+)
+"""
+
+
 def make_queue(connection: PostgresConnection) -> None:
     """Make the tables of the queue, in the transaction of this connection, if there are none."""
+    if _has_table(connection, "fleet_queue"):
+        return
     connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
-    if connection.execute("SELECT to_regclass('procrastinate_jobs')").scalar_one() is None:
-        schema = (resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8")
-        # Not through SQLAlchemy, which would look for parameters in it.
-        connection.pooled.connection.cursor().execute(schema)
+    # Not through SQLAlchemy, which would look for parameters in it.
+    cursor = connection.pooled.connection.cursor()
+    if not _has_table(connection, "procrastinate_jobs"):
+        cursor.execute((resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8"))
+    if not _has_table(connection, "fleet_queue"):
+        cursor.execute(_OWN_TABLES)
 
 
-def enqueue(connection: SqlConnection, session_id: str) -> None:
+def _has_table(connection: SqlConnection, name: str) -> bool:
+    row = connection.execute("SELECT to_regclass(:name)", {"name": name}).fetchone()
+    return row is not None and row[0] is not None
+
+
+_SPAN = 100_000_000
+"""So many ranks has each priority in the queue, whose jobs are taken by the highest number."""
+# Of a session that was advanced before, the rank says nothing about how far its submitter is: it is the first.
+_NEW = (
+    "FROM procrastinate_jobs AS j JOIN fleet_sessions AS s ON s.session_id = j.lock"
+    " WHERE j.priority > :below AND j.priority <= :top AND s.state IS NULL AND j.status IN ('todo', 'doing')"
+)
+_NEXT_OF_ALL = (
+    "SELECT max(j.priority) FILTER (WHERE j.status = 'todo' AND j.attempts = 0), min(j.priority)"
+    f" FILTER (WHERE j.status = 'doing') {_NEW}"
+)
+_LAST_OF_ONE = f"SELECT min(j.priority) {_NEW} AND s.submitted_by = :submitted_by"
+_PRIORITY = "SELECT priority FROM fleet_queue WHERE session_id = :session_id"
+
+
+class _Places:
+    """The places in the queue for the sessions of one submitter, in one transaction.
+
+    The first of each submitter that waits comes before the second of any, and who comes later begins where the
+    others are: each has the same share of the workers, however many they submit.
+    """
+
+    def __init__(self, connection: SqlConnection, submitted_by: str) -> None:
+        connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
+        self._connection = connection
+        self._submitted_by = submitted_by
+        self._last: dict[int, int] = {}
+
+    def take(self, priority: int) -> int:
+        """The next one, as the number by which jobs are taken."""
+        top = priority * _SPAN
+        last = self._last.get(priority)
+        place = self._find_first(top) if last is None else last - 1
+        self._last[priority] = place
+        return max(place, top - _SPAN + 1)
+
+    def _find_first(self, top: int) -> int:
+        limits = {"below": top - _SPAN, "top": top}
+        waiting, running = self._connection.execute(_NEXT_OF_ALL, limits).fetchone() or (None, None)
+        row = self._connection.execute(_LAST_OF_ONE, {**limits, "submitted_by": self._submitted_by}).fetchone()
+        front = next((place for place in (waiting, running) if place is not None), top)
+        own = row[0] if row is not None else None
+        return int(front if own is None else min(front, own - 1))
+
+
+def enqueue(connection: SqlConnection, session_id: str, place: int) -> None:
     """Have a worker advance this session, once the transaction is committed."""
     connection.execute(
         _ENQUEUE,
         {
             "queue": QUEUE,
             "task": TASK,
+            "place": place,
             "lock": session_id,  # one at a time advances it, and in this order
             "args": json.dumps({"session_id": session_id}),
         },
@@ -75,7 +159,22 @@ def enqueue_answered(connection: SqlConnection, session_id: str) -> None:
     """The same after an answer to a review of it, if it is a session of the fleet that is not over."""
     row = connection.execute(_STATE, {"session_id": session_id}).fetchone()
     if row is not None and not ((state := row[0]) and FleetState(state).is_final):
-        enqueue(connection, session_id)
+        enqueue(connection, session_id, _find_top(connection, session_id))
+
+
+def _find_top(connection: SqlConnection, session_id: str) -> int:
+    """The first place of a session's priority: what has begun comes before what has not."""
+    if not _has_table(connection, "fleet_queue"):
+        return 0
+    row = connection.execute(_PRIORITY, {"session_id": session_id}).fetchone()
+    return int(row[0]) * _SPAN if row is not None else 0
+
+
+def remove_session(connection: SqlConnection, session_id: str) -> None:
+    """Forget a session whose record is removed, if it is one of the fleet, and its jobs."""
+    if _has_table(connection, "procrastinate_jobs"):
+        cancel_jobs(connection, session_id)
+    connection.execute("DELETE FROM fleet_sessions WHERE session_id = :id", {"id": session_id})
 
 
 def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
@@ -89,9 +188,60 @@ GONE_SECS = 15.0
 _LOOK_SECS = 5.0
 """How often each worker looks for jobs of those that are gone, and, besides being notified, for new ones."""
 _RETRY_SECS = 5
+_LONGEST_RETRY_SECS = 60
 _RECONNECT_SECS = 1.0
 _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
+_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+_REGISTER = (
+    "INSERT INTO fleet_workers (worker_id, name, version, folder)"
+    " VALUES (%(worker_id)s, %(name)s, %(version)s, %(folder)s)"
+)
+# An earlier quorum parks by the clock of its machine, which may be ahead.
+_UNPARK = (
+    "UPDATE procrastinate_jobs SET scheduled_at = now() WHERE queue_name = %(queue)s AND status = 'todo'"
+    f" AND scheduled_at > now() + interval '{2 * _LONGEST_RETRY_SECS} seconds'"
+)
+
+
+class FleetJobs(JobManager):
+    """The jobs of the queue. Those that are tried again wait by the clock of the database, which the library
+    would not ask, and the worker tells who it is."""
+
+    def __init__(self, connector: PsycopgConnector, identity: WorkerIdentity | None) -> None:
+        super().__init__(connector)
+        self._identity = identity
+
+    async def register_worker(self) -> int:
+        worker_id = await super().register_worker()
+        if self._identity is not None:
+            named = asdict(self._identity)
+            await self.connector.execute_query_async(_REGISTER, worker_id=worker_id, **named)
+        return worker_id
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        """Park it, a second longer each time. `retry_at` is not used: it is by the clock of this machine."""
+        asked = await self.connector.execute_query_one_async("SELECT now() AS now")
+        wait = timedelta(seconds=min(_RETRY_SECS + job.attempts, _LONGEST_RETRY_SECS))
+        await super().retry_job(job, asked["now"] + wait, priority, queue, lock)
+
+    async def rescue(self) -> list[str]:
+        """Queue jobs of workers that are gone again; the ids of their sessions. Two that do so at once do no
+        harm."""
+        await self.connector.execute_query_async(_UNPARK, queue=QUEUE)
+        rescued: list[str] = []
+        for job in await self.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS):
+            with suppress(ConnectorException):  # another worker was first
+                await super().retry_job(job, _AT_ONCE)
+                rescued.append(str(job.lock))
+        return rescued
 
 
 class FleetWorker:
@@ -105,20 +255,27 @@ class FleetWorker:
         advance: AdvanceSession,
         *,
         concurrency: int,
+        identity: WorkerIdentity | None,
+        spared: Collection[str],
     ) -> None:
         self._table = table
         self._advance = advance
         self._concurrency = concurrency
         self._connect_options = dict(connect_options)
+        self._identity = identity
+        self._running: set[str] = set()
+        """Whose end counts as a kill until another one is known."""
+        self._spared = set(spared)
         _silence_library()
 
     async def run(self, *, until_empty: bool) -> None:
         """Work. The database may go away and come back meanwhile; cancelled, it ends once its sessions do."""
         while True:
-            app = self._build_app()
+            app, jobs = self._build_app()
             try:
                 async with app.open_async():
-                    rescue = asyncio.ensure_future(_rescue_regularly(app))
+                    await self._settle()
+                    rescue = asyncio.ensure_future(self._rescue_regularly(jobs))
                     try:
                         await app.run_worker_async(
                             queues=[QUEUE],
@@ -136,39 +293,63 @@ class FleetWorker:
                         rescue.cancel()
                 if until_empty:
                     return
-            except (ConnectorException, psycopg.Error, OSError):
+            except (ConnectorException, LedgerError, psycopg.Error, OSError):
                 pass  # it restarts, or this worker was taken for gone: begin anew
             await asyncio.sleep(_RECONNECT_SECS)
 
+    async def spare_running(self) -> None:
+        """From now on, sessions that run here are not counted as killed, whatever becomes of this process."""
+        self._spared |= self._running
+        self._running.clear()
+        with suppress(LedgerError):
+            await self._settle()
+
+    async def _settle(self) -> None:
+        """Take back the kills that were none. Raises LedgerError; then it is to be called again."""
+        spared = tuple(self._spared)
+        if spared:
+            await asyncio.to_thread(self._table.uncount_kills, spared)
+            self._spared.difference_update(spared)
+
     async def _run_job(self, context: JobContext, session_id: str) -> None:
-        session = await asyncio.to_thread(self._table.find, session_id)
-        if session is None or session.state.is_final:
+        session = await asyncio.to_thread(self._table.begin_attempt, session_id)
+        if session is None:
             return
+        self._running.add(session_id)
         try:
             advance = await self._advance(session, lambda: context.abort_reason() is AbortReason.USER_REQUEST)
+            await asyncio.to_thread(self._table.put, session_id, advance)
+        except SessionKilled as killed:
+            self._running.discard(session_id)
+            if not await asyncio.to_thread(self._table.put_kill, session_id, str(killed)):
+                raise
         except SessionBusy as busy:
             await asyncio.to_thread(self._table.put_delay, session_id, str(busy))
             raise
-        await asyncio.to_thread(self._table.put, session_id, advance)
+        finally:
+            if session_id in self._running:
+                self._running.discard(session_id)
+                if sys.exception() is not None:
+                    self._spared.add(session_id)
+                    with suppress(LedgerError):
+                        await self._settle()
 
-    def _build_app(self) -> App:
+    async def _rescue_regularly(self, jobs: FleetJobs) -> None:
+        while True:
+            with suppress(ConnectorException, LedgerError, psycopg.Error):
+                for session_id in await jobs.rescue():
+                    await asyncio.to_thread(self._table.put_loss, session_id)
+                await self._settle()
+            await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
+
+    def _build_app(self) -> tuple[App, FleetJobs]:
         # A few connections: one listens for new jobs for as long as the worker runs.
         connector = PsycopgConnector(kwargs=self._connect_options, min_size=1, max_size=4, timeout=10.0)
         app = App(connector=connector)
-        retry = RetryStrategy(wait=_RETRY_SECS, linear_wait=1)  # a second more each time
-        app.task(name=TASK, queue=QUEUE, pass_context=True, retry=retry)(self._run_job)
-        return app
-
-
-async def _rescue_regularly(app: App) -> None:
-    """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
-    while True:
-        with suppress(ConnectorException, psycopg.Error):
-            stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
-            for job in stalled:
-                with suppress(ConnectorException):  # another worker was first
-                    await app.job_manager.retry_job(job)
-        await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
+        app.job_manager = jobs = FleetJobs(connector, self._identity)
+        # That it is tried again is decided here, and for how long it waits in FleetJobs.
+        app.task(name=TASK, queue=QUEUE, pass_context=True, retry=RetryStrategy())(self._run_job)
+        return app, jobs
 
 
 def _silence_library() -> None:
@@ -194,6 +375,7 @@ _ADDED = (
     "status",
     "error",
 )
+_ADD_PRIORITY = build_insert("fleet_queue", ("session_id", "priority"))
 _ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT (key) DO NOTHING"
 _FINAL = ", ".join(f"'{state.value}'" for state in FleetState if state.is_final)
 _FREE_KEY = (
@@ -204,12 +386,47 @@ _PUT = (
     "UPDATE fleet_sessions SET state = :state, status = :status, error = :error, updated_ms = :updated_ms,"
     f" prompt = NULL WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_PUT_DELAY = "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms WHERE session_id = :id"
-_SELECT = (
-    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error"
-    " FROM fleet_sessions"
+_PUT_DELAY = (
+    "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms"
+    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_JOBS = "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
+# The prompt stays: no turn may have begun.
+_SET_ASIDE = (
+    "UPDATE fleet_sessions SET state = 'failed', status = 'failed', error = :error, updated_ms = :updated_ms"
+    " WHERE session_id = :id"
+)
+_ATTEMPT = (
+    "INSERT INTO fleet_queue AS q (session_id, attempts, kills) VALUES (:id, 1, 1) ON CONFLICT (session_id)"
+    " DO UPDATE SET attempts = q.attempts + 1, kills = q.kills + 1 RETURNING kills"
+)
+_END_ATTEMPT = "UPDATE fleet_queue SET kills = 0 WHERE session_id = :id"
+_UNCOUNT = "UPDATE fleet_queue SET kills = GREATEST(kills - 1, 0) WHERE session_id = :id"
+_KILLS = "SELECT kills FROM fleet_queue WHERE session_id = :id"
+_RETRY = (
+    "UPDATE fleet_sessions SET state = NULL, status = '', error = '', updated_ms = :updated_ms"
+    " WHERE session_id = :id AND state = 'failed'"
+)
+_SELECT = (
+    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error,"
+    " COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts, COALESCE(kills, 0) AS kills"
+    " FROM fleet_sessions LEFT JOIN fleet_queue USING (session_id)"
+)
+_WORKER_NAME = "COALESCE(w.name, 'worker ' || j.worker_id)"
+_JOBS = (
+    f"SELECT j.lock, CAST(j.status AS text) AS status, {_WORKER_NAME} AS worker,"
+    " CASE WHEN j.scheduled_at > now() THEN CAST(extract(epoch FROM j.scheduled_at) * 1000 AS bigint) END"
+    " AS parked_until_ms FROM procrastinate_jobs AS j LEFT JOIN fleet_workers AS w USING (worker_id)"
+    " WHERE j.status IN ('todo', 'doing')"
+)
+_WORKERS = (
+    "SELECT p.id, w.name, w.version, w.folder,"
+    " array_remove(array_agg(j.lock ORDER BY j.id), NULL) AS sessions"
+    " FROM procrastinate_workers AS p LEFT JOIN fleet_workers AS w ON w.worker_id = p.id"
+    " LEFT JOIN procrastinate_jobs AS j ON j.worker_id = p.id AND j.status = 'doing'"
+    f" WHERE p.last_heartbeat > now() - interval '{GONE_SECS} seconds'"
+    " GROUP BY p.id, w.name, w.version, w.folder ORDER BY p.id"
+)
+_LOST = "the worker that ran it gave no sign of life any more"
 
 
 class PostgresFleet:
@@ -235,12 +452,15 @@ class PostgresFleet:
         added: list[str] = []
 
         def add(connection: PostgresConnection) -> None:
+            places = _Places(connection, encode_text(name_answerer()))
             for request in requests:
                 if retry_failed and request.key:
                     connection.execute(_FREE_KEY, {"of": encode_text(request.key)})
                 session_id = generate_id()
                 if connection.execute(_ADD, self._build_row(session_id, request)).rowcount:
-                    enqueue(connection, session_id)
+                    values = {"session_id": session_id, "priority": request.priority}
+                    connection.execute(_ADD_PRIORITY, values)
+                    enqueue(connection, session_id, places.take(request.priority))
                     added.append(session_id)
 
         self._write(add)
@@ -266,19 +486,115 @@ class PostgresFleet:
         self._write(end)
         return tuple(cancelled)
 
+    def retry(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        """Queue these again, as they were; the ids of those that had failed, or were set aside."""
+        retried: list[str] = []
+
+        def queue(connection: PostgresConnection) -> None:
+            for session_id in session_ids:
+                if connection.execute(_RETRY, {"id": session_id, "updated_ms": self.read_clock_ms()}).rowcount:
+                    connection.execute(_END_ATTEMPT, {"id": session_id})
+                    enqueue(connection, session_id, _find_top(connection, session_id))
+                    retried.append(session_id)
+
+        self._write(queue)
+        return tuple(retried)
+
     def put(self, session_id: str, advance: Advance) -> None:
         """Keep what came of advancing a session. One that was cancelled stays so."""
         self._write(lambda connection: self._put(connection, session_id, advance))
 
     def put_delay(self, session_id: str, reason: str) -> None:
-        values = {"id": session_id, "error": encode_text(reason), "updated_ms": read_wall_clock_ms()}
+        """Keep why a session is queued again."""
+        values = {"id": session_id, "error": encode_text(reason), "updated_ms": self.read_clock_ms()}
         self._write(lambda connection: connection.execute(_PUT_DELAY, values))
 
-    async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
-        """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
+    def put_loss(self, session_id: str) -> None:
+        """The same, where its worker is gone."""
+        self.put_delay(session_id, _LOST)
 
-        worker = FleetWorker(self, self._server.build_connect_options(), advance, concurrency=concurrency)
-        await worker.run(until_empty=until_empty)
+    def begin_attempt(self, session_id: str) -> FleetSession | None:
+        """Count the process that is to be started for a session as killed, until another end of it is known.
+
+        None where none is to be started: it has ended, or was killed too often, and is set aside.
+        """
+        begins = False
+
+        def count(connection: PostgresConnection) -> None:
+            nonlocal begins
+            row = connection.execute(_STATE, {"session_id": session_id}).fetchone()
+            if row is None or (row[0] and FleetState(row[0]).is_final):
+                return
+            kills = int(connection.execute(_ATTEMPT, {"id": session_id}).scalar_one())
+            begins = kills <= MOST_KILLS
+            if not begins:
+                connection.execute(_UNCOUNT, {"id": session_id})
+                self._set_aside(connection, session_id, _LOST)
+
+        self._write(count)
+        return self.find(session_id) if begins else None
+
+    def put_kill(self, session_id: str, last_words: str) -> bool:
+        """Keep that the process of a session was killed; whether the session is set aside for that."""
+        is_set_aside = False
+
+        def keep(connection: PostgresConnection) -> None:
+            nonlocal is_set_aside
+            kills = connection.execute(_KILLS, {"id": session_id}).scalar_one_or_none() or 0
+            if is_set_aside := kills >= MOST_KILLS:
+                self._set_aside(connection, session_id, last_words)
+            else:
+                values = {"error": encode_text(last_words), "updated_ms": self.read_clock_ms()}
+                connection.execute(_PUT_DELAY, {"id": session_id, **values})
+
+        self._write(keep)
+        return is_set_aside
+
+    def uncount_kills(self, session_ids: Collection[str]) -> None:
+        """Take back one kill of each: their processes were ended by workers."""
+
+        def uncount(connection: PostgresConnection) -> None:
+            for session_id in session_ids:
+                connection.execute(_UNCOUNT, {"id": session_id})
+
+        self._write(uncount)
+
+    def list_workers(self) -> tuple[LiveWorker, ...]:
+        with self._server.begin_reading() as connection:
+            rows = connection.execute(_WORKERS).all()
+        return tuple(
+            LiveWorker(
+                identity=WorkerIdentity(
+                    name=row.name or f"worker {row.id}", version=row.version or "", folder=row.folder or ""
+                ),
+                sessions=tuple(row.sessions),
+            )
+            for row in rows
+        )
+
+    def read_clock_ms(self) -> int:
+        return self._server.read_clock_ms()
+
+    async def advance_sessions(
+        self,
+        advance: AdvanceSession,
+        *,
+        concurrency: int,
+        until_empty: bool,
+        worker: WorkerIdentity | None = None,
+        spared: Collection[str] = (),
+    ) -> None:
+        """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
+        options = self._server.build_connect_options()
+        queue = FleetWorker(self, options, advance, concurrency=concurrency, identity=worker, spared=spared)
+        working = asyncio.ensure_future(queue.run(until_empty=until_empty))
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            await queue.spare_running()  # whoever asks again ends this process at once
+            working.cancel()
+            await working
+            raise
 
     def close(self) -> None:
         self._server.close()
@@ -290,15 +606,27 @@ class PostgresFleet:
             "state": advance.state.value,
             "status": advance.status,
             "error": encode_text(advance.error),
-            "updated_ms": read_wall_clock_ms(),
+            "updated_ms": self.read_clock_ms(),
         }
+        connection.execute(_END_ATTEMPT, {"id": session_id})
         return connection.execute(_PUT, values).rowcount > 0
+
+    def _set_aside(self, connection: PostgresConnection, session_id: str, last_words: str) -> None:
+        error = (
+            f"set aside: its process was killed {MOST_KILLS} times in a row, at last: {last_words}; "
+            f"quorum fleet retry {session_id} queues it again"
+        )
+        values = {"error": encode_text(error), "updated_ms": self.read_clock_ms()}
+        connection.execute(_SET_ASIDE, {"id": session_id, **values})
 
     def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
         with self._server.begin_reading() as connection:
             rows = connection.execute(query, values).all()
-            jobs = {(str(lock), str(status)) for lock, status in connection.execute(_JOBS).all()}
-        return tuple(_read_row(row, jobs) for row in rows)
+            jobs: dict[str, Row[Any]] = {}
+            for job in connection.execute(_JOBS).all():
+                if job.status == "doing" or job.lock not in jobs:
+                    jobs[job.lock] = job
+        return tuple(_read_row(row, jobs.get(row.session_id)) for row in rows)
 
     def _write(self, work: Callable[[PostgresConnection], object]) -> None:
         """Do this in a transaction. Where the connection broke it is not known whether it was done."""
@@ -310,7 +638,7 @@ class PostgresFleet:
             work(connection)
 
     def _build_row(self, session_id: str, request: FleetRequest) -> dict[str, object]:
-        now = read_wall_clock_ms()
+        now = self.read_clock_ms()
         return {
             "session_id": session_id,
             "name": encode_text(request.name),
@@ -325,18 +653,18 @@ class PostgresFleet:
         }
 
 
-def _read_row(row: Row[Any], jobs: set[tuple[str, str]]) -> FleetSession:
+def _read_row(row: Row[Any], job: Row[Any] | None) -> FleetSession:
+    """A session; its job is the one that runs or, if none does, one that is queued."""
     try:
         state = FleetState(row.state) if row.state else FleetState.QUEUED
     except ValueError as error:
         raise LedgerError(
             f"the session {row.session_id} of the fleet has an unknown state; update quorum"
         ) from error
-    if not state.is_final:
-        if (row.session_id, "doing") in jobs:
-            state = FleetState.RUNNING
-        elif (row.session_id, "todo") in jobs:
-            state = FleetState.QUEUED
+    if state.is_final:
+        job = None
+    elif job is not None:
+        state = FleetState.RUNNING if job.status == "doing" else FleetState.QUEUED
     return FleetSession(
         session_id=row.session_id,
         name=row.name,
@@ -345,5 +673,10 @@ def _read_row(row: Row[Any], jobs: set[tuple[str, str]]) -> FleetSession:
         submitted_ms=row.submitted_ms,
         updated_ms=row.updated_ms,
         prompt=row.prompt,
+        priority=row.priority,
+        attempts=row.attempts,
+        kills=row.kills,
+        parked_until_ms=job.parked_until_ms if job is not None and state is FleetState.QUEUED else None,
+        worker=job.worker or "" if job is not None and state is FleetState.RUNNING else "",
         advance=Advance(state=state, status=row.status, error=row.error),
     )

@@ -5,18 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
+import procrastinate
+import procrastinate.utils
 import pytest
 
-from quorum.application.ports.fleet import SessionBusy
+from quorum.application.ports.fleet import SessionBusy, SessionKilled
 from quorum.domain.errors import ConfigError
-from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.domain.fleet_session import (
+    MOST_KILLS,
+    Advance,
+    FleetRequest,
+    FleetSession,
+    FleetState,
+    WorkerIdentity,
+)
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.infrastructure import wall_clock
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet, open_storage
 from quorum.infrastructure.store.postgres import fleet as fleet_worker
+from quorum.infrastructure.store.postgres import server
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.fleet import PostgresFleet
+from quorum.infrastructure.store.postgres.server import PostgresServer
 from tests.support.postgres_server import PostgresForTests
 
 ENDED = Advance(state=FleetState.ENDED, status="completed")
@@ -113,14 +126,7 @@ async def test_an_answer_to_a_review_queues_its_session_in_the_same_transaction(
     await fleet.advance_sessions(advance, concurrency=1, until_empty=True)
     assert states(fleet) == [FleetState.REVIEW_OPEN, FleetState.ENDED]
 
-    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
-    for session_id in (waiting, ended, "of no fleet"):
-        await storage.answers.add(
-            RemoteAnswer(
-                session_id=session_id, digest="5f", approves=True, reason=None, answered_by="ada", at_ms=1
-            )
-        )
-    await asyncio.to_thread(storage.close)
+    await answer_reviews(url, waiting, ended, "of no fleet")
 
     assert states(fleet) == [FleetState.QUEUED, FleetState.ENDED]
 
@@ -211,3 +217,245 @@ async def test_the_session_of_a_worker_that_is_gone_is_taken_by_another(
 
     assert states(fleet) == [FleetState.ENDED]
     assert list(advanced.values()) == [1]
+
+
+def execute(postgres: PostgresForTests, url: str, statement: str) -> None:
+    with postgres.connect(parse_address(url).database) as connection:
+        connection.execute(statement)
+
+
+def find(fleet: PostgresFleet, session_id: str) -> FleetSession:
+    session = fleet.find(session_id)
+    assert session is not None
+    return session
+
+
+def read_database_ms(postgres: PostgresForTests, url: str) -> int:
+    with postgres.connect(parse_address(url).database) as connection:
+        (now,) = connection.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000").fetchone() or (0,)
+    return int(now)  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def day_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of this machine is a day ahead of that of the database."""
+    read = wall_clock.read_wall_clock_ms
+    monkeypatch.setattr(procrastinate.utils, "utcnow", lambda: datetime.now(UTC) + timedelta(days=1))
+    monkeypatch.setattr(server, "read_wall_clock_ms", lambda: read() + 86_400_000)
+
+
+async def be_busy(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+    raise SessionBusy("process 7 has it")
+
+
+async def be_killed(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+    raise SessionKilled("killed by SIGKILL; it said last: out of memory")
+
+
+async def end(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+    return ENDED
+
+
+@pytest.mark.usefixtures("day_ahead")
+async def test_a_worker_whose_clock_is_ahead_parks_by_the_clock_of_the_database(
+    postgres: PostgresForTests, url: str
+):
+    fleet = PostgresFleet(parse_address(url), {})
+    (busy,) = submit(fleet, "one")
+    before = read_database_ms(postgres, url)
+
+    await fleet.advance_sessions(be_busy, concurrency=1, until_empty=True)
+
+    session = find(fleet, busy)
+    now = read_database_ms(postgres, url)
+    fleet.close()
+    assert session.parked_until_ms is not None
+    assert before < session.parked_until_ms < now + 60_000
+    for at_ms in (session.submitted_ms, session.updated_ms):
+        assert abs(at_ms - now) < 60_000
+    assert (session.state, session.advance.error) == (FleetState.QUEUED, "process 7 has it")
+
+
+@pytest.mark.usefixtures("day_ahead")
+async def test_what_a_worker_that_is_gone_ran_is_queued_for_now(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (session,) = submit(fleet, "one")
+    execute(postgres, url, "UPDATE procrastinate_jobs SET status = 'doing'")
+    connector = procrastinate.PsycopgConnector(
+        kwargs=PostgresServer(parse_address(url), {}).build_connect_options()
+    )
+
+    async with procrastinate.App(connector=connector).open_async():
+        assert await fleet_worker.FleetJobs(connector, None).rescue() == [session]
+
+    assert find(fleet, session).parked_until_ms is None
+
+
+async def test_what_an_earlier_quorum_parked_for_a_day_is_freed(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.1)
+    (parked,) = submit(fleet, "one")
+    execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '1 day'")
+    assert find(fleet, parked).parked_until_ms is not None
+
+    working = asyncio.ensure_future(fleet.advance_sessions(end, concurrency=1, until_empty=False))
+    while not find(fleet, parked).state.is_final:  # noqa: ASYNC110 - a row of the database
+        await asyncio.sleep(0.05)
+    working.cancel()
+    await asyncio.wait([working])
+
+
+async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_be_queued_again(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (poison,) = submit(fleet, "one")
+    for kills in range(1, MOST_KILLS + 1):
+        execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = NULL")
+        await fleet.advance_sessions(be_killed, concurrency=1, until_empty=True)
+        assert (find(fleet, poison).attempts, find(fleet, poison).kills) == (kills, kills)
+
+    session = find(fleet, poison)
+    assert session.is_set_aside
+    assert (
+        "killed 3 times in a row, at last: killed by SIGKILL; it said last: out of memory"
+        in session.advance.error
+    )
+    assert f"quorum fleet retry {poison}" in session.advance.error
+    assert fleet.retry([poison, "of no fleet"]) == (poison,)
+    assert fleet.retry([poison]) == ()
+    session = find(fleet, poison)
+    assert (session.state, session.prompt, session.kills) == (FleetState.QUEUED, "one", 0)
+    await fleet.advance_sessions(end, concurrency=1, until_empty=True)
+    assert states(fleet) == [FleetState.ENDED]
+
+
+def test_a_session_that_is_lost_with_its_machine_each_time_is_set_aside(fleet: PostgresFleet):
+    (poison,) = submit(fleet, "one")
+
+    begun = [fleet.begin_attempt(poison) is not None for _ in range(MOST_KILLS + 1)]
+
+    assert begun == [True] * MOST_KILLS + [False]
+    assert find(fleet, poison).is_set_aside
+    assert "gave no sign of life" in find(fleet, poison).advance.error
+
+
+async def test_what_is_no_kill_is_not_counted_as_one(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
+    (session,) = submit(fleet, "one")
+    for _ in range(2):
+        fleet.begin_attempt(session)
+
+    await fleet.advance_sessions(be_busy, concurrency=1, until_empty=True)
+    assert (find(fleet, session).attempts, find(fleet, session).kills) == (3, 2)
+    execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = NULL")
+    begun = asyncio.Event()
+
+    async def wait(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    working = asyncio.ensure_future(
+        fleet.advance_sessions(wait, concurrency=1, until_empty=False, spared=[session])
+    )
+    await begun.wait()
+    assert find(fleet, session).kills == 2  # one of the two was spared, and the one that runs counts
+    working.cancel()
+    await asyncio.wait([working])
+    assert (find(fleet, session).state, find(fleet, session).kills) == (FleetState.QUEUED, 1)
+
+
+async def test_submitters_take_turns_and_a_higher_priority_comes_first(
+    fleet: PostgresFleet, monkeypatch: pytest.MonkeyPatch
+):
+    order: list[str] = []
+
+    async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        order.append(session.name)
+        if session.name == "a1":
+            monkeypatch.setattr(fleet_worker, "name_answerer", lambda: "late@host")
+            await asyncio.to_thread(submit, fleet, "c0", "c1")
+        return ENDED
+
+    for person, prompts in (("ada", ["a0", "a1", "a2", "a3"]), ("bob", ["b0", "b1"])):
+        monkeypatch.setattr(fleet_worker, "name_answerer", lambda person=person: person)
+        submit(fleet, *prompts)
+    fleet.submit([FleetRequest(prompt="urgent", name="urgent", cwd="/work", priority=1)])
+    fleet.submit([FleetRequest(prompt="idle", name="idle", cwd="/work", priority=-9)])
+
+    await fleet.advance_sessions(note, concurrency=1, until_empty=True)
+
+    assert order == ["urgent", "a0", "b0", "a1", "b1", "c0", "a2", "c1", "a3", "idle"]
+
+
+async def test_a_session_keeps_its_priority_when_it_is_answered(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    requests = [FleetRequest(prompt="x", name=str(number), cwd="/work", priority=number) for number in (1, 2)]
+    low, high = (session.session_id for session in fleet.submit(requests))
+    fleet.put(low, Advance(state=FleetState.REVIEW_OPEN))
+    fleet.put(high, Advance(state=FleetState.REVIEW_OPEN))
+    execute(postgres, url, "DELETE FROM procrastinate_jobs")
+    order: list[str] = []
+
+    async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        order.append(session.session_id)
+        return ENDED
+
+    await answer_reviews(url, low, high)
+    await fleet.advance_sessions(note, concurrency=1, until_empty=True)
+
+    assert order == [high, low]
+
+
+async def test_workers_that_give_signs_of_life_are_listed_with_what_they_run(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (session,) = submit(fleet, "one")
+    identity = WorkerIdentity(name="process 7 on build1", version="1.2", folder="/srv")
+    seen: list[object] = []
+
+    async def look(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        execute(postgres, url, "INSERT INTO procrastinate_workers DEFAULT VALUES")
+        execute(
+            postgres, url, "INSERT INTO procrastinate_workers(last_heartbeat) VALUES (now() - interval '1 day')"
+        )
+        seen.extend((worker.identity.name, worker.sessions) for worker in fleet.list_workers())
+        seen.append(find(fleet, session).worker)
+        return ENDED
+
+    await fleet.advance_sessions(look, concurrency=1, until_empty=True, worker=identity)
+
+    assert seen == [("process 7 on build1", (session,)), ("worker 2", ()), "process 7 on build1"]
+
+
+async def test_a_fleet_of_an_earlier_quorum_goes_on_beside_a_newer_one(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (old,) = submit(fleet, "one")
+    execute(postgres, url, "DROP TABLE fleet_queue, fleet_workers")
+    execute(postgres, url, "DELETE FROM procrastinate_jobs")
+    await answer_reviews(url, old)  # before any newer fleet was opened
+
+    newer = PostgresFleet(parse_address(url), {})
+    session = find(newer, old)
+    assert (session.state, session.attempts) == (FleetState.QUEUED, 0)
+    assert newer.begin_attempt(old) is not None
+    newer.put(old, ENDED)
+    newer.close()
+
+    assert states(fleet) == [FleetState.ENDED]
+
+
+async def answer_reviews(url: str, *session_ids: str) -> None:
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    for session_id in session_ids:
+        answer = RemoteAnswer(
+            session_id=session_id, digest="5f", approves=True, reason=None, answered_by="ada", at_ms=1
+        )
+        await storage.answers.add(answer)
+    await asyncio.to_thread(storage.close)
