@@ -309,10 +309,10 @@ COMMAND = CommandGroup(
             _submit,
             summary="Submit sessions: one for each line of a file, or for each open pull request.",
             details="A line is a JSON object with a prompt, and optionally cwd (the folder, by default this "
-            "one), name, priority and key: of all requests with the same key, only the first is ever run. Either "
-            "all lines are submitted or none. With --prs, the pull requests of the repository of this folder are "
-            "asked of gh, and each is submitted once for each of its heads. The ids of the sessions are "
-            "printed.",
+            "one), name, priority and key: of all requests with the same key, only the first is ever run. "
+            "Either all lines are submitted or none. With --prs, the pull requests of the repository of this "
+            "folder are asked of gh, and each is submitted once for each of its heads. The ids of the sessions "
+            "are printed.",
             arguments=(
                 argument(
                     "file",
@@ -409,8 +409,8 @@ COMMAND = CommandGroup(
             ChosenSessions,
             _retry,
             summary="Queue sessions again that failed, or were set aside.",
-            details="Set aside is one whose process was killed three times in a row. Each goes on where its record "
-            "ends; a call that was running is not run again.",
+            details="Set aside is one whose process was killed three times in a row. Each goes on where its "
+            "record ends; a call that was running is not run again.",
             arguments=(
                 _name_sessions("the id of a session, or its beginning"),
                 flag("--all", help="all that failed or were set aside"),

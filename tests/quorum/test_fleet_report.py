@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from quorum.domain.fleet_session import Advance, FleetSession, FleetState
-from quorum.fleet.requests import render_fleet, summarise_fleet
+from typing import Any
+
+from quorum.domain.fleet_session import Advance, FleetSession, FleetState, LiveWorker, WorkerIdentity
+from quorum.fleet.requests import render_fleet, render_workers, summarise_fleet
 
 FIRST, LATER = "01a20eba-6ba6-7091-bb41-8f20ae8a1842", "01a20eba-6bd5-71d9-97fa-cc0495e20ea4"
 SAME_MILLISECOND = "01a20eba-6ba6-7092-bb41-8f20ae8a1842"
 
 
-def build_session(session_id: str, state: FleetState = FleetState.QUEUED) -> FleetSession:
+def build_session(
+    session_id: str, state: FleetState = FleetState.QUEUED, error: str = "", **more: Any
+) -> FleetSession:
     return FleetSession(
         session_id=session_id,
         name="fix the tests of the parser",
         cwd="/srv",
-        advance=Advance(state=state),
+        advance=Advance(state=state, error=error),
         submitted_by="somebody",
         submitted_ms=0,
         updated_ms=0,
+        **more,
     )
 
 
@@ -48,3 +53,37 @@ def test_the_last_line_says_how_far_all_of_them_are() -> None:
         summarise_fleet(sessions) == "2 of 4 have ended (50 %): 1 running, 1 review open, 1 ended, 1 cancelled"
     )
     assert summarise_fleet([]) == "no session was submitted"
+
+
+def test_a_parked_session_says_until_when_and_why_and_one_set_aside_how_often_it_was_tried() -> None:
+    sessions = (
+        build_session(FIRST, error="process 7 has it", parked_until_ms=15_000, attempts=2),
+        build_session(LATER, parked_until_ms=86_400_000),
+        build_session(SAME_MILLISECOND, FleetState.FAILED, "set aside: killed", attempts=3, kills=3),
+    )
+
+    _, parked, later, set_aside, _ = render_fleet(sessions, str, now_ms=0, width=None)
+
+    assert parked.split("  ")[1] == "queued until 00:00:15 UTC"
+    assert parked.endswith("2      fix the tests of the parser: process 7 has it")
+    assert "queued until 1970-01-02 00:00 UTC" in later
+    assert set_aside.split()[1:3] == ["set", "aside"]
+    assert set_aside.endswith("3      fix the tests of the parser: set aside: killed")
+
+
+def test_workers_are_listed_with_what_they_run_and_their_absence_is_told() -> None:
+    sessions = [build_session(FIRST)]
+    known = WorkerIdentity(name="process 7 on build1", version="1.2", folder="/srv")
+    workers = [
+        LiveWorker(identity=known, sessions=(FIRST,)),
+        LiveWorker(identity=WorkerIdentity(name="worker 2\x1b[2J"), sessions=()),
+    ]
+
+    lines = render_workers(workers, sessions, str)
+
+    assert lines[0] == f"process 7 on build1 (quorum 1.2, /srv): {FIRST} fix the tests of the parser"
+    assert lines[1].startswith("worker 2")
+    assert lines[1].endswith(": idle")
+    assert "\x1b" not in lines[1]
+    assert render_workers([], sessions, str) == ["no worker gives signs of life"]
+    assert render_workers([], [], str) == []

@@ -38,6 +38,7 @@ from quorum.domain.fleet_session import (
     LiveWorker,
     WorkerIdentity,
 )
+from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
@@ -170,11 +171,13 @@ def _find_top(connection: SqlConnection, session_id: str) -> int:
     return int(row[0]) * _SPAN if row is not None else 0
 
 
-def remove_session(connection: SqlConnection, session_id: str) -> None:
-    """Forget a session whose record is removed, if it is one of the fleet, and its jobs."""
+def remove_pruned(connection: SqlConnection, session: SessionSummary) -> None:
+    """Forget a session whose record is removed, if it is one of the fleet, and those of its folder that ended
+    before it without any record."""
     if _has_table(connection, "procrastinate_jobs"):
-        cancel_jobs(connection, session_id)
-    connection.execute("DELETE FROM fleet_sessions WHERE session_id = :id", {"id": session_id})
+        cancel_jobs(connection, session.id)
+    values = {"id": session.id, "cwd": encode_text(session.cwd), "before": session.updated_ms}
+    connection.execute(_FORGET, values)
 
 
 def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
@@ -378,6 +381,11 @@ _ADDED = (
 _ADD_PRIORITY = build_insert("fleet_queue", ("session_id", "priority"))
 _ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT (key) DO NOTHING"
 _FINAL = ", ".join(f"'{state.value}'" for state in FleetState if state.is_final)
+_FORGET = (
+    "DELETE FROM fleet_sessions WHERE session_id = :id"
+    f" OR (cwd = :cwd AND state IN ({_FINAL}) AND updated_ms <= :before"
+    " AND NOT EXISTS (SELECT FROM sessions WHERE id = session_id))"
+)
 _FREE_KEY = (
     f"UPDATE fleet_sessions SET key = NULL WHERE key = :of AND state IN ({_FINAL})"
     f" AND status <> '{RunStatus.COMPLETED.value}'"

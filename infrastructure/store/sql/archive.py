@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from typing import TypeAlias
 
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import LedgerError, SessionInUse
@@ -106,13 +107,22 @@ _LIST_CONTENTS = "SELECT sha256, kept_ms, LENGTH(data) FROM contents"
 _LIST_RECENT = f"SELECT sha256, SUBSTR(data, 1, {_BEGINNING_BYTES}) FROM contents WHERE kept_ms >= :since_ms"
 
 
-class Pruning:
-    """Removes what one asks for, each session in a transaction of its own and under its lock."""
+FollowUp: TypeAlias = "Callable[[SqlConnection, SessionSummary], None]"
 
-    def __init__(self, engine: SqlEngine, locks: SessionLocks, clock: Callable[[], int]) -> None:
+
+class Pruning:
+    """Removes what one asks for, each session in a transaction of its own and under its lock.
+
+    `follow_up` is given each session that is removed, in that transaction.
+    """
+
+    def __init__(
+        self, engine: SqlEngine, locks: SessionLocks, clock: Callable[[], int], follow_up: FollowUp
+    ) -> None:
         self._engine = engine
         self._locks = locks
         self._clock = clock
+        self._follow_up = follow_up
 
     def run(
         self,
@@ -129,7 +139,7 @@ class Pruning:
         spared: list[SessionSummary] = []
         freed = 0
         for session in chosen:
-            taken = self._remove(connection, session.id, dry_run=dry_run)
+            taken = self._remove(connection, session, dry_run=dry_run)
             (removed if taken is not None else spared).append(session)
             freed += taken or 0
         gone, bytes_gone = self._remove_contents(
@@ -147,8 +157,9 @@ class Pruning:
         listed = [build_summary(row, in_use.get(row.id)) for row in rows]
         return select_sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
 
-    def _remove(self, connection: SqlConnection, session_id: str, *, dry_run: bool) -> int | None:
+    def _remove(self, connection: SqlConnection, session: SessionSummary, *, dry_run: bool) -> int | None:
         """Remove one session; the bytes of its payloads, or None where it is in use."""
+        session_id = session.id
         named = {"session_id": session_id}
         with ExitStack() as locked:
             if dry_run:
@@ -165,6 +176,7 @@ class Pruning:
                 for table in filter(connection.has_table, _LATER_TABLES):
                     connection.execute(f"DELETE FROM {table} WHERE session_id = :session_id", named)
                 connection.execute("DELETE FROM sessions WHERE id = :session_id", named)
+                self._follow_up(connection, session)
             return freed
 
     def _remove_contents(
@@ -247,12 +259,19 @@ class SqlArchive:
     """Every session of one database. Raises LedgerError where it cannot be read or written."""
 
     def __init__(
-        self, engine: SqlEngine, writer: Writer, locks: SessionLocks, clock: Callable[[], int]
+        self,
+        engine: SqlEngine,
+        writer: Writer,
+        locks: SessionLocks,
+        clock: Callable[[], int],
+        *,
+        follow_up_removal: FollowUp = lambda _connection, _session: None,
     ) -> None:
         self._engine = engine
         self._writer = writer
         self._locks = locks
         self._clock = clock
+        self._follow_up_removal = follow_up_removal
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
         return await run_in_thread(lambda _stop: self.list_blocking())
@@ -323,7 +342,7 @@ class SqlArchive:
         answers the same.
         """
 
-        pruning = Pruning(self._engine, self._locks, self._clock)
+        pruning = Pruning(self._engine, self._locks, self._clock, self._follow_up_removal)
         done = self._writer.submit(
             lambda connection: pruning.run(
                 connection, older_than_days=older_than_days, keep=keep, ids=ids, dry_run=dry_run

@@ -13,6 +13,7 @@ import pytest
 
 from quorum.application.ports.fleet import SessionBusy, SessionKilled
 from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import TurnStarted
 from quorum.domain.fleet_session import (
     MOST_KILLS,
     Advance,
@@ -22,6 +23,7 @@ from quorum.domain.fleet_session import (
     WorkerIdentity,
 )
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.infrastructure import wall_clock
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet, open_storage
@@ -449,6 +451,33 @@ async def test_a_fleet_of_an_earlier_quorum_goes_on_beside_a_newer_one(
     newer.close()
 
     assert states(fleet) == [FleetState.ENDED]
+
+
+@pytest.mark.parametrize("is_dry", [False, True])
+async def test_pruning_takes_the_rows_of_a_fleet_too(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, is_dry: bool
+):
+    done, waiting, unbegun, queued, running = submit(fleet, "done", "waiting", "unbegun", "queued", "running")
+    (elsewhere,) = fleet.submit([FleetRequest(prompt="x", cwd="/elsewhere")])
+    fleet.put(done, ENDED)
+    fleet.put(waiting, Advance(state=FleetState.REVIEW_OPEN))
+    fleet.cancel([unbegun, elsewhere.session_id])
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = {}
+    for session_id in (done, waiting, running):
+        choice = ContinuedSession(session_id)
+        opened[session_id] = await asyncio.to_thread(storage.open_session, choice, cwd="/work")
+        await opened[session_id].ledger.append(TurnStarted(prompt="x"))
+    for session_id in (done, waiting):
+        await opened[session_id].ledger.aclose()
+
+    await storage.archive.prune(keep=0, dry_run=is_dry)
+
+    await opened[running].ledger.aclose()
+    await asyncio.to_thread(storage.close)
+    left = {session.session_id for session in fleet.list_sessions()}
+    everything = {done, waiting, unbegun, queued, running, elsewhere.session_id}
+    assert left == (everything if is_dry else {queued, running, elsewhere.session_id})
 
 
 async def answer_reviews(url: str, *session_ids: str) -> None:
