@@ -154,14 +154,14 @@ def _gather_requests(options: SubmitOptions, root: Path) -> list[FleetRequest]:
 
 
 def _print_status(options: StatusOptions, root: Path) -> int:
-    from quorum.fleet.requests import encode_session, render_fleet, render_workers
+    from quorum.fleet.requests import encode_session, render_fleet, render_workers, summarise_fleet
 
     with _open_fleet(options, root) as (fleet, loaded):
         mask = _build_mask(loaded, root)
         if options.json:
             import json
 
-            listed = _list_sessions(fleet, options)
+            listed = _choose_state(fleet.list_sessions(), options.state)
             print(json.dumps([encode_session(session, mask) for session in listed], indent=1))
             return 0
         import time
@@ -174,16 +174,16 @@ def _print_status(options: StatusOptions, root: Path) -> int:
             )
         while True:
             size = get_terminal_size()
-            sessions = _list_sessions(fleet, options)
+            sessions = fleet.list_sessions()
+            chosen = _choose_state(sessions, options.state)
             width = size.columns if is_terminal else None
-            lines = render_fleet(sessions, mask, now_ms=fleet.read_clock_ms(), width=width)
-            workers = render_workers(fleet.list_workers(), sessions, mask)
+            head, *body, _ = render_fleet(chosen, mask, now_ms=fleet.read_clock_ms(), width=width)
+            foot = (summarise_fleet(sessions), *render_workers(fleet.list_workers(), sessions, mask))
             if not options.watch:
-                print("\n".join((*lines, *workers)))
+                print("\n".join((head, *body, *foot)))
                 return 0
-            head, body, summary = lines[0], lines[1:-1], lines[-1]
-            room = max(1, size.lines - 3 - len(workers))  # the latest, where not all have room
-            sys.stdout.write(_CLEAR + "\n".join((head, *body[-room:], summary, *workers)))
+            room = max(1, size.lines - 2 - len(foot))  # the latest, where not all have room
+            sys.stdout.write(_CLEAR + "\n".join((head, *body[-room:], *foot)))
             sys.stdout.flush()
             if all(session.state.is_final for session in sessions):
                 print()
@@ -191,9 +191,8 @@ def _print_status(options: StatusOptions, root: Path) -> int:
             time.sleep(_WATCH_SECS)
 
 
-def _list_sessions(fleet: Fleet, options: StatusOptions) -> list[FleetSession]:
-    state = options.state.replace("-", " ")
-    return [session for session in fleet.list_sessions() if state in ("", session.state)]
+def _choose_state(sessions: Sequence[FleetSession], state: str) -> list[FleetSession]:
+    return [session for session in sessions if state.replace("-", " ") in ("", session.state)]
 
 
 def _print_results(options: ChosenSessions, root: Path) -> int:
