@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from quorum.domain.errors import ToolError
-from quorum.domain.events.event import TurnFinished
+from quorum.domain.events.event import CallStarted, TurnFinished
 from quorum.domain.fleet_session import (
     LEAST_PRIORITY,
     MOST_PRIORITY,
@@ -24,7 +24,7 @@ from quorum.domain.fleet_session import (
 )
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_wait
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError
 from quorum.infrastructure.github_references import OpenPullRequest, list_open_pull_requests
@@ -225,9 +225,20 @@ def encode_result(
     }
     ends = [record.event for record in records if isinstance(record.event, TurnFinished)]
     if not ends:
-        return {**head, "session_id": session.session_id, "status": session.advance.status or "failed"}
+        return {
+            **head,
+            "session_id": session.session_id,
+            "status": session.advance.status or "failed",
+            "last_call": _describe_last_call(records, mask),
+        }
     # A report has an error of its own where the turn failed.
     return {**head, **(ends[-1].report).to_json()}
+
+
+def _describe_last_call(records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> JsonValue:
+    """What a session began to run last; None where it ran nothing."""
+    begun = [record.event for record in records if isinstance(record.event, CallStarted)]
+    return {"tool": begun[-1].tool, "arguments": mask(json.dumps(begun[-1].arguments))} if begun else None
 
 
 _SOON_MS = 12 * 3_600_000

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.event import CallStarted
 from quorum.domain.fleet_session import Advance, FleetSession, FleetState, LiveWorker, WorkerIdentity
-from quorum.fleet.requests import render_fleet, render_workers, summarise_fleet
+from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.fleet.requests import encode_result, render_fleet, render_workers, summarise_fleet
 
 FIRST, LATER = "01a20eba-6ba6-7091-bb41-8f20ae8a1842", "01a20eba-6bd5-71d9-97fa-cc0495e20ea4"
 SAME_MILLISECOND = "01a20eba-6ba6-7092-bb41-8f20ae8a1842"
@@ -87,3 +90,16 @@ def test_workers_are_listed_with_what_they_run_and_their_absence_is_told() -> No
     assert "\x1b" not in lines[1]
     assert render_workers([], sessions, str) == ["no worker gives signs of life"]
     assert render_workers([], [], str) == []
+
+
+def test_the_result_of_a_session_without_an_end_says_what_it_began_to_run_last() -> None:
+    context = ToolExecutionContext(call_id="call-1", batch_id="b", call_index=0, turn_index=0)
+    begun = CallStarted(context=context, tool="run_command", arguments={"command": "sort key-1"})
+    records = [LedgerRecord(seq=0, at_ms=0, event=begun)]
+    session = build_session(FIRST, FleetState.FAILED, "set aside: killed")
+
+    result = encode_result(session, records, lambda text: text.replace("key-1", "[hidden]"))
+
+    assert (result["status"], result["error"]) == ("failed", "set aside: killed")
+    assert result["last_call"] == {"tool": "run_command", "arguments": '{"command": "sort [hidden]"}'}
+    assert encode_result(session, (), str)["last_call"] is None

@@ -141,10 +141,10 @@ def session(arguments, is_exec):
     signal.pause()
 
 def worker(sessions):
-    say(worker=os.getpid())
+    say(worker=os.getpid(), killed=end.killed)
     if not os.path.exists("second"):
         open("second", "w").close()
-        sessions.start(1)
+        sessions.start(1, "advance", "5f0c")
         signal.pause()
     return 0
 """,
@@ -154,7 +154,9 @@ def worker(sessions):
 
     os.kill(worker, signal.SIGKILL)
 
-    assert program.read()["worker"] != worker
+    another = program.read()
+    assert another["worker"] != worker
+    assert another["killed"] == ["5f0c"]  # it was the worker that died of something, and not the session
     assert not Path(f"/proc/{session}").exists()
     assert program.end() == 0
 

@@ -279,6 +279,20 @@ async def test_a_worker_whose_clock_is_ahead_parks_by_the_clock_of_the_database(
 
 
 @pytest.mark.usefixtures("day_ahead")
+async def test_records_have_the_time_of_the_database(postgres: PostgresForTests, url: str):
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = await asyncio.to_thread(storage.open_session, ContinuedSession("s"), cwd="/work")
+    assert opened.ledger is not None
+    await opened.ledger.append(TurnStarted(prompt="x"))
+    await opened.ledger.aclose()
+
+    (record,) = await storage.archive.read("s")
+
+    await asyncio.to_thread(storage.close)
+    assert abs(record.at_ms - read_database_ms(postgres, url)) < 60_000
+
+
+@pytest.mark.usefixtures("day_ahead")
 async def test_what_a_worker_that_is_gone_ran_is_queued_for_now(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str
 ):
