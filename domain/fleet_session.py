@@ -55,8 +55,8 @@ class FleetSession(Struct, frozen=True, kw_only=True):
     """A session that was submitted. Times are milliseconds since 1970, UTC, by the clock of the database.
 
     `prompt` is there until a turn has begun with it: from then on it is in the record of the session alone.
-    `attempts` counts the processes that were started for it, `kills` the latest of them that were killed, one
-    that runs among them. Queued, it may be parked until a time; running, it has the name of its worker.
+    `attempts` counts the processes that were started for it, `kills` the latest of them that were killed, or
+    lost with their machine. Queued, it may be parked until a time; running, it has the name of its worker.
     """
 
     session_id: str
@@ -85,15 +85,21 @@ class FleetSession(Struct, frozen=True, kw_only=True):
 
 
 class WorkerIdentity(Struct, frozen=True, kw_only=True):
-    """A worker as people know it: `name` says its process and machine, `version` is that of its quorum."""
+    """A worker as people know it: `name` says its process and machine, `version` is that of its quorum.
+
+    Of the workers of one `line` only the last one lives.
+    """
 
     name: str
+    line: str = ""
     version: str = ""
     folder: str = ""
 
 
 class LiveWorker(Struct, frozen=True, kw_only=True):
-    """A worker that gives signs of life, and the ids of the sessions that it runs."""
+    """A worker that gives signs of life, and the ids of the sessions that it runs. One that is draining takes
+    no other."""
 
     identity: WorkerIdentity
+    is_draining: bool
     sessions: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, LiveWorker, WorkerIdentity
@@ -64,13 +64,11 @@ class Fleet(Protocol):
         concurrency: int,
         until_empty: bool,
         worker: WorkerIdentity | None = None,
-        spared: Collection[str] = (),
     ) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do.
 
         Sessions of workers that are gone are queued again, within half a minute. `until_empty`: end when no
-        session is queued. Reconnects where the database restarts. The processes of the `spared` sessions were
-        killed with another worker, which was killed itself.
+        session is queued. Reconnects where the database restarts.
         """
         ...
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import secrets
 import select
 import signal
 import socket
@@ -39,13 +40,11 @@ OWNER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkedWorker:
-    """What a child of the parent is to be: the worker. `parent` leads to the parent.
-
-    `killed` are the ids of the sessions that were killed because the worker before it was.
-    """
+    """What a child of the parent is to be: the worker. `parent` leads to the parent, and all workers of one
+    parent, of which the last one alone lives, have its `line`."""
 
     parent: socket.socket
-    killed: tuple[str, ...] = ()
+    line: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +95,11 @@ class ForkServer:
         self._uses_exec = uses_exec or sys.platform != "linux"
         self._quiet = quiet
         self._program = _identify_program()
+        self._line = secrets.token_hex(8)
         self._worker: _Worker | None = None
         self._started_at = -_RESTART_SECS
-        self._sessions: dict[int, tuple[int, str]] = {}
-        """By the process, the number by which the worker knows it, and the id of the session."""
-        self._killed: set[str] = set()
+        self._sessions: dict[int, int] = {}
+        """By the process, the number by which the worker knows it."""
         self._has_stopped = False
         self._has_served = False
         self._former: dict[signal.Signals, Any] = {}
@@ -174,7 +173,7 @@ class ForkServer:
             ours.close()
             for number in _STOPPING:  # a terminal sends them to both, and the parent tells it once
                 signal.signal(number, signal.SIG_IGN)
-            return ForkedWorker(parent=theirs, killed=tuple(self._killed))
+            return ForkedWorker(parent=theirs, line=self._line)
         theirs.close()
         self._worker = _Worker(pid, ours, self._started_at)
         return None
@@ -213,11 +212,10 @@ class ForkServer:
             case {"start": int(number), "arguments": [*arguments], "folder": str(folder)}:
                 return self._start_session(number, tuple(arguments), folder)
             case {"signal": int(sent), "session": int(number)}:
-                for pid in [pid for pid, (session, _) in self._sessions.items() if session == number]:
+                for pid in [pid for pid, session in self._sessions.items() if session == number]:
                     os.kill(pid, sent)  # a child that was not waited for: nobody else has its number
             case {"ready": True, "modules": [*modules]}:
                 self._has_served = worker.is_ready = True
-                self._killed.clear()
                 self._preload(modules)
             case _:
                 raise ValueError(f"the worker asked {request!r:.200}")
@@ -241,7 +239,7 @@ class ForkServer:
         for descriptor in descriptors:
             os.close(descriptor)
         if pid > 0:
-            self._sessions[pid] = (number, arguments[-1] if arguments else "")
+            self._sessions[pid] = number
         return None
 
     def _may_fork(self) -> bool:
@@ -269,11 +267,10 @@ class ForkServer:
                 return None
             if pid == worker.pid:
                 worker_status = status
-                for session, (_, session_id) in self._sessions.items():
-                    self._killed.add(session_id)
-                    os.kill(session, signal.SIGKILL)  # at once: another worker is to continue them
-            elif (known := self._sessions.pop(pid, None)) is not None and worker_status is None:
-                self._tell({"ended": known[0], "code": os.waitstatus_to_exitcode(status)})
+                for session in self._sessions:  # at once: another worker is to continue them
+                    os.kill(session, signal.SIGKILL)
+            elif (number := self._sessions.pop(pid, None)) is not None and worker_status is None:
+                self._tell({"ended": number, "code": os.waitstatus_to_exitcode(status)})
         worker.close()
         self._worker = None
         code = os.waitstatus_to_exitcode(worker_status)

@@ -178,7 +178,8 @@ def render_workers(
     lines = []
     for worker in workers:
         known = worker.identity
-        about = [part for part in (known.version and f"quorum {known.version}", known.folder) if part]
+        drains = "draining" if worker.is_draining else ""
+        about = [part for part in (known.version and f"quorum {known.version}", known.folder, drains) if part]
         runs = [" ".join(filter(None, (each, names.get(each)))) for each in worker.sessions]
         place = f" ({', '.join(about)})" if about else ""
         told = f"{known.name}{place}: {', '.join(runs) or 'idle'}"

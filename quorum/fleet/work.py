@@ -316,9 +316,11 @@ async def advance_sessions(
             concurrency=concurrency,
             until_empty=until_empty,
             worker=WorkerIdentity(
-                name=f"process {os.getppid()} on {socket.gethostname()}", version=__version__, folder=str(root)
+                name=f"process {os.getppid()} on {socket.gethostname()}",
+                line=forked.line,
+                version=__version__,
+                folder=str(root),
             ),
-            spared=forked.killed,
         )
     )
     stopping = False

@@ -78,13 +78,13 @@ def test_workers_are_listed_with_what_they_run_and_their_absence_is_told() -> No
     sessions = [build_session(FIRST)]
     known = WorkerIdentity(name="process 7 on build1", version="1.2", folder="/srv")
     workers = [
-        LiveWorker(identity=known, sessions=(FIRST,)),
-        LiveWorker(identity=WorkerIdentity(name="worker 2\x1b[2J"), sessions=()),
+        LiveWorker(identity=known, is_draining=True, sessions=(FIRST,)),
+        LiveWorker(identity=WorkerIdentity(name="worker 2\x1b[2J"), is_draining=False, sessions=()),
     ]
 
     lines = render_workers(workers, sessions, str)
 
-    assert lines[0] == f"process 7 on build1 (quorum 1.2, /srv): {FIRST} fix the tests of the parser"
+    assert lines[0] == f"process 7 on build1 (quorum 1.2, /srv, draining): {FIRST} fix the tests of the parser"
     assert lines[1].startswith("worker 2")
     assert lines[1].endswith(": idle")
     assert "\x1b" not in lines[1]

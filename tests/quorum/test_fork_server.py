@@ -141,22 +141,22 @@ def session(arguments, is_exec):
     signal.pause()
 
 def worker(sessions):
-    say(worker=os.getpid(), killed=end.killed)
+    say(worker=os.getpid(), line=end.line)
     if not os.path.exists("second"):
         open("second", "w").close()
-        sessions.start(1, "advance", "5f0c")
+        sessions.start(1)
         signal.pause()
     return 0
 """,
         tmp_path,
     )
-    worker, session = program.read()["worker"], program.read()["session"]
+    first, session = program.read(), program.read()["session"]
 
-    os.kill(worker, signal.SIGKILL)
+    os.kill(first["worker"], signal.SIGKILL)
 
-    another = program.read()
-    assert another["worker"] != worker
-    assert another["killed"] == ["5f0c"]  # it was the worker that died of something, and not the session
+    second = program.read()
+    assert second["worker"] != first["worker"]
+    assert second["line"] == first["line"]
     assert not Path(f"/proc/{session}").exists()
     assert program.end() == 0
 

@@ -9,8 +9,7 @@ import asyncio
 import json
 import logging
 import random
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib import resources
@@ -73,6 +72,8 @@ CREATE TABLE fleet_queue (
 CREATE TABLE fleet_workers (
     worker_id bigint PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE,
     name text NOT NULL,
+    line text NOT NULL,
+    is_draining boolean NOT NULL DEFAULT false,
     version text NOT NULL,
     folder text NOT NULL
 )
@@ -197,9 +198,19 @@ _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 _REGISTER = (
-    "INSERT INTO fleet_workers (worker_id, name, version, folder)"
-    " VALUES (%(worker_id)s, %(name)s, %(version)s, %(folder)s)"
+    "INSERT INTO fleet_workers (worker_id, name, line, version, folder)"
+    " VALUES (%(worker_id)s, %(name)s, %(line)s, %(version)s, %(folder)s)"
 )
+_BEFORE = "line = %(line)s AND line <> '' AND worker_id <> %(worker_id)s"
+_JOBS_BEFORE = (
+    f"SELECT j.id FROM procrastinate_jobs AS j JOIN fleet_workers USING (worker_id) WHERE {_BEFORE}"
+    " AND j.status = 'doing'"
+)
+_REMOVE_BEFORE = (
+    f"DELETE FROM procrastinate_workers WHERE id IN (SELECT worker_id FROM fleet_workers WHERE {_BEFORE})"
+)
+_DRAIN = "UPDATE fleet_workers SET is_draining = true WHERE worker_id = %(worker_id)s"
+_DRAINING = "SELECT worker_id FROM fleet_workers WHERE is_draining"
 # An earlier quorum parks by the clock of its machine, which may be ahead.
 _UNPARK = (
     "UPDATE procrastinate_jobs SET scheduled_at = now() WHERE queue_name = %(queue)s AND status = 'todo'"
@@ -214,13 +225,25 @@ class FleetJobs(JobManager):
     def __init__(self, connector: PsycopgConnector, identity: WorkerIdentity | None) -> None:
         super().__init__(connector)
         self._identity = identity
+        self._worker_id: int | None = None
 
     async def register_worker(self) -> int:
-        worker_id = await super().register_worker()
+        """Begin, and take the sessions over at once that a worker before this one of its line was running."""
+        self._worker_id = worker_id = await super().register_worker()
         if self._identity is not None:
-            named = asdict(self._identity)
-            await self.connector.execute_query_async(_REGISTER, worker_id=worker_id, **named)
+            named: dict[str, object] = {"worker_id": worker_id, **asdict(self._identity)}
+            await self.connector.execute_query_async(_REGISTER, **named)
+            before: dict[str, object] = {"worker_id": worker_id, "line": self._identity.line}
+            for job in await self.connector.execute_query_all_async(_JOBS_BEFORE, **before):
+                with suppress(ConnectorException):  # another worker was first
+                    await self.retry_job_by_id_async(job["id"], _AT_ONCE)
+            await self.connector.execute_query_async(_REMOVE_BEFORE, **before)
         return worker_id
+
+    async def drain(self) -> None:
+        """Tell that what becomes of the sessions that run is this worker's doing."""
+        if self._worker_id is not None:
+            await self.connector.execute_query_async(_DRAIN, worker_id=self._worker_id)
 
     async def retry_job(
         self,
@@ -236,15 +259,17 @@ class FleetJobs(JobManager):
         await super().retry_job(job, asked["now"] + wait, priority, queue, lock)
 
     async def rescue(self) -> list[str]:
-        """Queue jobs of workers that are gone again; the ids of their sessions. Two that do so at once do no
-        harm."""
+        """Queue jobs of workers that are gone again; the ids of the sessions that were lost with them, and not
+        drained. Two that do so at once do no harm."""
         await self.connector.execute_query_async(_UNPARK, queue=QUEUE)
-        rescued: list[str] = []
+        draining = {row["worker_id"] for row in await self.connector.execute_query_all_async(_DRAINING)}
+        lost: list[str] = []
         for job in await self.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS):
             with suppress(ConnectorException):  # another worker was first
                 await super().retry_job(job, _AT_ONCE)
-                rescued.append(str(job.lock))
-        return rescued
+                if job.worker_id not in draining:
+                    lost.append(str(job.lock))
+        return lost
 
 
 class FleetWorker:
@@ -259,26 +284,22 @@ class FleetWorker:
         *,
         concurrency: int,
         identity: WorkerIdentity | None,
-        spared: Collection[str],
     ) -> None:
         self._table = table
         self._advance = advance
         self._concurrency = concurrency
         self._connect_options = dict(connect_options)
         self._identity = identity
-        self._running: set[str] = set()
-        """Whose end counts as a kill until another one is known."""
-        self._spared = set(spared)
+        self._jobs: FleetJobs | None = None
         _silence_library()
 
     async def run(self, *, until_empty: bool) -> None:
         """Work. The database may go away and come back meanwhile; cancelled, it ends once its sessions do."""
         while True:
-            app, jobs = self._build_app()
+            app, self._jobs = self._build_app()
             try:
                 async with app.open_async():
-                    await self._settle()
-                    rescue = asyncio.ensure_future(self._rescue_regularly(jobs))
+                    rescue = asyncio.ensure_future(self._rescue_regularly(self._jobs))
                     try:
                         await app.run_worker_async(
                             queues=[QUEUE],
@@ -296,53 +317,36 @@ class FleetWorker:
                         rescue.cancel()
                 if until_empty:
                     return
-            except (ConnectorException, LedgerError, psycopg.Error, OSError):
+            except (ConnectorException, psycopg.Error, OSError):
                 pass  # it restarts, or this worker was taken for gone: begin anew
             await asyncio.sleep(_RECONNECT_SECS)
 
-    async def spare_running(self) -> None:
-        """From now on, sessions that run here are not counted as killed, whatever becomes of this process."""
-        self._spared |= self._running
-        self._running.clear()
-        with suppress(LedgerError):
-            await self._settle()
-
-    async def _settle(self) -> None:
-        """Take back the kills that were none. Raises LedgerError; then it is to be called again."""
-        spared = tuple(self._spared)
-        if spared:
-            await asyncio.to_thread(self._table.uncount_kills, spared)
-            self._spared.difference_update(spared)
+    async def drain(self) -> None:
+        """The next signal may end this process at once: then the sessions that run were not killed."""
+        with suppress(ConnectorException, psycopg.Error):
+            if self._jobs is not None:
+                await self._jobs.drain()
 
     async def _run_job(self, context: JobContext, session_id: str) -> None:
         session = await asyncio.to_thread(self._table.begin_attempt, session_id)
         if session is None:
             return
-        self._running.add(session_id)
         try:
             advance = await self._advance(session, lambda: context.abort_reason() is AbortReason.USER_REQUEST)
-            await asyncio.to_thread(self._table.put, session_id, advance)
         except SessionKilled as killed:
-            self._running.discard(session_id)
             if not await asyncio.to_thread(self._table.put_kill, session_id, str(killed)):
                 raise
         except SessionBusy as busy:
             await asyncio.to_thread(self._table.put_delay, session_id, str(busy))
             raise
-        finally:
-            if session_id in self._running:
-                self._running.discard(session_id)
-                if sys.exception() is not None:
-                    self._spared.add(session_id)
-                    with suppress(LedgerError):
-                        await self._settle()
+        else:
+            await asyncio.to_thread(self._table.put, session_id, advance)
 
     async def _rescue_regularly(self, jobs: FleetJobs) -> None:
         while True:
             with suppress(ConnectorException, LedgerError, psycopg.Error):
                 for session_id in await jobs.rescue():
-                    await asyncio.to_thread(self._table.put_loss, session_id)
-                await self._settle()
+                    await asyncio.to_thread(self._table.put_kill, session_id, _LOST)
             await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
 
     def _build_app(self) -> tuple[App, FleetJobs]:
@@ -401,15 +405,15 @@ _PUT_DELAY = (
 # The prompt stays: no turn may have begun.
 _SET_ASIDE = (
     "UPDATE fleet_sessions SET state = 'failed', status = 'failed', error = :error, updated_ms = :updated_ms"
-    " WHERE session_id = :id"
+    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_ATTEMPT = (
-    "INSERT INTO fleet_queue AS q (session_id, attempts, kills) VALUES (:id, 1, 1) ON CONFLICT (session_id)"
-    " DO UPDATE SET attempts = q.attempts + 1, kills = q.kills + 1 RETURNING kills"
+_COUNT = (
+    "INSERT INTO fleet_queue AS q (session_id, {0}) VALUES (:id, 1)"
+    " ON CONFLICT (session_id) DO UPDATE SET {0} = q.{0} + 1"
 )
+_ATTEMPT = _COUNT.format("attempts")
+_KILL = f"{_COUNT.format('kills')} RETURNING kills"
 _END_ATTEMPT = "UPDATE fleet_queue SET kills = 0 WHERE session_id = :id"
-_UNCOUNT = "UPDATE fleet_queue SET kills = GREATEST(kills - 1, 0) WHERE session_id = :id"
-_KILLS = "SELECT kills FROM fleet_queue WHERE session_id = :id"
 _RETRY = (
     "UPDATE fleet_sessions SET state = NULL, status = '', error = '', updated_ms = :updated_ms"
     " WHERE session_id = :id AND state = 'failed'"
@@ -427,12 +431,12 @@ _JOBS = (
     " WHERE j.status IN ('todo', 'doing')"
 )
 _WORKERS = (
-    "SELECT p.id, w.name, w.version, w.folder,"
+    "SELECT p.id, w.name, w.version, w.folder, COALESCE(w.is_draining, false) AS is_draining,"
     " array_remove(array_agg(j.lock ORDER BY j.id), NULL) AS sessions"
     " FROM procrastinate_workers AS p LEFT JOIN fleet_workers AS w ON w.worker_id = p.id"
     " LEFT JOIN procrastinate_jobs AS j ON j.worker_id = p.id AND j.status = 'doing'"
     f" WHERE p.last_heartbeat > now() - interval '{GONE_SECS} seconds'"
-    " GROUP BY p.id, w.name, w.version, w.folder ORDER BY p.id"
+    " GROUP BY p.id, w.worker_id ORDER BY p.id"
 )
 _LOST = "the worker that ran it gave no sign of life any more"
 
@@ -517,30 +521,13 @@ class PostgresFleet:
         values = {"id": session_id, "error": encode_text(reason), "updated_ms": self.read_clock_ms()}
         self._write(lambda connection: connection.execute(_PUT_DELAY, values))
 
-    def put_loss(self, session_id: str) -> None:
-        """The same, where its worker is gone."""
-        self.put_delay(session_id, _LOST)
-
     def begin_attempt(self, session_id: str) -> FleetSession | None:
-        """Count the process that is to be started for a session as killed, until another end of it is known.
-
-        None where none is to be started: it has ended, or was killed too often, and is set aside.
-        """
-        begins = False
-
-        def count(connection: PostgresConnection) -> None:
-            nonlocal begins
-            row = connection.execute(_STATE, {"session_id": session_id}).fetchone()
-            if row is None or (row[0] and FleetState(row[0]).is_final):
-                return
-            kills = int(connection.execute(_ATTEMPT, {"id": session_id}).scalar_one())
-            begins = kills <= MOST_KILLS
-            if not begins:
-                connection.execute(_UNCOUNT, {"id": session_id})
-                self._set_aside(connection, session_id, _LOST)
-
-        self._write(count)
-        return self.find(session_id) if begins else None
+        """Count the process that is to be started for a session; None where it has ended."""
+        session = self.find(session_id)
+        if session is None or session.state.is_final:
+            return None
+        self._write(lambda connection: connection.execute(_ATTEMPT, {"id": session_id}))
+        return session
 
     def put_kill(self, session_id: str, last_words: str) -> bool:
         """Keep that the process of a session was killed; whether the session is set aside for that."""
@@ -548,24 +535,19 @@ class PostgresFleet:
 
         def keep(connection: PostgresConnection) -> None:
             nonlocal is_set_aside
-            kills = connection.execute(_KILLS, {"id": session_id}).scalar_one_or_none() or 0
+            kills = int(connection.execute(_KILL, {"id": session_id}).scalar_one())
+            values = {"id": session_id, "updated_ms": self.read_clock_ms()}
             if is_set_aside := kills >= MOST_KILLS:
-                self._set_aside(connection, session_id, last_words)
+                error = (
+                    f"set aside: its process was killed {kills} times in a row, at last: {last_words}; "
+                    f"quorum fleet retry {session_id} queues it again"
+                )
+                connection.execute(_SET_ASIDE, {**values, "error": encode_text(error)})
             else:
-                values = {"error": encode_text(last_words), "updated_ms": self.read_clock_ms()}
-                connection.execute(_PUT_DELAY, {"id": session_id, **values})
+                connection.execute(_PUT_DELAY, {**values, "error": encode_text(last_words)})
 
         self._write(keep)
         return is_set_aside
-
-    def uncount_kills(self, session_ids: Collection[str]) -> None:
-        """Take back one kill of each: their processes were ended by workers."""
-
-        def uncount(connection: PostgresConnection) -> None:
-            for session_id in session_ids:
-                connection.execute(_UNCOUNT, {"id": session_id})
-
-        self._write(uncount)
 
     def list_workers(self) -> tuple[LiveWorker, ...]:
         with self._server.begin_reading() as connection:
@@ -575,6 +557,7 @@ class PostgresFleet:
                 identity=WorkerIdentity(
                     name=row.name or f"worker {row.id}", version=row.version or "", folder=row.folder or ""
                 ),
+                is_draining=row.is_draining,
                 sessions=tuple(row.sessions),
             )
             for row in rows
@@ -590,16 +573,15 @@ class PostgresFleet:
         concurrency: int,
         until_empty: bool,
         worker: WorkerIdentity | None = None,
-        spared: Collection[str] = (),
     ) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
         options = self._server.build_connect_options()
-        queue = FleetWorker(self, options, advance, concurrency=concurrency, identity=worker, spared=spared)
+        queue = FleetWorker(self, options, advance, concurrency=concurrency, identity=worker)
         working = asyncio.ensure_future(queue.run(until_empty=until_empty))
         try:
             await asyncio.shield(working)
         except asyncio.CancelledError:
-            await queue.spare_running()  # whoever asks again ends this process at once
+            await queue.drain()
             working.cancel()
             await working
             raise
@@ -618,14 +600,6 @@ class PostgresFleet:
         }
         connection.execute(_END_ATTEMPT, {"id": session_id})
         return connection.execute(_PUT, values).rowcount > 0
-
-    def _set_aside(self, connection: PostgresConnection, session_id: str, last_words: str) -> None:
-        error = (
-            f"set aside: its process was killed {MOST_KILLS} times in a row, at last: {last_words}; "
-            f"quorum fleet retry {session_id} queues it again"
-        )
-        values = {"error": encode_text(error), "updated_ms": self.read_clock_ms()}
-        connection.execute(_SET_ASIDE, {"id": session_id, **values})
 
     def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
         with self._server.begin_reading() as connection:

@@ -297,13 +297,9 @@ async def test_what_a_worker_that_is_gone_ran_is_queued_for_now(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str
 ):
     (session,) = submit(fleet, "one")
-    execute(postgres, url, "UPDATE procrastinate_jobs SET status = 'doing'")
-    connector = procrastinate.PsycopgConnector(
-        kwargs=PostgresServer(parse_address(url), {}).build_connect_options()
-    )
+    lose_worker(postgres, url)
 
-    async with procrastinate.App(connector=connector).open_async():
-        assert await fleet_worker.FleetJobs(connector, None).rescue() == [session]
+    assert await rescue(url) == [session]
 
     assert find(fleet, session).parked_until_ms is None
 
@@ -347,42 +343,92 @@ async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_
     assert states(fleet) == [FleetState.ENDED]
 
 
-def test_a_session_that_is_lost_with_its_machine_each_time_is_set_aside(fleet: PostgresFleet):
+async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[str]:
+    """What a worker does regularly, or, with an identity, when it begins."""
+    options = PostgresServer(parse_address(url), {}).build_connect_options()
+    connector = procrastinate.PsycopgConnector(kwargs=options)
+    async with procrastinate.App(connector=connector).open_async():
+        jobs = fleet_worker.FleetJobs(connector, identity)
+        if identity is None:
+            return await jobs.rescue()
+        await jobs.register_worker()
+    return []
+
+
+def lose_worker(postgres: PostgresForTests, url: str, *, line: str = "", is_draining: bool = False) -> None:
+    """Leave what a worker leaves that is killed while it runs what is queued."""
+    with postgres.connect(parse_address(url).database) as connection:
+        (worker,) = connection.execute(
+            "INSERT INTO procrastinate_workers(last_heartbeat) VALUES (now() - interval '1 hour') RETURNING id"
+        ).fetchone() or (0,)
+        connection.execute(
+            "INSERT INTO fleet_workers VALUES (%s, 'process 7', %s, %s, '1.2', '/srv')",
+            (worker, line, is_draining),
+        )
+        connection.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", (worker,))
+
+
+async def test_a_session_that_is_lost_with_its_machine_each_time_is_set_aside(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
     (poison,) = submit(fleet, "one")
 
-    begun = [fleet.begin_attempt(poison) is not None for _ in range(MOST_KILLS + 1)]
+    for _ in range(MOST_KILLS):
+        assert fleet.begin_attempt(poison) is not None
+        lose_worker(postgres, url)
+        for session_id in await rescue(url):
+            fleet.put_kill(session_id, "its worker is gone")
 
-    assert begun == [True] * MOST_KILLS + [False]
-    assert find(fleet, poison).is_set_aside
-    assert "gave no sign of life" in find(fleet, poison).advance.error
+    assert fleet.begin_attempt(poison) is None
+    session = find(fleet, poison)
+    assert (session.is_set_aside, session.attempts, session.prompt) == (True, MOST_KILLS, "one")
 
 
 async def test_what_is_no_kill_is_not_counted_as_one(
-    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (session,) = submit(fleet, "one")
+
+    await fleet.advance_sessions(be_busy, concurrency=1, until_empty=True)
+    lose_worker(postgres, url, is_draining=True)
+    assert await rescue(url) == []
+    assert find(fleet, session).state is FleetState.QUEUED
+    lose_worker(postgres, url, line="5f")
+    await rescue(url, WorkerIdentity(name="process 7", line="6e"))
+    assert find(fleet, session).state is FleetState.RUNNING
+    await rescue(url, WorkerIdentity(name="process 7", line="5f"))  # the parent has started another one
+
+    assert find(fleet, session).state is FleetState.QUEUED
+    assert (find(fleet, session).attempts, find(fleet, session).kills) == (1, 0)
+    assert [worker.identity.line for worker in fleet.list_workers()] == ["", ""]
+
+
+async def test_a_worker_that_is_asked_to_end_says_so_and_leaves_what_does_not_end_to_others(
+    fleet: PostgresFleet, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
     (session,) = submit(fleet, "one")
-    for _ in range(2):
-        fleet.begin_attempt(session)
-
-    await fleet.advance_sessions(be_busy, concurrency=1, until_empty=True)
-    assert (find(fleet, session).attempts, find(fleet, session).kills) == (3, 2)
-    execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = NULL")
     begun = asyncio.Event()
+    seen: list[bool] = []
 
     async def wait(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
         begun.set()
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            seen.extend(worker.is_draining for worker in fleet.list_workers())
         raise AssertionError
 
+    identity = WorkerIdentity(name="process 7")
     working = asyncio.ensure_future(
-        fleet.advance_sessions(wait, concurrency=1, until_empty=False, spared=[session])
+        fleet.advance_sessions(wait, concurrency=1, until_empty=False, worker=identity)
     )
     await begun.wait()
-    assert find(fleet, session).kills == 2  # one of the two was spared, and the one that runs counts
     working.cancel()
     await asyncio.wait([working])
-    assert (find(fleet, session).state, find(fleet, session).kills) == (FleetState.QUEUED, 1)
+
+    assert seen == [True]
+    assert (find(fleet, session).state, find(fleet, session).kills) == (FleetState.QUEUED, 0)
 
 
 async def test_submitters_take_turns_and_a_higher_priority_comes_first(
