@@ -8,6 +8,8 @@ from msgspec import Struct, field
 
 MOST_KILLS = 3
 """A session whose process was killed so often in a row is set aside."""
+MOST_LOSSES = 10
+"""The same where it was lost with its worker, which may have other causes."""
 LEAST_PRIORITY, MOST_PRIORITY = -9, 9
 
 
@@ -55,8 +57,9 @@ class FleetSession(Struct, frozen=True, kw_only=True):
     """A session that was submitted. Times are milliseconds since 1970, UTC, by the clock of the database.
 
     `prompt` is there until a turn has begun with it: from then on it is in the record of the session alone.
-    `attempts` counts the processes that were started for it, `kills` the latest of them that were killed, or
-    lost with their machine. Queued, it may be parked until a time; running, it has the name of its worker.
+    `attempts` counts the processes that were started for it, `kills` the latest of them that were killed, and
+    `losses` those that were lost with their worker. Queued, it may be parked until a time; running, it has the
+    name of its worker.
     """
 
     session_id: str
@@ -69,6 +72,7 @@ class FleetSession(Struct, frozen=True, kw_only=True):
     priority: int = 0
     attempts: int = 0
     kills: int = 0
+    losses: int = 0
     parked_until_ms: int | None = None
     worker: str = ""
     advance: Advance = field(default_factory=lambda: Advance(state=FleetState.QUEUED))
@@ -81,7 +85,8 @@ class FleetSession(Struct, frozen=True, kw_only=True):
     @property
     def is_set_aside(self) -> bool:
         """Whether it failed because its process was killed each time."""
-        return self.state is FleetState.FAILED and self.kills >= MOST_KILLS
+        is_too_often = self.kills >= MOST_KILLS or self.losses >= MOST_LOSSES
+        return self.state is FleetState.FAILED and is_too_often
 
 
 class WorkerIdentity(Struct, frozen=True, kw_only=True):

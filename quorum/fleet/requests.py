@@ -206,6 +206,7 @@ def encode_session(session: FleetSession, mask: Callable[[str], str]) -> JsonObj
         "error": mask(session.advance.error),
         "attempts": session.attempts,
         "kills": session.kills,
+        "losses": session.losses,
         "priority": session.priority,
         "parked_until_ms": session.parked_until_ms,
         "worker": session.worker,

@@ -30,6 +30,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import (
     MOST_KILLS,
+    MOST_LOSSES,
     Advance,
     FleetRequest,
     FleetSession,
@@ -67,7 +68,8 @@ CREATE TABLE fleet_queue (
     session_id text PRIMARY KEY REFERENCES fleet_sessions ON DELETE CASCADE,
     priority integer NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,
-    kills integer NOT NULL DEFAULT 0
+    kills integer NOT NULL DEFAULT 0,
+    losses integer NOT NULL DEFAULT 0
 );
 CREATE TABLE fleet_workers (
     worker_id bigint PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE,
@@ -346,7 +348,7 @@ class FleetWorker:
         while True:
             with suppress(ConnectorException, LedgerError, psycopg.Error):
                 for session_id in await jobs.rescue():
-                    await asyncio.to_thread(self._table.put_kill, session_id, _LOST)
+                    await asyncio.to_thread(self._table.put_loss, session_id)
             await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
 
     def _build_app(self) -> tuple[App, FleetJobs]:
@@ -413,14 +415,16 @@ _COUNT = (
 )
 _ATTEMPT = _COUNT.format("attempts")
 _KILL = f"{_COUNT.format('kills')} RETURNING kills"
-_END_ATTEMPT = "UPDATE fleet_queue SET kills = 0 WHERE session_id = :id"
+_LOSS = f"{_COUNT.format('losses')} RETURNING losses"
+_END_ATTEMPT = "UPDATE fleet_queue SET kills = 0, losses = 0 WHERE session_id = :id"
 _RETRY = (
     "UPDATE fleet_sessions SET state = NULL, status = '', error = '', updated_ms = :updated_ms"
     " WHERE session_id = :id AND state = 'failed'"
 )
 _SELECT = (
     "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error,"
-    " COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts, COALESCE(kills, 0) AS kills"
+    " COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts, COALESCE(kills, 0) AS kills,"
+    " COALESCE(losses, 0) AS losses"
     " FROM fleet_sessions LEFT JOIN fleet_queue USING (session_id)"
 )
 _WORKER_NAME = "COALESCE(w.name, 'worker ' || j.worker_id)"
@@ -438,7 +442,6 @@ _WORKERS = (
     f" WHERE p.last_heartbeat > now() - interval '{GONE_SECS} seconds'"
     " GROUP BY p.id, w.worker_id ORDER BY p.id"
 )
-_LOST = "the worker that ran it gave no sign of life any more"
 
 
 class PostgresFleet:
@@ -531,20 +534,28 @@ class PostgresFleet:
 
     def put_kill(self, session_id: str, last_words: str) -> bool:
         """Keep that the process of a session was killed; whether the session is set aside for that."""
+        return self._count_end(session_id, _KILL, MOST_KILLS, f"its process was {last_words}")
+
+    def put_loss(self, session_id: str) -> bool:
+        """The same, where its worker is gone."""
+        return self._count_end(session_id, _LOSS, MOST_LOSSES, "its worker gave no sign of life any more")
+
+    def _count_end(self, session_id: str, count: str, most: int, reason: str) -> bool:
         is_set_aside = False
 
         def keep(connection: PostgresConnection) -> None:
             nonlocal is_set_aside
-            kills = int(connection.execute(_KILL, {"id": session_id}).scalar_one())
-            values = {"id": session_id, "updated_ms": self.read_clock_ms()}
-            if is_set_aside := kills >= MOST_KILLS:
-                error = (
-                    f"set aside: its process was killed {kills} times in a row, at last: {last_words}; "
-                    f"quorum fleet retry {session_id} queues it again"
-                )
-                connection.execute(_SET_ASIDE, {**values, "error": encode_text(error)})
-            else:
-                connection.execute(_PUT_DELAY, {**values, "error": encode_text(last_words)})
+            counted = int(connection.execute(count, {"id": session_id}).scalar_one())
+            is_set_aside = counted >= most
+            error = (
+                f"set aside after {counted} times in a row: {reason}; "
+                f"quorum fleet retry {session_id} queues it again"
+            )
+            values = {
+                "error": encode_text(error if is_set_aside else reason),
+                "updated_ms": self.read_clock_ms(),
+            }
+            connection.execute(_SET_ASIDE if is_set_aside else _PUT_DELAY, {"id": session_id, **values})
 
         self._write(keep)
         return is_set_aside
@@ -658,6 +669,7 @@ def _read_row(row: Row[Any], job: Row[Any] | None) -> FleetSession:
         priority=row.priority,
         attempts=row.attempts,
         kills=row.kills,
+        losses=row.losses,
         parked_until_ms=job.parked_until_ms if job is not None and state is FleetState.QUEUED else None,
         worker=job.worker or "" if job is not None and state is FleetState.RUNNING else "",
         advance=Advance(state=state, status=row.status, error=row.error),

@@ -16,6 +16,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import TurnStarted
 from quorum.domain.fleet_session import (
     MOST_KILLS,
+    MOST_LOSSES,
     Advance,
     FleetRequest,
     FleetSession,
@@ -330,10 +331,8 @@ async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_
 
     session = find(fleet, poison)
     assert session.is_set_aside
-    assert (
-        "killed 3 times in a row, at last: killed by SIGKILL; it said last: out of memory"
-        in session.advance.error
-    )
+    last_words = "its process was killed by SIGKILL; it said last: out of memory"
+    assert f"set aside after 3 times in a row: {last_words}" in session.advance.error
     assert f"quorum fleet retry {poison}" in session.advance.error
     assert fleet.retry([poison, "of no fleet"]) == (poison,)
     assert fleet.retry([poison]) == ()
@@ -368,20 +367,21 @@ def lose_worker(postgres: PostgresForTests, url: str, *, line: str = "", is_drai
         connection.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", (worker,))
 
 
-async def test_a_session_that_is_lost_with_its_machine_each_time_is_set_aside(
+async def test_a_session_that_is_lost_with_its_worker_each_time_is_set_aside(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str
 ):
     (poison,) = submit(fleet, "one")
 
-    for _ in range(MOST_KILLS):
+    for _ in range(MOST_LOSSES):
+        assert not find(fleet, poison).is_set_aside
         assert fleet.begin_attempt(poison) is not None
         lose_worker(postgres, url)
         for session_id in await rescue(url):
-            fleet.put_kill(session_id, "its worker is gone")
+            fleet.put_loss(session_id)
 
     assert fleet.begin_attempt(poison) is None
     session = find(fleet, poison)
-    assert (session.is_set_aside, session.attempts, session.prompt) == (True, MOST_KILLS, "one")
+    assert (session.is_set_aside, session.attempts, session.prompt) == (True, MOST_LOSSES, "one")
 
 
 async def test_what_is_no_kill_is_not_counted_as_one(
@@ -399,7 +399,7 @@ async def test_what_is_no_kill_is_not_counted_as_one(
     await rescue(url, WorkerIdentity(name="process 7", line="5f"))  # the parent has started another one
 
     assert find(fleet, session).state is FleetState.QUEUED
-    assert (find(fleet, session).attempts, find(fleet, session).kills) == (1, 0)
+    assert (find(fleet, session).attempts, find(fleet, session).losses) == (1, 0)
     assert [worker.identity.line for worker in fleet.list_workers()] == ["", ""]
 
 
@@ -428,7 +428,7 @@ async def test_a_worker_that_is_asked_to_end_says_so_and_leaves_what_does_not_en
     await asyncio.wait([working])
 
     assert seen == [True]
-    assert (find(fleet, session).state, find(fleet, session).kills) == (FleetState.QUEUED, 0)
+    assert (find(fleet, session).state, find(fleet, session).losses) == (FleetState.QUEUED, 0)
 
 
 async def test_submitters_take_turns_and_a_higher_priority_comes_first(
