@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from quorum.command_line.reading import parse
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.events.event import CallStarted
-from quorum.domain.fleet_session import Advance, FleetSession, FleetState, LiveWorker, WorkerIdentity
+from quorum.domain.fleet_session import (
+    MOST_KILLS,
+    Advance,
+    FleetRequest,
+    FleetSession,
+    FleetState,
+    LiveWorker,
+    WorkerIdentity,
+)
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.errors import UsageError
 from quorum.fleet.requests import encode_result, render_fleet, render_workers, summarise_fleet
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_fleet
+from quorum.infrastructure.store.postgres.fleet import PostgresFleet
+from tests.support.postgres_server import PostgresForTests
 
 FIRST, LATER = "01a20eba-6ba6-7091-bb41-8f20ae8a1842", "01a20eba-6bd5-71d9-97fa-cc0495e20ea4"
 SAME_MILLISECOND = "01a20eba-6ba6-7092-bb41-8f20ae8a1842"
@@ -103,3 +121,50 @@ def test_the_result_of_a_session_without_an_end_says_what_it_began_to_run_last()
     assert (result["status"], result["error"]) == ("failed", "set aside: killed")
     assert result["last_call"] == {"tool": "run_command", "arguments": '{"command": "sort [hidden]"}'}
     assert encode_result(session, (), str)["last_call"] is None
+
+
+def run_command(action: str, *arguments: str) -> int:
+    parsed = parse(["fleet", action, *arguments])
+    assert parsed.command.run is not None
+    return parsed.command.run(parsed.options, Path.cwd())
+
+
+@pytest.mark.long
+def test_a_session_that_was_set_aside_is_listed_by_its_state_and_queued_again(
+    postgres: PostgresForTests,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = postgres.new_database()
+    for name, value in {"HOME": str(tmp_path), "QUORUM_STORAGE__URL": url}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    fleet = open_fleet(StorageTable(url=url), {})
+    requests = [FleetRequest(prompt="x", name=name, cwd="/srv") for name in ("poison", "sound")]
+    poison, _ = fleet.submit(requests)
+    assert isinstance(fleet, PostgresFleet)
+    for _ in range(MOST_KILLS):
+        fleet.put_kill(poison.session_id, "killed by SIGKILL")
+    fleet.close()
+
+    assert run_command("status", "--state", "failed") == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert run_command("retry", poison.session_id) == 0
+    retried = capsys.readouterr().out
+    assert run_command("retry", "--all") == 0
+    nothing = capsys.readouterr().err
+    assert run_command("status", "--json", "--state", "queued") == 0
+    queued = json.loads(capsys.readouterr().out)
+
+    assert "set aside" in listed[1]
+    assert "killed by SIGKILL" in listed[1]
+    assert listed[2:] == ["1 of 2 have ended (50 %): 1 queued, 1 failed", "no worker gives signs of life"]
+    assert retried == f"{poison.session_id}\n"
+    assert "none of these sessions failed" in nothing
+    assert [(each["name"], each["kills"], each["error"]) for each in queued] == [
+        ("poison", 0, ""),
+        ("sound", 0, ""),
+    ]
+    with pytest.raises(UsageError, match="name the sessions to queue again, or --all"):
+        run_command("retry")
