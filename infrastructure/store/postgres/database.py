@@ -29,7 +29,7 @@ from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.fleet import enqueue_answered, remove_pruned
+from quorum.infrastructure.store.postgres.fleet import FleetRows, enqueue_answered
 from quorum.infrastructure.store.postgres.server import (
     BUSY_SECS,
     LOCK_NOT_AVAILABLE,
@@ -343,9 +343,7 @@ class PostgresDatabase:
         self._clock = clock = clock or self._server.read_clock_ms
         self._writer = Writer(self._server)
         self.locks = Leases(self._server, clock)
-        self.archive = SqlArchive(
-            self._server, self._writer, self.locks, clock, follow_up_removal=remove_pruned
-        )
+        self.archive = SqlArchive(self._server, self._writer, self.locks, clock, submitted=FleetRows())
         self.contents = SqlContents(self._server, self._writer, clock, blobs.contents)
         self.answers = SqlAnswers(self._server, self._writer, follow_up=enqueue_answered)
         self.pacer = PostgresPacer(self._server)

@@ -38,7 +38,6 @@ from quorum.domain.fleet_session import (
     LiveWorker,
     WorkerIdentity,
 )
-from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
@@ -174,13 +173,23 @@ def _find_top(connection: SqlConnection, session_id: str) -> int:
     return int(row[0]) * _SPAN if row is not None else 0
 
 
-def remove_pruned(connection: SqlConnection, session: SessionSummary) -> None:
-    """Forget a session whose record is removed, if it is one of the fleet, and those of its folder that ended
-    before it without any record."""
-    if _has_table(connection, "procrastinate_jobs"):
-        cancel_jobs(connection, session.id)
-    values = {"id": session.id, "cwd": encode_text(session.cwd), "before": session.updated_ms}
-    connection.execute(_FORGET, values)
+class FleetRows:
+    """Implements `SubmittedSessions`."""
+
+    def forget(self, connection: SqlConnection, session_id: str) -> None:
+        """Remove a session of the fleet whose record is removed, and its jobs."""
+        if _has_table(connection, "procrastinate_jobs"):
+            cancel_jobs(connection, session_id)
+        connection.execute("DELETE FROM fleet_sessions WHERE session_id = :id", {"id": session_id})
+
+    def prune_unbegun(
+        self, connection: SqlConnection, before_ms: int, cwd: str | None, *, dry_run: bool
+    ) -> int:
+        values = {"before": before_ms, "cwd": encode_text(cwd or ""), "everywhere": cwd is None}
+        if dry_run:
+            row = connection.execute(f"SELECT count(*) {_UNBEGUN}", values).fetchone()
+            return int(row[0]) if row is not None else 0
+        return len(connection.execute(f"DELETE {_UNBEGUN} RETURNING session_id", values).fetchall())
 
 
 def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
@@ -387,27 +396,27 @@ _ADDED = (
 _ADD_PRIORITY = build_insert("fleet_queue", ("session_id", "priority"))
 _ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT (key) DO NOTHING"
 _FINAL = ", ".join(f"'{state.value}'" for state in FleetState if state.is_final)
-_FORGET = (
-    "DELETE FROM fleet_sessions WHERE session_id = :id"
-    f" OR (cwd = :cwd AND state IN ({_FINAL}) AND updated_ms <= :before"
-    " AND NOT EXISTS (SELECT FROM sessions WHERE id = session_id))"
+_UNBEGUN = (
+    f"FROM fleet_sessions WHERE state IN ({_FINAL}) AND updated_ms <= :before AND (:everywhere OR cwd = :cwd)"
+    " AND NOT EXISTS (SELECT FROM sessions WHERE id = session_id)"
 )
 _FREE_KEY = (
     f"UPDATE fleet_sessions SET key = NULL WHERE key = :of AND state IN ({_FINAL})"
     f" AND status <> '{RunStatus.COMPLETED.value}'"
 )
+_PROMPT_UNTIL_BEGUN = "CASE WHEN NOT EXISTS (SELECT FROM sessions WHERE id = :id AND turns > 0) THEN prompt END"
 _PUT = (
     "UPDATE fleet_sessions SET state = :state, status = :status, error = :error, updated_ms = :updated_ms,"
-    f" prompt = NULL WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
+    f" prompt = CASE WHEN :state = 'failed' THEN {_PROMPT_UNTIL_BEGUN} END"
+    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
 _PUT_DELAY = (
     "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms"
     f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-# The prompt stays: no turn may have begun.
 _SET_ASIDE = (
-    "UPDATE fleet_sessions SET state = 'failed', status = 'failed', error = :error, updated_ms = :updated_ms"
-    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
+    "UPDATE fleet_sessions SET state = 'failed', status = 'failed', error = :error, updated_ms = :updated_ms,"
+    f" prompt = {_PROMPT_UNTIL_BEGUN} WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
 _COUNT = (
     "INSERT INTO fleet_queue AS q (session_id, {0}) VALUES (:id, 1)"

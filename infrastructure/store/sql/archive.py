@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TypeAlias
+from typing import Protocol
 
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import LedgerError, SessionInUse
@@ -107,22 +107,34 @@ _LIST_CONTENTS = "SELECT sha256, kept_ms, LENGTH(data) FROM contents"
 _LIST_RECENT = f"SELECT sha256, SUBSTR(data, 1, {_BEGINNING_BYTES}) FROM contents WHERE kept_ms >= :since_ms"
 
 
-FollowUp: TypeAlias = "Callable[[SqlConnection, SessionSummary], None]"
+class SubmittedSessions(Protocol):
+    """The sessions that a fleet keeps beside the records."""
+
+    def forget(self, connection: SqlConnection, session_id: str) -> None:
+        """Remove a session whose record is removed, in that transaction, if it is one of these."""
+        ...
+
+    def prune_unbegun(
+        self, connection: SqlConnection, before_ms: int, cwd: str | None, *, dry_run: bool
+    ) -> int:
+        """Remove those that ended until then without a record, of a folder or of all; how many."""
+        ...
 
 
 class Pruning:
-    """Removes what one asks for, each session in a transaction of its own and under its lock.
-
-    `follow_up` is given each session that is removed, in that transaction.
-    """
+    """Removes what one asks for, each session in a transaction of its own and under its lock."""
 
     def __init__(
-        self, engine: SqlEngine, locks: SessionLocks, clock: Callable[[], int], follow_up: FollowUp
+        self,
+        engine: SqlEngine,
+        locks: SessionLocks,
+        clock: Callable[[], int],
+        submitted: SubmittedSessions | None,
     ) -> None:
         self._engine = engine
         self._locks = locks
         self._clock = clock
-        self._follow_up = follow_up
+        self._submitted = submitted
 
     def run(
         self,
@@ -139,7 +151,7 @@ class Pruning:
         spared: list[SessionSummary] = []
         freed = 0
         for session in chosen:
-            taken = self._remove(connection, session, dry_run=dry_run)
+            taken = self._remove(connection, session.id, dry_run=dry_run)
             (removed if taken is not None else spared).append(session)
             freed += taken or 0
         gone, bytes_gone = self._remove_contents(
@@ -157,9 +169,8 @@ class Pruning:
         listed = [build_summary(row, in_use.get(row.id)) for row in rows]
         return select_sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
 
-    def _remove(self, connection: SqlConnection, session: SessionSummary, *, dry_run: bool) -> int | None:
+    def _remove(self, connection: SqlConnection, session_id: str, *, dry_run: bool) -> int | None:
         """Remove one session; the bytes of its payloads, or None where it is in use."""
-        session_id = session.id
         named = {"session_id": session_id}
         with ExitStack() as locked:
             if dry_run:
@@ -176,7 +187,8 @@ class Pruning:
                 for table in filter(connection.has_table, _LATER_TABLES):
                     connection.execute(f"DELETE FROM {table} WHERE session_id = :session_id", named)
                 connection.execute("DELETE FROM sessions WHERE id = :session_id", named)
-                self._follow_up(connection, session)
+                if self._submitted is not None:
+                    self._submitted.forget(connection, session_id)
             return freed
 
     def _remove_contents(
@@ -265,13 +277,13 @@ class SqlArchive:
         locks: SessionLocks,
         clock: Callable[[], int],
         *,
-        follow_up_removal: FollowUp = lambda _connection, _session: None,
+        submitted: SubmittedSessions | None = None,
     ) -> None:
         self._engine = engine
         self._writer = writer
         self._locks = locks
         self._clock = clock
-        self._follow_up_removal = follow_up_removal
+        self._submitted = submitted
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
         return await run_in_thread(lambda _stop: self.list_blocking())
@@ -342,13 +354,25 @@ class SqlArchive:
         answers the same.
         """
 
-        pruning = Pruning(self._engine, self._locks, self._clock, self._follow_up_removal)
+        pruning = Pruning(self._engine, self._locks, self._clock, self._submitted)
         done = self._writer.submit(
             lambda connection: pruning.run(
                 connection, older_than_days=older_than_days, keep=keep, ids=ids, dry_run=dry_run
             )
         )
         return await wait_to_the_end(done)
+
+    async def prune_unbegun(self, before_ms: int, cwd: str | None, *, dry_run: bool = False) -> int:
+        """Remove submitted sessions that ended until then without a record, of a folder or of all; how many."""
+        submitted = self._submitted
+        if submitted is None:
+            return 0
+
+        def remove(connection: SqlConnection) -> int:
+            with self._engine.begin_transaction(connection):
+                return submitted.prune_unbegun(connection, before_ms, cwd, dry_run=dry_run)
+
+        return await wait_to_the_end(self._writer.submit(remove))
 
     def list_blocking(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first. Blocks."""

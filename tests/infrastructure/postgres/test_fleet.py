@@ -531,13 +531,34 @@ async def test_pruning_takes_the_rows_of_a_fleet_too(
     for session_id in (done, waiting):
         await opened[session_id].ledger.aclose()
 
+    until = fleet.read_clock_ms()
+
     await storage.archive.prune(keep=0, dry_run=is_dry)
+    none = await storage.archive.prune_unbegun(until - 60_000, None, dry_run=is_dry)
+    unbegun_here = await storage.archive.prune_unbegun(until, "/work", dry_run=is_dry)
 
     await opened[running].ledger.aclose()
     await asyncio.to_thread(storage.close)
     left = {session.session_id for session in fleet.list_sessions()}
     everything = {done, waiting, unbegun, queued, running, elsewhere.session_id}
+    assert (none, unbegun_here) == (0, 1)
     assert left == (everything if is_dry else {queued, running, elsewhere.session_id})
+
+
+async def test_a_failed_session_keeps_its_prompt_until_a_turn_has_begun(fleet: PostgresFleet, url: str):
+    begun, unbegun = submit(fleet, "begun", "unbegun")
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = await asyncio.to_thread(storage.open_session, ContinuedSession(begun), cwd="/work")
+    assert opened.ledger is not None
+    await opened.ledger.append(TurnStarted(prompt="begun"))
+    await opened.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+    for session_id in (begun, unbegun):
+        fleet.put(session_id, Advance(state=FleetState.FAILED, status="failed", error="KeyError"))
+
+    assert [session.prompt for session in fleet.list_sessions()] == [None, "unbegun"]
+    assert fleet.retry([begun, unbegun]) == (begun, unbegun)
 
 
 async def answer_reviews(url: str, *session_ids: str) -> None:
