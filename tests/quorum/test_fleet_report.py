@@ -123,8 +123,8 @@ def test_the_result_of_a_session_without_an_end_says_what_it_began_to_run_last()
     assert encode_result(session, (), str)["last_call"] is None
 
 
-def run_command(action: str, *arguments: str) -> int:
-    parsed = parse(["fleet", action, *arguments])
+def run_command(action: str, *arguments: str, of: str = "fleet") -> int:
+    parsed = parse([of, action, *arguments])
     assert parsed.command.run is not None
     return parsed.command.run(parsed.options, Path.cwd())
 
@@ -168,3 +168,9 @@ def test_a_session_that_was_set_aside_is_listed_by_its_state_and_queued_again(
     ]
     with pytest.raises(UsageError, match="name the sessions to queue again, or --all"):
         run_command("retry")
+    assert run_command("cancel", "--all") == 0
+    capsys.readouterr()
+    assert run_command("prune", "--older-than", "0", "--all", "--yes", of="sessions") == 0
+    assert "0 sessions (0 bytes) and 2 of a fleet that never began deleted" in capsys.readouterr().err
+    assert run_command("status") == 0
+    assert "no session was submitted" in capsys.readouterr().out
