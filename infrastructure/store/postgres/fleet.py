@@ -27,6 +27,7 @@ from sqlalchemy.engine import Row
 from quorum.application.identifiers import generate_id
 from quorum.application.ports.fleet import AdvanceSession, SessionBusy, SessionKilled
 from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import CallStarted
 from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import (
     MOST_KILLS,
@@ -426,6 +427,11 @@ _ATTEMPT = _COUNT.format("attempts")
 _KILL = f"{_COUNT.format('kills')} RETURNING kills"
 _LOSS = f"{_COUNT.format('losses')} RETURNING losses"
 _END_ATTEMPT = "UPDATE fleet_queue SET kills = 0, losses = 0 WHERE session_id = :id"
+_LAST_CALL = (
+    f"SELECT payload FROM records WHERE session_id = :id AND type = '{CallStarted.type}'"
+    " ORDER BY rowid DESC LIMIT 1"
+)
+_LONGEST_CALL = 200
 _RETRY = (
     "UPDATE fleet_sessions SET state = NULL, status = '', error = '', updated_ms = :updated_ms"
     " WHERE session_id = :id AND state = 'failed'"
@@ -557,7 +563,7 @@ class PostgresFleet:
             counted = int(connection.execute(count, {"id": session_id}).scalar_one())
             is_set_aside = counted >= most
             error = (
-                f"set aside after {counted} times in a row: {reason}; "
+                f"set aside after {counted} times in a row{_find_last_call(connection, session_id)}: {reason}; "
                 f"quorum fleet retry {session_id} queues it again"
             )
             values = {
@@ -653,6 +659,15 @@ class PostgresFleet:
             "status": "",
             "error": "",
         }
+
+
+def _find_last_call(connection: SqlConnection, session_id: str) -> str:
+    row = connection.execute(_LAST_CALL, {"id": session_id}).fetchone()
+    try:
+        begun = json.loads(row[0]) if row is not None else {}
+        return f", its last call was {begun['tool']} {json.dumps(begun['arguments'])[:_LONGEST_CALL]}"
+    except (ValueError, TypeError, KeyError):  # none, or one that was redacted
+        return ""
 
 
 def _read_row(row: Row[Any], job: Row[Any] | None) -> FleetSession:

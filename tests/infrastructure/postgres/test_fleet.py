@@ -12,8 +12,9 @@ import procrastinate.utils
 import pytest
 
 from quorum.application.ports.fleet import SessionBusy, SessionKilled
+from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import TurnStarted
+from quorum.domain.events.event import CallStarted, TurnStarted
 from quorum.domain.fleet_session import (
     MOST_KILLS,
     MOST_LOSSES,
@@ -324,6 +325,7 @@ async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_
     fleet: PostgresFleet, postgres: PostgresForTests, url: str
 ):
     (poison,) = submit(fleet, "one")
+    await begin_call(url, poison)
     for kills in range(1, MOST_KILLS + 1):
         execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = NULL")
         await fleet.advance_sessions(be_killed, concurrency=1, until_empty=True)
@@ -331,8 +333,9 @@ async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_
 
     session = find(fleet, poison)
     assert session.is_set_aside
+    last_call = 'its last call was run_command {"command": "sort huge"}'
     last_words = "its process was killed by SIGKILL; it said last: out of memory"
-    assert f"set aside after 3 times in a row: {last_words}" in session.advance.error
+    assert f"set aside after 3 times in a row, {last_call}: {last_words}" in session.advance.error
     assert f"quorum fleet retry {poison}" in session.advance.error
     assert fleet.retry([poison, "of no fleet"]) == (poison,)
     assert fleet.retry([poison]) == ()
@@ -559,6 +562,18 @@ async def test_a_failed_session_keeps_its_prompt_until_a_turn_has_begun(fleet: P
 
     assert [session.prompt for session in fleet.list_sessions()] == [None, "unbegun"]
     assert fleet.retry([begun, unbegun]) == (begun, unbegun)
+
+
+async def begin_call(url: str, session_id: str) -> None:
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = await asyncio.to_thread(storage.open_session, ContinuedSession(session_id), cwd="/work")
+    assert opened.ledger is not None
+    context = ToolExecutionContext(call_id="call-1", batch_id="b", call_index=0, turn_index=0)
+    await opened.ledger.append(
+        CallStarted(context=context, tool="run_command", arguments={"command": "sort huge"})
+    )
+    await opened.ledger.aclose()
+    await asyncio.to_thread(storage.close)
 
 
 async def answer_reviews(url: str, *session_ids: str) -> None:
