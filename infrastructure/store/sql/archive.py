@@ -266,6 +266,10 @@ _REDACT_REASON = (
     f"UPDATE {REVIEW_ANSWERS} SET reason = :reason WHERE session_id = :session_id AND digest = :digest"
 )
 
+# Of a fleet, which only a database that several machines share has.
+_SUBMITTED = "fleet_sessions"
+_TEXTS = ("name", "cwd", "prompt", "error")
+
 
 class SqlArchive:
     """Every session of one database. Raises LedgerError where it cannot be read or written."""
@@ -449,6 +453,8 @@ def redact(engine: SqlEngine, connection: SqlConnection, session_id: str, text: 
         found = _redact_records(connection, session_id, text, now_ms)
         if connection.has_table(REVIEW_ANSWERS):
             _redact_reasons(connection, session_id, text)
+        if connection.has_table(_SUBMITTED):
+            _redact_submission(connection, session_id, text)
         row = SessionRow(*session)
         connection.execute(
             _REDACT_SESSION,
@@ -485,3 +491,14 @@ def _redact_reasons(connection: SqlConnection, session_id: str, text: str) -> No
         if reason is not None and text in reason:
             place = {"session_id": session_id, "digest": digest}
             connection.execute(_REDACT_REASON, {"reason": redact_name(reason, text), **place})
+
+
+def _redact_submission(connection: SqlConnection, session_id: str, text: str) -> None:
+    """Take a text out of what a fleet keeps of a session beside its record."""
+    named = {"session_id": session_id}
+    for column in _TEXTS:
+        query = f"SELECT {column} FROM {_SUBMITTED} WHERE session_id = :session_id"
+        row = connection.execute(query, named).fetchone()
+        if row is not None and row[0] and text in row[0]:
+            change = f"UPDATE {_SUBMITTED} SET {column} = :value WHERE session_id = :session_id"
+            connection.execute(change, {**named, "value": redact_name(row[0], text)})

@@ -564,6 +564,22 @@ async def test_a_failed_session_keeps_its_prompt_until_a_turn_has_begun(fleet: P
     assert fleet.retry([begun, unbegun]) == (begun, unbegun)
 
 
+async def test_a_text_is_redacted_in_what_a_fleet_keeps_beside_the_record(fleet: PostgresFleet, url: str):
+    (session,) = fleet.submit([FleetRequest(prompt="use key-1", name="with key-1", cwd="/key-1")])
+    await begin_call(url, session.session_id)
+    for _ in range(MOST_KILLS):
+        fleet.put_kill(session.session_id, "killed by SIGKILL; it said last: key-1 is wrong")
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+
+    await storage.archive.redact(session.session_id, "key-1")
+
+    await asyncio.to_thread(storage.close)
+    kept = find(fleet, session.session_id)
+    assert kept.prompt is not None
+    assert not any("key-1" in text for text in (kept.name, kept.cwd, kept.prompt, kept.advance.error))
+    assert "sort huge" in kept.advance.error
+
+
 async def begin_call(url: str, session_id: str) -> None:
     storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
     opened = await asyncio.to_thread(storage.open_session, ContinuedSession(session_id), cwd="/work")
