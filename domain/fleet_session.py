@@ -92,11 +92,11 @@ class FleetSession(Struct, frozen=True, kw_only=True):
 class WorkerIdentity(Struct, frozen=True, kw_only=True):
     """A worker as people know it: `name` says its process and machine, `version` is that of its quorum.
 
-    Of the workers of one `line` only the last one lives.
+    Of the workers that one fork server (`server_id`) starts, only the last one lives.
     """
 
     name: str
-    line: str = ""
+    server_id: str = ""
     version: str = ""
     folder: str = ""
 

@@ -317,7 +317,7 @@ async def advance_sessions(
             until_empty=until_empty,
             worker=WorkerIdentity(
                 name=f"process {os.getppid()} on {socket.gethostname()}",
-                line=forked.line,
+                server_id=forked.server_id,
                 version=__version__,
                 folder=str(root),
             ),

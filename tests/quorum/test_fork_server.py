@@ -141,7 +141,7 @@ def session(arguments, is_exec):
     signal.pause()
 
 def worker(sessions):
-    say(worker=os.getpid(), line=end.line)
+    say(worker=os.getpid(), server_id=end.server_id)
     if not os.path.exists("second"):
         open("second", "w").close()
         sessions.start(1)
@@ -156,7 +156,7 @@ def worker(sessions):
 
     second = program.read()
     assert second["worker"] != first["worker"]
-    assert second["line"] == first["line"]
+    assert second["server_id"] == first["server_id"]
     assert not Path(f"/proc/{session}").exists()
     assert program.end() == 0
 

@@ -74,7 +74,7 @@ CREATE TABLE fleet_queue (
 CREATE TABLE fleet_workers (
     worker_id bigint PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE,
     name text NOT NULL,
-    line text NOT NULL,
+    server_id text NOT NULL,
     is_draining boolean NOT NULL DEFAULT false,
     version text NOT NULL,
     folder text NOT NULL
@@ -210,10 +210,10 @@ _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 _REGISTER = (
-    "INSERT INTO fleet_workers (worker_id, name, line, version, folder)"
-    " VALUES (%(worker_id)s, %(name)s, %(line)s, %(version)s, %(folder)s)"
+    "INSERT INTO fleet_workers (worker_id, name, server_id, version, folder)"
+    " VALUES (%(worker_id)s, %(name)s, %(server_id)s, %(version)s, %(folder)s)"
 )
-_BEFORE = "line = %(line)s AND line <> '' AND worker_id <> %(worker_id)s"
+_BEFORE = "server_id = %(server_id)s AND server_id <> '' AND worker_id <> %(worker_id)s"
 _JOBS_BEFORE = (
     f"SELECT j.id FROM procrastinate_jobs AS j JOIN fleet_workers USING (worker_id) WHERE {_BEFORE}"
     " AND j.status = 'doing'"
@@ -240,12 +240,12 @@ class FleetJobs(JobManager):
         self._worker_id: int | None = None
 
     async def register_worker(self) -> int:
-        """Begin, and take the sessions over at once that a worker before this one of its line was running."""
+        """Begin, and take over at once what the worker before this one of its server was running."""
         self._worker_id = worker_id = await super().register_worker()
         if self._identity is not None:
             named: dict[str, object] = {"worker_id": worker_id, **asdict(self._identity)}
             await self.connector.execute_query_async(_REGISTER, **named)
-            before: dict[str, object] = {"worker_id": worker_id, "line": self._identity.line}
+            before: dict[str, object] = {"worker_id": worker_id, "server_id": self._identity.server_id}
             for job in await self.connector.execute_query_all_async(_JOBS_BEFORE, **before):
                 with suppress(ConnectorException):  # another worker was first
                     await self.retry_job_by_id_async(job["id"], _AT_ONCE)

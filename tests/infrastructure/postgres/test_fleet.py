@@ -357,7 +357,9 @@ async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[str]:
     return []
 
 
-def lose_worker(postgres: PostgresForTests, url: str, *, line: str = "", is_draining: bool = False) -> None:
+def lose_worker(
+    postgres: PostgresForTests, url: str, *, server_id: str = "", is_draining: bool = False
+) -> None:
     """Leave what a worker leaves that is killed while it runs what is queued."""
     with postgres.connect(parse_address(url).database) as connection:
         (worker,) = connection.execute(
@@ -365,7 +367,7 @@ def lose_worker(postgres: PostgresForTests, url: str, *, line: str = "", is_drai
         ).fetchone() or (0,)
         connection.execute(
             "INSERT INTO fleet_workers VALUES (%s, 'process 7', %s, %s, '1.2', '/srv')",
-            (worker, line, is_draining),
+            (worker, server_id, is_draining),
         )
         connection.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", (worker,))
 
@@ -396,14 +398,14 @@ async def test_what_is_no_kill_is_not_counted_as_one(
     lose_worker(postgres, url, is_draining=True)
     assert await rescue(url) == []
     assert find(fleet, session).state is FleetState.QUEUED
-    lose_worker(postgres, url, line="5f")
-    await rescue(url, WorkerIdentity(name="process 7", line="6e"))
+    lose_worker(postgres, url, server_id="5f")
+    await rescue(url, WorkerIdentity(name="process 7", server_id="6e"))
     assert find(fleet, session).state is FleetState.RUNNING
-    await rescue(url, WorkerIdentity(name="process 7", line="5f"))  # the parent has started another one
+    await rescue(url, WorkerIdentity(name="process 7", server_id="5f"))  # the parent has started another one
 
     assert find(fleet, session).state is FleetState.QUEUED
     assert (find(fleet, session).attempts, find(fleet, session).losses) == (1, 0)
-    assert [worker.identity.line for worker in fleet.list_workers()] == ["", ""]
+    assert [worker.identity.server_id for worker in fleet.list_workers()] == ["", ""]
 
 
 async def test_a_worker_that_is_asked_to_end_says_so_and_leaves_what_does_not_end_to_others(
