@@ -20,6 +20,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
+from psycopg_pool import AsyncNullConnectionPool
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
@@ -259,13 +260,13 @@ class FleetWorker:
             await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
 
     def _build_app(self) -> tuple[App, _Jobs]:
-        # A few connections: one listens for new jobs for as long as the worker runs.
+        # Each ask has a connection of its own: a pool that lost its own waits long before it makes others.
         connector = PsycopgConnector(
             kwargs=self._connect_options,
-            min_size=1,
+            pool_factory=AsyncNullConnectionPool,
+            min_size=0,
             max_size=4,
-            timeout=10.0,
-            reconnect_timeout=_RECONNECT_SECS,
+            timeout=_CONNECT_SECS,
         )
         app = App(connector=connector)
         jobs = app.job_manager = _Jobs(connector, lambda: self._is_ending)
