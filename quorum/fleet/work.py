@@ -186,7 +186,7 @@ class SessionProcesses:
         """Say why a session is tried again later, unless that is known."""
         if self._delayed.get(session.session_id) != why:
             self._delayed[session.session_id] = why
-            self._print(session, "later", why)
+            self._print(session, "not advanced", why)
 
     def _tell(self, session: FleetSession, advance: Advance) -> None:
         self._delayed.pop(session.session_id, None)
