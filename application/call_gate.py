@@ -235,7 +235,7 @@ class CallGate:
     def _read(self, result: BatchResult, doubt: str) -> GateDecision:
         (record,), (message,) = result.records, result.results
         watch, output = self._watch, message.output
-        if result.aborted is not None:
+        if result.aborted is not None and not result.is_record_lost:
             return self._answer(Answer.DENY, result.aborted)
         match record.outcome:
             case Outcome.OK:

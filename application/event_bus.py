@@ -138,6 +138,8 @@ class EventBus:
         self._stream = StreamMask(mask) if mask is not None else None
         self._replay = Replay()
         self._reported_trouble = ""
+        self.trouble = ""
+        """Why the last event that was to be recorded is not; empty where it is."""
         self._leaving: deque[_Leaving] = deque()
         self._last_turn: asyncio.Event | None = None  # of the last event that had to wait for its own
         self._last_streamed: asyncio.Event | None = None  # of the last one that changes the stream in it
@@ -271,9 +273,10 @@ class EventBus:
         try:
             if self._ledger is not None:
                 await self._ledger.append(leaving.event, urgent=urgent)
-            self._reported_trouble = ""
+            self._reported_trouble = self.trouble = ""
         except LedgerError as error:
             trouble = error
+            self.trouble = str(error)
         except BaseException:
             self._leaving.remove(leaving)  # what comes after it is not held up
             raise

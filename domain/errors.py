@@ -16,6 +16,7 @@ QuorumError
 ├── AttachmentError        a file or a clipboard holds nothing that can be shown to a model
 ├── LedgerError            what happened cannot be put on the record, or the record cannot be read
 │   ├── DamagedLedger      the record as a whole is damaged; what can be read of it can be saved
+│   ├── LostConnection     the server of the record does not answer, and was waited for
 │   └── SessionInUse       another process writes this session's record
 ├── AnswerRefused          a decision cannot be answered: it does not wait any more (exit 2)
 ├── UnreadableEvent        a record holds an event that this version cannot read
@@ -119,6 +120,11 @@ class LedgerError(QuorumError):
 
 class DamagedLedger(LedgerError):
     """What keeps the sessions is damaged. Mended, or opened the next time, it has what can be read of them."""
+
+
+class LostConnection(LedgerError):
+    """The server that keeps the sessions does not answer: whether what was being committed is there must be
+    looked up. Where it was there before, it has been waited for."""
 
 
 class ContentGone(LedgerError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import NewSession, SessionChoice
+from quorum.infrastructure.blocking import watch_outages
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.extras import is_installed, render_install_command
@@ -292,16 +293,19 @@ def _record(
 ) -> SessionRecord:
     """The record of an opened session; the one in a `folder` is gone with it when it is released."""
 
+    watching = ExitStack()
+
     async def release() -> None:
-        try:
-            if opened.ledger is not None:
-                await opened.ledger.aclose()
-        finally:
+        with watching:
             try:
-                await asyncio.to_thread(storage.close)
+                if opened.ledger is not None:
+                    await opened.ledger.aclose()
             finally:
-                if folder is not None:
-                    folder.cleanup()
+                try:
+                    await asyncio.to_thread(storage.close)
+                finally:
+                    if folder is not None:
+                        folder.cleanup()
 
     return SessionRecord(
         session_id=opened.session_id,
@@ -314,4 +318,5 @@ def _record(
         outlives=folder is None,
         begun_as=begun.form,
         begun_with=begun.external_agent,
+        watch_outages=lambda tell: watching.enter_context(watch_outages(tell)),
     )

@@ -26,7 +26,7 @@ from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
 from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.summary import extract_styles, extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
-from quorum.domain.errors import LedgerError, StaleSeal, ToolError
+from quorum.domain.errors import LedgerError, LostConnection, StaleSeal, ToolError
 from quorum.domain.events.event import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
 from quorum.domain.events.report import CallRecord
 from quorum.domain.replacing import replace
@@ -320,7 +320,8 @@ class CallRun(DeclaredCall):
         self._refusal = (outcome, message)
 
     async def run(self) -> None:
-        """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog."""
+        """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog, and
+        LostConnection: an outage is no fault of the call's, and what cannot be recorded does not continue."""
         if self.adopted:
             return
         if self._refusal is not None:
@@ -337,6 +338,9 @@ class CallRun(DeclaredCall):
             raise
         except ToolError as error:
             await self._end(Outcome.ERROR, error.output or str(error))
+        except LostConnection:
+            self.cancelled = True  # whoever ends the batch says so
+            raise
         except LedgerError as error:
             await self._end(Outcome.ERROR, f"not run: {error}")
         except OSError as error:

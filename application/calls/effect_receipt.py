@@ -13,7 +13,7 @@ from quorum.application.ports.workspace import FileKeeper
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.effects import KeptFiles
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.errors import LedgerError, ToolError
+from quorum.domain.errors import LedgerError, LostConnection, ToolError
 from quorum.domain.events.event import CallQueued, EffectsObserved, FilesKept
 
 
@@ -45,7 +45,7 @@ class EffectReceipt:
         self._kept = KeptFiles(roots=())
 
     async def __aenter__(self) -> None:
-        """Keep the files as they are. Raises ToolError where that fails: the call must not run then."""
+        """Keep the files as they are. Raises ToolError and LostConnection: the call must not run then."""
         if self._one_session is not None:
             await self._one_session.enter()
         try:
@@ -66,6 +66,8 @@ class EffectReceipt:
                         complete=kept.complete,
                     )
                 )
+        except LostConnection:
+            raise
         except LedgerError as error:
             raise ToolError(f"not run: its files could not be kept: {error}") from error
 

@@ -29,9 +29,10 @@ from quorum.domain.calls.run_state import RunState
 from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
-from quorum.domain.errors import HookAborted
+from quorum.domain.errors import HookAborted, LostConnection
 from quorum.domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
 from quorum.domain.events.report import CallRecord
+from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.state import CallEnd
 from quorum.domain.subagents.subagent_task import Asker
@@ -143,13 +144,14 @@ def build_batch(
 class BatchResult(Struct, frozen=True, kw_only=True):
     """One result and one record per declared call, in declared order.
 
-    `interrupted`: the person stopped it. `aborted`: a hook ended the run, and this is what it said.
+    `interrupted`: the person stopped it. `aborted`: why the run ends: a hook said so, or `is_record_lost`.
     """
 
     results: tuple[ToolResultMessage, ...]
     records: tuple[CallRecord, ...]
     interrupted: bool = False
     aborted: str | None = None
+    is_record_lost: bool = False
 
 
 class ToolRuntime:
@@ -221,7 +223,7 @@ class ToolRuntime:
         """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
         offered = OfferedTools.choose(self._tools.names, batch.offered)
         calls, state = self._place(batch, offered)
-        interrupted, aborted = False, None
+        interrupted, aborted, lost = False, None, None
         try:
             for call in calls:
                 await call.repair_arguments()
@@ -239,12 +241,17 @@ class ToolRuntime:
             interrupted = await _wait_for_all([asyncio.create_task(call.run()) for call in calls])
         except HookAborted as stop:
             aborted = str(stop)
+        except LostConnection as error:
+            lost = str(error)
         except asyncio.CancelledError:
             absorb_cancellation()
             interrupted = True
-        result = await self._end_batch(batch, calls, state, interrupted=interrupted, aborted=aborted)
+        message = INTERRUPTED if lost is None else f"not run: {lost}"
+        result = await self._end_batch(
+            batch, calls, state, interrupted=interrupted, aborted=aborted, message=message
+        )
         self._edits.note_edits(_list_written_paths([call for call in calls if call.has_succeeded]))
-        return result
+        return result if lost is None else replace(result, aborted=lost, is_record_lost=True)
 
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
         """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""

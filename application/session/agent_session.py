@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
@@ -136,6 +138,11 @@ class AgentSession:
         return bool(self._events.state.session_id)
 
     @property
+    def unrecorded(self) -> str:
+        """Why what happened last could not be recorded; empty where it could."""
+        return self._events.trouble
+
+    @property
     def state(self) -> SessionState:
         """The session as all that happened so far has left it, recorded or on its way there."""
         return self._events.state
@@ -150,11 +157,21 @@ class AgentSession:
         if self.record.in_use:
             return
         is_resumed = self.is_resumed
+        self._show_outages()
         await self._announce()
         await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
         for work in self._background:
             work.begin()
+
+    def _show_outages(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def show(sentence: str) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody looks any more
+                loop.call_soon_threadsafe(self._events.show, ErrorOccurred(message=sentence))
+
+        self.record.watch_outages(show)
 
     async def _announce(self) -> None:
         left_out = await self.folders.restore()

@@ -22,7 +22,8 @@ class SessionRecord(Struct, frozen=True, kw_only=True, dict=True):
     is read-only. `records` is what happened before, `notices` are sentences for the user. `release` closes
     everything, `storage` too; it raises LedgerError if something could not be written. `outlives` tells
     whether another process can resume it; `begun_as` is the form of a session that has no records
-    yet, and `begun_with` the agent of another vendor that is to work in it, if any.
+    yet, and `begun_with` the agent of another vendor that is to work in it, if any. `watch_outages` has its
+    argument called, in any thread, with a sentence when a server is waited for, until `release`.
     """
 
     session_id: str
@@ -35,6 +36,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True, dict=True):
     outlives: bool = True
     begun_as: SessionKind = SessionKind.AGENT
     begun_with: str = ""
+    watch_outages: Callable[[Callable[[str], None]], None] = lambda _tell: None
 
     @property
     def place(self) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 from quorum.application.session.advance import Ended, LeftOpen, SessionAdvance
 from quorum.application.session.agent_session import AgentSession
@@ -97,11 +99,22 @@ async def _advance(
             return report.exit_code
         match await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner):
             case Ended(report):
+                if agent.unrecorded:
+                    _end_unrecorded()
                 await agent.close(report)
                 printer.conclude()
                 return report.exit_code
             case LeftOpen() as left:
                 end_process(left, agent, printer)
+
+
+def _end_unrecorded() -> NoReturn:
+    """End as if killed: another process continues, or has done so, from what is recorded. Why is said already.
+
+    In order, the end of the turn would be recorded as soon as that can be, and be the end of the session.
+    """
+    sys.stderr.flush()
+    os._exit(BUSY)
 
 
 def _report_past_end(agent: AgentSession, printer: HeadlessPrinter) -> int | None:

@@ -92,6 +92,7 @@ class SessionProcesses:
         self._received = b""
         self._started = 0
         self._running: dict[int, asyncio.Future[int]] = {}
+        self._delayed: dict[str, str] = {}  # by session: why it is tried again later
 
     def listen(self, stop: Callable[[], None]) -> None:
         """Hear from the parent; `stop` is called for each signal that it got."""
@@ -120,7 +121,11 @@ class SessionProcesses:
                 self._ask({"signal": int(signal.SIGKILL), "session": process.number})
                 await asyncio.shield(process.ended)
             del self._running[process.number]
-        advance = read_advance(code, out, err)
+        try:
+            advance = read_advance(code, out, err)
+        except SessionBusy as busy:
+            self._tell_once(session, str(busy))
+            raise
         self._tell(session, advance)
         return advance
 
@@ -178,11 +183,21 @@ class SessionProcesses:
         with suppress(asyncio.TimeoutError, SessionBusy):
             await asyncio.wait_for(process.communicate(), _END_SECS)
 
+    def _tell_once(self, session: FleetSession, why: str) -> None:
+        """Say why a session is tried again later, unless that is known."""
+        if self._delayed.get(session.session_id) != why:
+            self._delayed[session.session_id] = why
+            self._print(session, "not advanced", why)
+
     def _tell(self, session: FleetSession, advance: Advance) -> None:
+        self._delayed.pop(session.session_id, None)
+        self._print(session, advance.status or advance.state, advance.error)
+
+    def _print(self, session: FleetSession, state: str, error: str) -> None:
         if not self._quiet:
             name = f" {make_printable(session.name, newlines=False)}" if session.name else ""
-            error = f": {make_printable(advance.error, newlines=False)}" if advance.error else ""
-            print(f"{session.session_id}{name} {advance.status or advance.state}{error}", flush=True)
+            why = f": {make_printable(error, newlines=False)}" if error else ""
+            print(f"{session.session_id}{name} {state}{why}", flush=True)
 
 
 def read_advance(code: int, out: bytes, err: bytes) -> Advance:
@@ -300,6 +315,7 @@ async def advance_sessions(
 
     When it says so again, they are left to other workers at once. Raises LedgerError.
     """
+    from quorum.infrastructure.blocking import watch_outages
     from quorum.infrastructure.storage import uses_bucket
 
     processes = SessionProcesses(options, root, forked.parent)
@@ -334,7 +350,7 @@ async def advance_sessions(
         working.cancel()
 
     processes.listen(stop)
-    with suppress(asyncio.CancelledError):
+    with suppress(asyncio.CancelledError), watch_outages(lambda sentence: complain([sentence])):
         await working
     return 0
 

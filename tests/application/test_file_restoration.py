@@ -7,7 +7,7 @@ import pytest
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.effects import ChangeKind, FileKind, FileState
-from quorum.domain.errors import LedgerError, RestoreError, ToolError
+from quorum.domain.errors import LedgerError, LostConnection, RestoreError, ToolError
 from quorum.domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
 from quorum.domain.replacing import replace
 from quorum.infrastructure.store.snapshots.keeper import BATCH_FILES, KeepLimits
@@ -411,6 +411,15 @@ async def test_a_call_whose_files_cannot_be_kept_does_not_run(root: Path) -> Non
     rig = RewindRig(root)
     rig.contents.full = True
     with pytest.raises(ToolError, match="not run: its files could not be kept: the disk is full"):
+        await rig.turn(lambda: (root / "a").unlink())
+    assert (root / "a").exists()
+
+
+async def test_a_store_that_was_waited_for_in_vain_is_no_error_of_the_call(root: Path) -> None:
+    (root / "a").write_text("a")
+    rig = RewindRig(root)
+    rig.contents.lost = True
+    with pytest.raises(LostConnection):
         await rig.turn(lambda: (root / "a").unlink())
     assert (root / "a").exists()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
@@ -26,6 +26,7 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
@@ -34,19 +35,21 @@ from tests.support.builders import a_call, calls_response
 from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, FakeTool
+from tests.support.records import no_record
 
 
 class Refusing(FakeLedger):
     """Has no room for events of one kind."""
 
-    def __init__(self, kind: type[Event]) -> None:
+    def __init__(self, kind: type[Event], error: LedgerError | None = None) -> None:
         super().__init__("session-1")
         self._kind = kind
+        self._error = error or LedgerError("the disk is full")
 
     async def append(self, event: Event, *, urgent: bool = False) -> None:
         await super().append(event, urgent=urgent)
         if isinstance(event, self._kind):
-            raise LedgerError("the disk is full")
+            raise self._error
 
 
 def records_of(ledger: FakeLedger) -> tuple[LedgerRecord, ...]:
@@ -290,6 +293,31 @@ async def test_a_call_whose_beginning_cannot_be_recorded_does_not_begin() -> Non
     assert bench.world.cells == {}
 
 
+async def test_a_server_that_was_waited_for_in_vain_ends_the_turn_and_is_no_error_of_a_call() -> None:
+    away = Refusing(CallStarted, LostConnection("the server does not answer"))
+    bench = Bench(writes("one"), LlmResponse.from_text("a pity"), ledger=away)
+    await bench.front.open()
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.error) == (RunStatus.FAILED, "the server does not answer")
+    assert report.calls[0].outcome is Outcome.NOT_RUN
+    assert results(bench) == ["not run: the server does not answer"]
+    assert bench.session.script
+    assert bench.world.cells == {}
+
+
+async def test_that_a_server_is_waited_for_is_shown_whichever_thread_says_so() -> None:
+    watchers: list[Callable[[str], None]] = []
+    bench = Bench(record=replace(no_record(), watch_outages=watchers.append))
+    await bench.front.open()
+
+    await asyncio.to_thread(watchers[0], "it does not answer")
+    await asyncio.sleep(0)
+
+    assert bench.observer.events[-1] == ErrorOccurred(message="it does not answer")
+
+
 async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_later() -> None:
     ledger = FakeLedger("session-1")
     bench = Bench(LlmResponse.from_text("answer"), ledger=ledger)
@@ -298,12 +326,14 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_late
 
     report = await bench.agent.execute("go")
     assert report.status is RunStatus.FAILED
+    assert bench.front.unrecorded == "the disk is full"
     assert bench.session.script
     message = [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)]
     assert message == ["the disk is full"]
 
     ledger.trouble = None
     assert (await bench.agent.retry()).text == "answer"
+    assert bench.front.unrecorded == ""
     assert replay_state(records_of(ledger)).messages == bench.conversation.messages
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet
+from quorum.infrastructure.store.postgres.address import parse_address
 from tests.support.fleet_workers import find_session_processes, find_worker
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres
@@ -29,6 +30,7 @@ class FleetRig:
     def __init__(self, folder: Path, url: str) -> None:
         self.home, self.project = folder / "home", folder / "project"
         self.project.mkdir()
+        self.url = url
         self.more: dict[str, str] = {}
         configure(self.home, f'[storage]\nurl = "{url}"\n' if url else "")
 
@@ -306,14 +308,16 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def begin_to_advance(rig: FleetRig, session: str, owner: int) -> subprocess.Popen[bytes]:
+def begin_to_advance(
+    rig: FleetRig, session: str, owner: int, *, errors: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     """The process of a session as a worker starts it, once its first command runs."""
     process = subprocess.Popen(
         [QUORUM, "fleet", "advance", "--owner", str(owner), "--", session],
         cwd=rig.project,
         env=environment(rig.home),
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=errors,
         pass_fds=(owner,),
     )
     wait_until(lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).stdout)
@@ -351,6 +355,31 @@ def test_the_output_of_a_session_that_nobody_reads_any_more_does_not_interrupt_i
     gated.work()
     (result,) = (json.loads(line) for line in gated.quorum("fleet", "results").stdout.splitlines())
     assert (result["status"], [call["outcome"] for call in result["calls"]]) == ("completed", ["ok"])
+
+
+@pytest.mark.long
+def test_a_session_that_was_taken_over_is_left_to_the_other_process_in_one_line(
+    gated: FleetRig, postgres: PostgresForTests
+) -> None:
+    """As after a partition of the network: another process has the lease, and this one hears of it late."""
+    (session,) = gated.submit("run cat gate")
+    theirs, ours = os.pipe()
+    process = begin_to_advance(gated, session, theirs, errors=subprocess.PIPE)
+    with postgres.connect(parse_address(gated.url).database) as connection:
+        connection.execute("UPDATE leases SET epoch = epoch + 1000, host = 'elsewhere', pid = 7")
+    gate = os.open(gated.project / "gate", os.O_WRONLY | os.O_NONBLOCK)
+    os.write(gate, b"opened\n")
+    os.close(gate)
+    output, errors = process.communicate(timeout=PATIENCE_SECS)
+    os.close(theirs)
+    os.close(ours)
+
+    assert (process.returncode, output) == (75, b"")
+    (line,) = errors.decode().splitlines()
+    assert line.startswith(
+        f"quorum: session {session} was taken over by process 7 on elsewhere while this process"
+    )
+    assert gated.list_states() == ["queued"]
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 
-from quorum.domain.errors import ContentGone, LedgerError
+from quorum.domain.errors import ContentGone, LedgerError, LostConnection
 
 
 class FakeContents:
@@ -20,11 +20,13 @@ class FakeContents:
         self._clock = clock
         self.puts: list[int] = []
         self.full = False
-        self.away = False
+        self.away = self.lost = False
 
     async def put(self, contents: Sequence[bytes]) -> tuple[str, ...]:
         if self.full:
             raise LedgerError("the disk is full: make room and try again")
+        if self.lost:
+            raise LostConnection("the server does not answer")
         self.puts.append(len(contents))
         hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
         self.contents.update(zip(hashes, contents, strict=True))

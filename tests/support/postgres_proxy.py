@@ -17,16 +17,16 @@ class CuttingProxy:
         self.folder = folder
         self.cuts = 0
         self._server = server / _NAME
-        self._statement = b""
+        self._statement, self._times = b"", 0
         self._is_answered = False
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(folder / _NAME))
         self._listening.listen()
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def cut_at(self, statement: bytes, *, answered: bool) -> None:
-        """Cut the next connection that sends this; with `answered` once the server has done it, and says so."""
-        self._statement, self._is_answered = statement, answered
+    def cut_at(self, statement: bytes, *, answered: bool, times: int = 1) -> None:
+        """Cut the next connections that send this; with `answered` once the server has done it, and says so."""
+        self._statement, self._is_answered, self._times = statement, answered, times
 
     def close(self) -> None:
         self._listening.close()
@@ -44,8 +44,8 @@ class CuttingProxy:
         threading.Thread(target=self._pass_back, args=(client, server, swallow), daemon=True).start()
         with suppress(OSError):
             while data := client.recv(1 << 16):
-                if self._statement and self._statement in data:
-                    self._statement = b""
+                if self._times and self._statement in data:
+                    self._times -= 1
                     self.cuts += 1
                     if not self._is_answered:
                         break

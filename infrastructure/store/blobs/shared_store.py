@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Protocol
 
@@ -17,8 +17,11 @@ from quorum.infrastructure.store.blobs.spill import FileSpill
 class SharedOutputs(Protocol):
     """Where outputs are put for all machines, each once. It blocks, and raises LedgerError and BlobError."""
 
-    def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
-        """Keep an output of so many bytes, whole or not at all; one that is there already stays as it is."""
+    def put(self, name: str, size: int, read: Callable[[], Iterable[bytes]]) -> None:
+        """Keep an output of so many bytes, whole or not at all; one that is there already stays as it is.
+
+        `read` gives its pieces, from the beginning each time that it is called.
+        """
         ...
 
     def find(self, blob_id: str) -> str | None:
@@ -116,7 +119,7 @@ class SharedBlobStore:
         if path is None:
             raise BlobError(f"the output {blob_id} was deleted before it was shared")
         try:
-            self._shared.put(path.name, path.stat().st_size, self._files.read(path.name))
+            self._shared.put(path.name, path.stat().st_size, lambda: self._files.read(path.name))
         except (BlobError, LedgerError, OSError) as error:
             raise BlobError(f"the output cannot be shared: {error}") from error
 

@@ -9,17 +9,18 @@ import errno
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from enum import Enum, auto
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from quorum.domain.errors import DamagedLedger, LedgerError
 from quorum.infrastructure.files.opened_path import hold
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.rows import CONTENT, RECORD, SESSION
 
+_Result = TypeVar("_Result")
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _ELSEWHERE = "or name another file with [storage] url"
 _REASONS = {
@@ -235,6 +236,14 @@ class SqliteFile:
             begin_transaction(connection, "BEGIN"),
         ):
             yield connection
+
+    def read(self, work: Callable[[SqlConnection], _Result]) -> _Result:
+        with self.begin_reading() as connection:
+            return work(connection)
+
+    def outlast(self, work: Callable[[], _Result]) -> _Result:
+        """Do it, once: a file is there or not."""
+        return work()
 
     def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it; nobody else writes meanwhile."""

@@ -11,18 +11,18 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from quorum.domain.errors import BlobError, LedgerError
+from quorum.domain.errors import BlobError, LedgerError, LostConnection
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.blocking import PATIENCE_SECS, Outage
 from quorum.infrastructure.store.objects.bucket import BucketAddress
 
 if TYPE_CHECKING:
@@ -37,11 +37,20 @@ _ADDRESS = "look at the address in AWS_ENDPOINT_URL"
 _CA = "and name the authority that signed it in SSL_CERT_FILE"
 _CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
 _CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(?:Other\(\s*OtherError\(\s*)?(\w+)")
+# No answer, or one that says to come again.
+_PASSING = re.compile(r"(?s)^(?!.*InvalidCertificate).*(?:HttpError \{|status: (?:429|50[0234])\b)")
 _REASONS = {
     "UnauthenticatedError": "it refuses the key; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "PermissionDeniedError": "this key may not do that; allow it to create, read and list objects there",
     "FileNotFoundError": "it is not there; look whether the bucket of [storage] blobs exists",
 }
+
+
+_Result = TypeVar("_Result")
+
+
+class LostStore(BlobError):
+    """The store does not answer, and was waited for."""
 
 
 class ObjectStore:
@@ -53,6 +62,7 @@ class ObjectStore:
 
     def __init__(self, address: BucketAddress) -> None:
         self._address = address
+        self._outage = Outage(address.place, PATIENCE_SECS)
         self._is_unread = threading.Lock()
         self._flaw = ""
 
@@ -68,28 +78,34 @@ class ObjectStore:
 
         if self._flaw:
             raise BlobError(self._flaw)
-        with self._translate_errors("cannot be written"):
+
+        def put() -> bool:
             try:
                 obstore.put(self._store, key, data, mode="create", use_multipart=False)
             except AlreadyExistsError:
-                return  # the same, by its hash or its id
-        if self._is_unread.acquire(blocking=False):
+                return False  # the same, by its hash or its id
+            return True
+
+        if self._ask("cannot be written", put) and self._is_unread.acquire(blocking=False):
             digest = sha256(data).digest()
             threading.Thread(target=self._read_back, args=(key, digest), name="read back", daemon=True).start()
 
     def _read_back(self, key: str, digest: bytes) -> None:
         import obstore
 
+        def get() -> bytes:
+            try:
+                return sha256(obstore.get(self._store, key).bytes()).digest()
+            except FileNotFoundError:
+                return b""
+
         for wait in _READ_BACK_SECS:
             time.sleep(wait)
             try:
-                with self._translate_errors("cannot be read"):
-                    found = sha256(obstore.get(self._store, key).bytes()).digest()
-            except BlobError as error:
-                if not isinstance(error.__cause__, FileNotFoundError):
-                    self._is_unread.release()  # that tells nothing; the next object is read back
-                    return
-                found = b""
+                found = self._ask("cannot be read", get)
+            except BlobError:
+                self._is_unread.release()  # that tells nothing; the next object is read back
+                return
             if found == digest:
                 return
         what = "another object than was put there" if found else "nothing"
@@ -101,14 +117,13 @@ class ObjectStore:
     def read(self, key: str) -> bytes:
         import obstore
 
-        with self._translate_errors("cannot be read"):
-            return bytes(obstore.get(self._store, key).bytes())
+        return self._ask("cannot be read", lambda: bytes(obstore.get(self._store, key).bytes()))
 
     def find(self, key: str, *, at_most: int) -> bytes | None:
         """An object, or None where there is none. A larger one than `at_most` bytes is not fetched."""
         import obstore
 
-        with self._translate_errors("cannot be read"):
+        def get() -> bytes | None:
             try:
                 found = obstore.get(self._store, key)
             except FileNotFoundError:
@@ -117,22 +132,28 @@ class ObjectStore:
                 raise BlobError(f"{self.place} holds another object than was put there, which is larger: {key}")
             return bytes(found.bytes())
 
+        return self._ask("cannot be read", get)
+
     def holds(self, key: str) -> bool:
         import obstore
 
-        with self._translate_errors("cannot be read"):
+        def head() -> bool:
             try:
                 obstore.head(self._store, key)
             except FileNotFoundError:
                 return False
-        return True
+            return True
+
+        return self._ask("cannot be read", head)
 
     def list_keys(self, prefix: str) -> list[str]:
         """The keys that begin so."""
         import obstore
 
-        with self._translate_errors("cannot be read"):
-            return [one["path"] for some in obstore.list(self._store, prefix) for one in some]
+        return self._ask(
+            "cannot be read",
+            lambda: [one["path"] for some in obstore.list(self._store, prefix) for one in some],
+        )
 
     @cached_property
     def _store(self) -> S3Store:
@@ -159,20 +180,23 @@ class ObjectStore:
             retry_config=_RETRY,  # type: ignore[arg-type]
         )
 
-    @contextmanager
-    def _translate_errors(self, what: str) -> Iterator[None]:
-        """Turns what the store refuses into a BlobError; `what` failed, such as "cannot be read"."""
+    def _ask(self, what: str, work: Callable[[], _Result]) -> _Result:
+        """Do this, and wait for a store that does not answer. What it refuses is a BlobError; `what` failed."""
         from obstore.exceptions import BaseError
 
-        try:
-            yield
-        except (BaseError, OSError, ValueError) as error:
-            raise BlobError(f"{self.place} {what}: {_explain(error)}") from error
+        def translate() -> _Result:
+            try:
+                return work()
+            except (BaseError, OSError, ValueError) as error:
+                kind = LostStore if _PASSING.search(_get_details(error)) else BlobError
+                raise kind(f"{self.place} {what}: {_explain(error)}") from error
+
+        return self._outage.outlast(translate, LostStore)
 
 
 def _explain(error: Exception) -> str:
     """Why, with the remedy where one is known. What obstore knows of a connection is in its details alone."""
-    first, _, details = str(error).partition("Debug source")
+    first, details = str(error).partition("Debug source")[0], _get_details(error)
     if reason := _REASONS.get(type(error).__name__):
         return reason
     if "InvalidCertificate" in details:
@@ -180,6 +204,10 @@ def _explain(error: Exception) -> str:
     if "kind: Connect" in details:
         return f"it does not answer{_quote(_CAUSE, details)}; {_ADDRESS}"
     return make_printable(first, newlines=False).strip()[:_LONGEST]
+
+
+def _get_details(error: Exception) -> str:
+    return str(error).partition("Debug source")[2]
 
 
 def _quote(pattern: re.Pattern[str], details: str) -> str:
@@ -206,13 +234,13 @@ class BucketContents:
         try:
             self._put_all(packed.items())
         except BlobError as error:
-            raise LedgerError(f"former contents of files cannot be kept: {error}") from error
+            raise _build_error("former contents of files cannot be kept", error) from error
 
     def get(self, digest: bytes, *, at_most: int) -> bytes | None:
         try:
             return self._objects.find(_name_object(digest), at_most=at_most)
         except BlobError as error:
-            raise LedgerError(f"the former content {digest.hex()} cannot be fetched: {error}") from error
+            raise _build_error(f"the former content {digest.hex()} cannot be fetched", error) from error
 
     def _put_all(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="contents") as pool:
@@ -223,6 +251,10 @@ class BucketContents:
             finally:
                 for each in waiting:
                     each.cancel()
+
+
+def _build_error(what: str, error: BlobError) -> LedgerError:
+    return (LostConnection if isinstance(error, LostStore) else LedgerError)(f"{what}: {error}")
 
 
 def _name_object(digest: bytes) -> str:
@@ -241,10 +273,10 @@ class BucketOutputs:
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
 
-    def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
+    def put(self, name: str, size: int, read: Callable[[], Iterable[bytes]]) -> None:
         """Keep an output of so many bytes; one that is there already stays as it is."""
         hashes: list[JsonValue] = []
-        rest = iter(pieces)
+        rest = iter(read())
         while data := b"".join(islice(rest, _PIECES_AT_ONCE)):
             digest = sha256(data).hexdigest()
             self._objects.create(f"{_PIECES}{digest}", data)

@@ -31,14 +31,6 @@ class PostgresConnection:
     def executemany(self, statement: str, values: list[Values], /) -> CursorResult[*tuple[Any, ...]]:
         return self.pooled.exec_driver_sql(_spell(statement), values)
 
-    def stream(self, statement: str, values: Values, /, *, at_once: int) -> CursorResult[*tuple[Any, ...]]:
-        """Run a statement in a transaction, which leaves its rows on the server but for so many at once.
-
-        Is to be closed in that transaction.
-        """
-        options = {"yield_per": at_once}
-        return self.pooled.exec_driver_sql(_spell(statement), values, execution_options=options)
-
     def has_table(self, _name: str) -> bool:
         """Yes: all tables are of one revision, which was looked at when the database was opened."""
         return True

@@ -10,7 +10,8 @@ import re
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 import psycopg
 from msgspec import Struct
@@ -38,7 +39,8 @@ from quorum.infrastructure.store.postgres.server import (
 )
 from quorum.infrastructure.store.sql.answers import SqlAnswers
 from quorum.infrastructure.store.sql.archive import SqlArchive
-from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.connection import Row as SqlRow
+from quorum.infrastructure.store.sql.connection import SqlConnection, Values
 from quorum.infrastructure.store.sql.contents import SqlContents
 from quorum.infrastructure.store.sql.rows import build_insert
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
@@ -58,7 +60,8 @@ _IS_CONNECTED = (
 )
 _AGE = "extract(epoch FROM clock_timestamp() - renewed_at)"
 _FIND = (
-    f"SELECT host, pid, {_AGE} AS age, {_IS_CONNECTED} AS connected"
+    f"SELECT host, pid, {_AGE} AS age, {_IS_CONNECTED} AS connected,"
+    " owner = :owner AND opened_ms = :opened_ms AS ours"
     " FROM leases WHERE session_id = :id FOR UPDATE"
 )
 _TAKEN = "(:id, nextval('lease_epochs'), :owner, :host, :pid, :opened_ms, clock_timestamp())"
@@ -100,7 +103,10 @@ class Lease(Struct, frozen=True):
     def release(self) -> None:
         """Give the right back. What cannot be given back now ends by itself."""
         try:
-            with self._server.translate_errors("cannot be written"), self._server.connect() as connection:
+            with (
+                self._server.translate_errors("cannot be written"),
+                self._server.connect(waits=False) as connection,
+            ):
                 connection.execute(_RELEASE, {"id": self.session_id, "epoch": self.epoch})
         except LedgerError:
             return
@@ -122,23 +128,27 @@ class Leases:
         if not _ID.fullmatch(session_id):
             raise LedgerError(f"{session_id[:70]!a} is not an id of a session")
         self._start()
-        for _ in range(_TRIES):
+        opened_ms, tries = self._clock(), count()
+
+        def try_once() -> Lease | None:
+            is_first = next(tries) == 0
             with self._server.translate_errors("cannot be written"), self._server.connect() as connection:
                 try:
                     with self._server.begin_transaction(connection):
-                        lease = self._try(connection, session_id)
+                        return self._try(connection, session_id, opened_ms, is_first=is_first)
                 except DBAPIError as error:
                     if read_state(error) != LOCK_NOT_AVAILABLE:
                         raise
                     raise _build_refusal(session_id, None) from error  # it is just being written
-            if lease is not None:
+
+        for _ in range(_TRIES):
+            if (lease := self._server.outlast(try_once)) is not None:
                 return lease
         raise _build_refusal(session_id, None)
 
     def list_holders(self) -> dict[str, SessionHolder]:
         """The sessions that are being written now, each with its process on whichever machine."""
-        with self._server.begin_reading() as connection:
-            rows = connection.execute(_LIST).all()
+        rows = self._server.read(lambda connection: connection.execute(_LIST).fetchall())
         return {row.session_id: SessionHolder(int(row.pid), str(row.host)) for row in rows}
 
     def end_holder(self, session_id: str, holder: SessionHolder) -> None:
@@ -150,8 +160,7 @@ class Leases:
         )
 
     def find_earliest_opening_ms(self) -> int | None:
-        with self._server.begin_reading() as connection:
-            earliest = connection.execute(_EARLIEST).scalar_one()
+        (earliest,) = self._server.read(lambda connection: connection.execute(_EARLIEST).fetchall())[0]
         return None if earliest is None else int(earliest)
 
     def close(self) -> None:
@@ -162,22 +171,30 @@ class Leases:
         if thread is not None:
             thread.join()
 
-    def _try(self, connection: PostgresConnection, session_id: str) -> Lease | None:
-        """The lease, or None where another process took it at this moment."""
+    def _try(
+        self, connection: PostgresConnection, session_id: str, opened_ms: int, *, is_first: bool
+    ) -> Lease | None:
+        """The lease, or None where another process took it at this moment.
+
+        A try before this one may have taken it, and its connection have broken before that was heard of.
+        """
         values = {
             "id": session_id,
             "owner": self._owner,
             "host": socket.gethostname(),
             "pid": os.getpid(),
-            "opened_ms": self._clock(),
+            "opened_ms": opened_ms,
         }
-        earlier = connection.execute(_FIND, {"id": session_id}).one_or_none()
+        earlier = connection.execute(_FIND, values).one_or_none()
         if earlier is None:
             epoch = connection.execute(_INSERT, values).scalar_one_or_none()
             return None if epoch is None else Lease(session_id, epoch, (), self._server)
-        if earlier.connected and earlier.age < LEASE_SECS:
+        is_ours = earlier.ours and not is_first
+        if earlier.connected and earlier.age < LEASE_SECS and not is_ours:
             raise _build_refusal(session_id, earlier)
         epoch = connection.execute(_TAKE_OVER, values).scalar_one()
+        if is_ours:
+            return Lease(session_id, epoch, (), self._server)
         notice = (
             f"Session {session_id} was taken over from {_format_name(earlier.host, earlier.pid)}, which gave "
             f"its last sign of life {max(0, round(earlier.age))} seconds ago and did not give the session back."
@@ -189,10 +206,13 @@ class Leases:
         with self._starting:
             if self._sign is not None or self._ending.is_set():
                 return
-            with self._server.translate_errors("cannot be written"):
-                connection = self._connect()
+            connection = self._server.outlast(self._begin)
             self._sign = threading.Thread(target=self._renew, args=(connection,), name="leases", daemon=True)
             self._sign.start()
+
+    def _begin(self) -> psycopg.Connection[tuple[object, ...]]:
+        with self._server.translate_errors("cannot be written"):
+            return self._connect()
 
     def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
         connection = self._server.connect_directly()
@@ -257,13 +277,16 @@ class PostgresPacer:
 
     def _reserve(self, provider: str, rate: RequestRate) -> float:
         given = {"provider": provider, "burst": rate.burst, "per_second": rate.per_second}
-        with (
-            self._server.translate_errors("cannot be written"),
-            self._server.connect() as connection,
-            self._server.begin_transaction(connection),
-        ):
-            left = float(connection.execute(_RESERVE, given).scalar_one())
+        # Where it is not known whether a request was reserved, that one is lost to the rate.
+        left = self._server.write(lambda connection: float(connection.execute(_RESERVE, given).scalar_one()))
         return rate.compute_wait(left)
+
+
+def _measure(connection: SqlConnection, blob_id: str) -> tuple[int | None, int]:
+    """How long an output is, None where there is none, and how much of it is there."""
+    size = connection.execute(_SIZE, {"id": blob_id}).fetchone()
+    kept = connection.execute(_KEPT, {"id": blob_id}).fetchone()
+    return None if size is None else int(size[0]), 0 if kept is None else int(kept[0])
 
 
 _FETCHED_AT_ONCE = 4
@@ -273,7 +296,10 @@ _ADD_PIECE = build_insert("output_pieces", ("output_id", "number", "data"))
 _DATABASE_FIND = "SELECT name FROM outputs WHERE id = :id"
 _SIZE = "SELECT size FROM outputs WHERE id = :id"
 _KEPT = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM output_pieces WHERE output_id = :id"
-_PIECES = "SELECT data FROM output_pieces WHERE output_id = :id ORDER BY number"
+_PIECES = (
+    "SELECT data FROM output_pieces WHERE output_id = :id AND number >= :first ORDER BY number"
+    f" LIMIT {_FETCHED_AT_ONCE}"
+)
 
 
 class PostgresOutputs:
@@ -283,38 +309,43 @@ class PostgresOutputs:
         self._server = server
         self._clock = clock
 
-    def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
-        if self.find(name.partition(".")[0]) is not None:
-            return
+    def put(self, name: str, size: int, read: Callable[[], Iterable[bytes]]) -> None:
         entry = {"id": name.partition(".")[0], "name": name, "size": size, "kept_ms": self._clock()}
-        with (
-            self._server.translate_errors("cannot be written"),
-            self._server.connect() as connection,
-            self._server.begin_transaction(connection),
-        ):
+
+        def add(connection: PostgresConnection) -> None:
+            if connection.execute(_DATABASE_FIND, entry).fetchone() is not None:
+                return
             connection.execute(_ADD, entry)
-            for number, data in enumerate(pieces):
+            for number, data in enumerate(read()):
                 connection.execute(_ADD_PIECE, {"output_id": entry["id"], "number": number, "data": data})
 
+        self._server.write(add)
+
     def find(self, blob_id: str) -> str | None:
-        with self._server.begin_reading() as connection:
-            name = connection.execute(_DATABASE_FIND, {"id": blob_id}).scalar_one_or_none()
-        return None if name is None else str(name)
+        row = self._server.read(
+            lambda connection: connection.execute(_DATABASE_FIND, {"id": blob_id}).fetchone()
+        )
+        return None if row is None else str(row[0])
 
     def list_names(self) -> list[str]:
-        with self._server.begin_reading() as connection:
-            return list(connection.execute("SELECT name FROM outputs").scalars())
+        rows = self._server.read(lambda connection: connection.execute("SELECT name FROM outputs").fetchall())
+        return [str(name) for (name,) in rows]
 
     def get(self, name: str) -> Iterator[bytes]:
         """The pieces of an output. Raises LedgerError where one is missing."""
         blob_id = name.partition(".")[0]
-        with self._server.begin_reading() as connection:
-            size = connection.execute(_SIZE, {"id": blob_id}).scalar_one_or_none()
-            found = connection.execute(_KEPT, {"id": blob_id}).scalar_one()
-            if size is None or int(found) != size:
-                raise LedgerError(f"the stored output {name} in {self._server.place} is not whole")
-            with connection.stream(_PIECES, {"id": blob_id}, at_once=_FETCHED_AT_ONCE) as pieces:
-                yield from pieces.scalars()
+        size, kept = self._server.read(lambda connection: _measure(connection, blob_id))
+        count, read = 0, 0
+        while rows := self._read_pieces(blob_id, count) if kept == size else ():
+            for (data,) in rows:
+                count, read = count + 1, read + len(data)
+                yield data
+        if read != size:
+            raise LedgerError(f"the stored output {name} in {self._server.place} is not whole")
+
+    def _read_pieces(self, blob_id: str, first: int) -> Sequence[SqlRow]:
+        values: Values = {"id": blob_id, "first": first}
+        return self._server.read(lambda connection: connection.execute(_PIECES, values).fetchall())
 
 
 class PostgresDatabase:

@@ -1,31 +1,19 @@
-"""The fleet in PostgreSQL: its sessions, the queue of jobs that advance them, and the worker that takes jobs.
+"""The fleet in PostgreSQL: its sessions, and the queue of jobs that advance them.
 
 The queue consists of the tables of procrastinate, written in transactions of the ledger.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
-import random
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-import psycopg
-from msgspec.structs import asdict
-from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
-from procrastinate.exceptions import ConnectorException
-from procrastinate.job_context import AbortReason
-from procrastinate.jobs import Job
-from procrastinate.manager import JobManager
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
-from quorum.application.ports.fleet import AdvanceSession, SessionBusy, SessionKilled
+from quorum.application.ports.fleet import AdvanceSession
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import CallStarted
 from quorum.domain.events.report import RunStatus
@@ -42,14 +30,13 @@ from quorum.domain.fleet_session import (
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
+from quorum.infrastructure.store.postgres.fleet_worker import GONE_SECS, QUEUE, TASK, FleetWorker
 from quorum.infrastructure.store.postgres.server import PostgresServer
 from quorum.infrastructure.store.sql.answers import encode_text
 from quorum.infrastructure.store.sql.connection import NO_VALUES, SqlConnection, Values
 from quorum.infrastructure.store.sql.rows import build_insert
 
 _LIBRARY = "procrastinate"
-QUEUE = "quorum"
-TASK = "advance_session"
 _ALONE = 0x71756F73  # two that make the tables at once wait for each other
 _ENQUEUE = (
     "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, :place, :lock, NULL,"
@@ -198,188 +185,6 @@ def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
     connection.execute(_CANCEL, {"lock": session_id})
 
 
-_HEARTBEAT_SECS = 3.0
-GONE_SECS = 15.0
-"""After so long without a sign of life, a worker counts as gone."""
-_LOOK_SECS = 5.0
-"""How often each worker looks for jobs of those that are gone, and, besides being notified, for new ones."""
-_RETRY_SECS = 5
-_LONGEST_RETRY_SECS = 60
-_RECONNECT_SECS = 1.0
-_GRACE_SECS = 30.0
-"""How long a worker that is asked to end waits for its sessions. Then they are left to others."""
-_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-_REGISTER = (
-    "INSERT INTO fleet_workers (worker_id, name, server_id, version, folder)"
-    " VALUES (%(worker_id)s, %(name)s, %(server_id)s, %(version)s, %(folder)s)"
-)
-_BEFORE = "server_id = %(server_id)s AND server_id <> '' AND worker_id <> %(worker_id)s"
-_JOBS_BEFORE = (
-    f"SELECT j.id FROM procrastinate_jobs AS j JOIN fleet_workers USING (worker_id) WHERE {_BEFORE}"
-    " AND j.status = 'doing'"
-)
-_REMOVE_BEFORE = (
-    f"DELETE FROM procrastinate_workers WHERE id IN (SELECT worker_id FROM fleet_workers WHERE {_BEFORE})"
-)
-_DRAIN = "UPDATE fleet_workers SET is_draining = true WHERE worker_id = %(worker_id)s"
-_DRAINING = "SELECT worker_id FROM fleet_workers WHERE is_draining"
-# An earlier quorum parks by the clock of its machine, which may be ahead.
-_UNPARK = (
-    "UPDATE procrastinate_jobs SET scheduled_at = now() WHERE queue_name = %(queue)s AND status = 'todo'"
-    f" AND scheduled_at > now() + interval '{2 * _LONGEST_RETRY_SECS} seconds'"
-)
-
-
-class FleetJobs(JobManager):
-    """The jobs of the queue. Those that are tried again wait by the clock of the database, which the library
-    would not ask, and the worker tells who it is."""
-
-    def __init__(self, connector: PsycopgConnector, identity: WorkerIdentity | None) -> None:
-        super().__init__(connector)
-        self._identity = identity
-        self._worker_id: int | None = None
-
-    async def register_worker(self) -> int:
-        """Begin, and take over at once what the worker before this one of its server was running."""
-        self._worker_id = worker_id = await super().register_worker()
-        if self._identity is not None:
-            named: dict[str, object] = {"worker_id": worker_id, **asdict(self._identity)}
-            await self.connector.execute_query_async(_REGISTER, **named)
-            before: dict[str, object] = {"worker_id": worker_id, "server_id": self._identity.server_id}
-            for job in await self.connector.execute_query_all_async(_JOBS_BEFORE, **before):
-                with suppress(ConnectorException):  # another worker was first
-                    await self.retry_job_by_id_async(job["id"], _AT_ONCE)
-            await self.connector.execute_query_async(_REMOVE_BEFORE, **before)
-        return worker_id
-
-    async def drain(self) -> None:
-        """Tell that what becomes of the sessions that run is this worker's doing."""
-        if self._worker_id is not None:
-            await self.connector.execute_query_async(_DRAIN, worker_id=self._worker_id)
-
-    async def retry_job(
-        self,
-        job: Job,
-        retry_at: datetime | None = None,
-        priority: int | None = None,
-        queue: str | None = None,
-        lock: str | None = None,
-    ) -> None:
-        """Park it, a second longer each time. `retry_at` is not used: it is by the clock of this machine."""
-        asked = await self.connector.execute_query_one_async("SELECT now() AS now")
-        wait = timedelta(seconds=min(_RETRY_SECS + job.attempts, _LONGEST_RETRY_SECS))
-        await super().retry_job(job, asked["now"] + wait, priority, queue, lock)
-
-    async def rescue(self) -> list[str]:
-        """Queue jobs of workers that are gone again; the ids of the sessions that were lost with them, and not
-        drained. Two that do so at once do no harm."""
-        await self.connector.execute_query_async(_UNPARK, queue=QUEUE)
-        draining = {row["worker_id"] for row in await self.connector.execute_query_all_async(_DRAINING)}
-        lost: list[str] = []
-        for job in await self.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS):
-            with suppress(ConnectorException):  # another worker was first
-                await super().retry_job(job, _AT_ONCE)
-                if job.worker_id not in draining:
-                    lost.append(str(job.lock))
-        return lost
-
-
-class FleetWorker:
-    """Runs jobs until it is cancelled. A job that fails in any way is tried again: a session that is advanced
-    twice does nothing twice."""
-
-    def __init__(
-        self,
-        table: PostgresFleet,
-        connect_options: Mapping[str, str],
-        advance: AdvanceSession,
-        *,
-        concurrency: int,
-        identity: WorkerIdentity | None,
-    ) -> None:
-        self._table = table
-        self._advance = advance
-        self._concurrency = concurrency
-        self._connect_options = dict(connect_options)
-        self._identity = identity
-        self._jobs: FleetJobs | None = None
-        _silence_library()
-
-    async def run(self, *, until_empty: bool) -> None:
-        """Work. The database may go away and come back meanwhile; cancelled, it ends once its sessions do."""
-        while True:
-            app, self._jobs = self._build_app()
-            try:
-                async with app.open_async():
-                    rescue = asyncio.ensure_future(self._rescue_regularly(self._jobs))
-                    try:
-                        await app.run_worker_async(
-                            queues=[QUEUE],
-                            concurrency=self._concurrency,
-                            wait=not until_empty,
-                            fetch_job_polling_interval=_LOOK_SECS,
-                            abort_job_polling_interval=_LOOK_SECS,
-                            shutdown_graceful_timeout=_GRACE_SECS,
-                            update_heartbeat_interval=_HEARTBEAT_SECS,
-                            stalled_worker_timeout=GONE_SECS,
-                            delete_jobs="always",
-                            install_signal_handlers=False,
-                        )
-                    finally:
-                        rescue.cancel()
-                if until_empty:
-                    return
-            except (ConnectorException, psycopg.Error, OSError):
-                pass  # it restarts, or this worker was taken for gone: begin anew
-            await asyncio.sleep(_RECONNECT_SECS)
-
-    async def drain(self) -> None:
-        """The next signal may end this process at once: then the sessions that run were not killed."""
-        with suppress(ConnectorException, psycopg.Error):
-            if self._jobs is not None:
-                await self._jobs.drain()
-
-    async def _run_job(self, context: JobContext, session_id: str) -> None:
-        session = await asyncio.to_thread(self._table.begin_attempt, session_id)
-        if session is None:
-            return
-        try:
-            advance = await self._advance(session, lambda: context.abort_reason() is AbortReason.USER_REQUEST)
-        except SessionKilled as killed:
-            if not await asyncio.to_thread(self._table.put_kill, session_id, str(killed)):
-                raise
-        except SessionBusy as busy:
-            await asyncio.to_thread(self._table.put_delay, session_id, str(busy))
-            raise
-        else:
-            await asyncio.to_thread(self._table.put, session_id, advance)
-
-    async def _rescue_regularly(self, jobs: FleetJobs) -> None:
-        while True:
-            with suppress(ConnectorException, LedgerError, psycopg.Error):
-                for session_id in await jobs.rescue():
-                    await asyncio.to_thread(self._table.put_loss, session_id)
-            await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
-
-    def _build_app(self) -> tuple[App, FleetJobs]:
-        # A few connections: one listens for new jobs for as long as the worker runs.
-        connector = PsycopgConnector(kwargs=self._connect_options, min_size=1, max_size=4, timeout=10.0)
-        app = App(connector=connector)
-        app.job_manager = jobs = FleetJobs(connector, self._identity)
-        # That it is tried again is decided here, and for how long it waits in FleetJobs.
-        app.task(name=TASK, queue=QUEUE, pass_context=True, retry=RetryStrategy())(self._run_job)
-        return app, jobs
-
-
-def _silence_library() -> None:
-    """What becomes of sessions is said elsewhere; a log without a handler would be printed."""
-    for name in ("procrastinate", "psycopg.pool"):
-        log = logging.getLogger(name)
-        if not log.handlers:
-            log.addHandler(logging.NullHandler())
-            log.propagate = False
-
-
 # Whether a session is queued or runs is what the queue says; `state` is what came of it last, NULL before the
 # first time. `prompt` is NULL once a turn has begun with it: the record has it then.
 _ADDED = (
@@ -395,7 +200,7 @@ _ADDED = (
     "error",
 )
 _ADD_PRIORITY = build_insert("fleet_queue", ("session_id", "priority"))
-_ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT (key) DO NOTHING"
+_ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT DO NOTHING"
 _FINAL = ", ".join(f"'{state.value}'" for state in FleetState if state.is_final)
 _UNBEGUN = (
     f"FROM fleet_sessions WHERE state IN ({_FINAL}) AND updated_ms <= :before AND (:everywhere OR cwd = :cwd)"
@@ -419,13 +224,11 @@ _SET_ASIDE = (
     "UPDATE fleet_sessions SET state = 'failed', status = 'failed', error = :error, updated_ms = :updated_ms,"
     f" prompt = {_PROMPT_UNTIL_BEGUN} WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_COUNT = (
-    "INSERT INTO fleet_queue AS q (session_id, {0}) VALUES (:id, 1)"
-    " ON CONFLICT (session_id) DO UPDATE SET {0} = q.{0} + 1"
+_PUT_COUNT = (
+    "INSERT INTO fleet_queue (session_id, {0}) VALUES (:id, :counted)"
+    " ON CONFLICT (session_id) DO UPDATE SET {0} = :counted"
 )
-_ATTEMPT = _COUNT.format("attempts")
-_KILL = f"{_COUNT.format('kills')} RETURNING kills"
-_LOSS = f"{_COUNT.format('losses')} RETURNING losses"
+_PUT_ATTEMPTS, _PUT_KILLS, _PUT_LOSSES = map(_PUT_COUNT.format, ("attempts", "kills", "losses"))
 _END_ATTEMPT = "UPDATE fleet_queue SET kills = 0, losses = 0 WHERE session_id = :id"
 _LAST_CALL = (
     f"SELECT payload FROM records WHERE session_id = :id AND type = '{CallStarted.type}'"
@@ -460,7 +263,7 @@ _WORKERS = (
 
 
 class PostgresFleet:
-    """Implements `Fleet` in the database of the sessions."""
+    """Implements `Fleet` and `FleetTable` in the database of the sessions."""
 
     def __init__(self, address: PostgresAddress, environ: Mapping[str, str]) -> None:
         """Open it, and make the tables of its queue if there are none. Blocks.
@@ -470,7 +273,7 @@ class PostgresFleet:
         self._server = PostgresServer(address, environ)
         try:
             self._server.check()
-            self._write(make_queue)
+            self._server.write(make_queue)
         except BaseException:
             self._server.close()
             raise
@@ -479,23 +282,20 @@ class PostgresFleet:
         self, requests: Sequence[FleetRequest], *, retry_failed: bool = False
     ) -> tuple[FleetSession, ...]:
         """Have these advanced: all of them, or none. Without those whose key was submitted before."""
-        added: list[str] = []
+        new = {generate_id(): request for request in requests}
 
         def add(connection: PostgresConnection) -> None:
             places = _Places(connection, encode_text(name_answerer()))
-            for request in requests:
+            for session_id, request in new.items():
                 if retry_failed and request.key:
                     connection.execute(_FREE_KEY, {"of": encode_text(request.key)})
-                session_id = generate_id()
                 if connection.execute(_ADD, self._build_row(session_id, request)).rowcount:
                     values = {"session_id": session_id, "priority": request.priority}
                     connection.execute(_ADD_PRIORITY, values)
                     enqueue(connection, session_id, places.take(request.priority))
-                    added.append(session_id)
 
-        self._write(add)
-        wanted = set(added)
-        return tuple(session for session in self.list_sessions() if session.session_id in wanted)
+        self._server.write(add)
+        return tuple(session for session in self.list_sessions() if session.session_id in new)
 
     def list_sessions(self) -> tuple[FleetSession, ...]:
         return self._read(f"{_SELECT} ORDER BY number")
@@ -505,63 +305,66 @@ class PostgresFleet:
         return found[0] if found else None
 
     def cancel(self, session_ids: Sequence[str]) -> tuple[str, ...]:
-        cancelled: list[str] = []
+        cancelled: dict[str, None] = {}  # the transaction may be done twice
 
         def end(connection: PostgresConnection) -> None:
             for session_id in session_ids:
                 if self._put(connection, session_id, Advance(state=FleetState.CANCELLED)):
                     cancel_jobs(connection, session_id)
-                    cancelled.append(session_id)
+                    cancelled[session_id] = None
 
-        self._write(end)
+        self._server.write(end)
         return tuple(cancelled)
 
     def retry(self, session_ids: Sequence[str]) -> tuple[str, ...]:
         """Queue these again, as they were; the ids of those that had failed, or were set aside."""
-        retried: list[str] = []
+        retried: dict[str, None] = {}  # the transaction may be done twice
 
         def queue(connection: PostgresConnection) -> None:
             for session_id in session_ids:
                 if connection.execute(_RETRY, {"id": session_id, "updated_ms": self.read_clock_ms()}).rowcount:
                     connection.execute(_END_ATTEMPT, {"id": session_id})
                     enqueue(connection, session_id, _find_top(connection, session_id))
-                    retried.append(session_id)
+                    retried[session_id] = None
 
-        self._write(queue)
+        self._server.write(queue)
         return tuple(retried)
 
     def put(self, session_id: str, advance: Advance) -> None:
         """Keep what came of advancing a session. One that was cancelled stays so."""
-        self._write(lambda connection: self._put(connection, session_id, advance))
+        self._server.write(lambda connection: self._put(connection, session_id, advance))
 
     def put_delay(self, session_id: str, reason: str) -> None:
         """Keep why a session is queued again."""
         values = {"id": session_id, "error": encode_text(reason), "updated_ms": self.read_clock_ms()}
-        self._write(lambda connection: connection.execute(_PUT_DELAY, values))
+        self._server.write(lambda connection: connection.execute(_PUT_DELAY, values))
 
     def begin_attempt(self, session_id: str) -> FleetSession | None:
         """Count the process that is to be started for a session; None where it has ended."""
         session = self.find(session_id)
         if session is None or session.state.is_final:
             return None
-        self._write(lambda connection: connection.execute(_ATTEMPT, {"id": session_id}))
+        values = {"id": session_id, "counted": session.attempts + 1}
+        self._server.write(lambda connection: connection.execute(_PUT_ATTEMPTS, values))
         return session
 
     def put_kill(self, session_id: str, last_words: str) -> bool:
         """Keep that the process of a session was killed; whether the session is set aside for that."""
-        return self._count_end(session_id, _KILL, MOST_KILLS, f"its process was {last_words}")
+        session, reason = self.find(session_id), f"its process was {last_words}"
+        return session is not None and self._put_end(session, _PUT_KILLS, session.kills + 1, MOST_KILLS, reason)
 
     def put_loss(self, session_id: str) -> bool:
         """The same, where its worker is gone."""
-        return self._count_end(session_id, _LOSS, MOST_LOSSES, "its worker gave no sign of life any more")
+        session, reason = self.find(session_id), "its worker gave no sign of life any more"
+        return session is not None and self._put_end(
+            session, _PUT_LOSSES, session.losses + 1, MOST_LOSSES, reason
+        )
 
-    def _count_end(self, session_id: str, count: str, most: int, reason: str) -> bool:
-        is_set_aside = False
+    def _put_end(self, session: FleetSession, put_count: str, counted: int, most: int, reason: str) -> bool:
+        session_id, is_set_aside = session.session_id, counted >= most
 
         def keep(connection: PostgresConnection) -> None:
-            nonlocal is_set_aside
-            counted = int(connection.execute(count, {"id": session_id}).scalar_one())
-            is_set_aside = counted >= most
+            connection.execute(put_count, {"id": session_id, "counted": counted})
             error = (
                 f"set aside after {counted} times in a row{_find_last_call(connection, session_id)}: {reason}; "
                 f"quorum fleet retry {session_id} queues it again"
@@ -572,12 +375,11 @@ class PostgresFleet:
             }
             connection.execute(_SET_ASIDE if is_set_aside else _PUT_DELAY, {"id": session_id, **values})
 
-        self._write(keep)
+        self._server.write(keep)
         return is_set_aside
 
     def list_workers(self) -> tuple[LiveWorker, ...]:
-        with self._server.begin_reading() as connection:
-            rows = connection.execute(_WORKERS).all()
+        rows = self._server.read(lambda connection: connection.execute(_WORKERS).all())
         return tuple(
             LiveWorker(
                 identity=WorkerIdentity(
@@ -603,14 +405,7 @@ class PostgresFleet:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
         options = self._server.build_connect_options()
         queue = FleetWorker(self, options, advance, concurrency=concurrency, identity=worker)
-        working = asyncio.ensure_future(queue.run(until_empty=until_empty))
-        try:
-            await asyncio.shield(working)
-        except asyncio.CancelledError:
-            await queue.drain()
-            working.cancel()
-            await working
-            raise
+        await queue.run(until_empty=until_empty)
 
     def close(self) -> None:
         self._server.close()
@@ -628,22 +423,14 @@ class PostgresFleet:
         return connection.execute(_PUT, values).rowcount > 0
 
     def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
-        with self._server.begin_reading() as connection:
-            rows = connection.execute(query, values).all()
-            jobs: dict[str, Row[Any]] = {}
-            for job in connection.execute(_JOBS).all():
-                if job.status == "doing" or job.lock not in jobs:
-                    jobs[job.lock] = job
-        return tuple(_read_row(row, jobs.get(row.session_id)) for row in rows)
-
-    def _write(self, work: Callable[[PostgresConnection], object]) -> None:
-        """Do this in a transaction. Where the connection broke it is not known whether it was done."""
-        with (
-            self._server.translate_errors("cannot be written"),
-            self._server.connect() as connection,
-            self._server.begin_transaction(connection),
-        ):
-            work(connection)
+        rows, jobs = self._server.read(
+            lambda connection: (connection.execute(query, values).all(), connection.execute(_JOBS).all())
+        )
+        found: dict[str, Row[Any]] = {}
+        for job in jobs:
+            if job.status == "doing" or job.lock not in found:
+                found[job.lock] = job
+        return tuple(_read_row(row, found.get(row.session_id)) for row in rows)
 
     def _build_row(self, session_id: str, request: FleetRequest) -> dict[str, object]:
         now = self.read_clock_ms()

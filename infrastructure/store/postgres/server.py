@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TypeVar
 
 import psycopg
 from sqlalchemy import create_engine
@@ -16,12 +17,13 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.blocking import PATIENCE_SECS, Outage
 from quorum.infrastructure.store.postgres.address import PostgresAddress, build_parameters
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.tables import REVISION, read_revision
-from quorum.infrastructure.store.sql.connection import LostConnection, SqlConnection
+from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 LOCK_NOT_AVAILABLE = "55P03"
@@ -57,10 +59,6 @@ _LASTING = (
         _REASONS["28000"],
     ),
     (
-        re.compile(r"could not translate host name|Name or service not known|failed to resolve host"),
-        "no server of this name is known; look at the address in [storage] url",
-    ),
-    (
         re.compile(r"certificate verify failed"),
         f"the certificate of the server does not hold: it is out of date, or signed by somebody else; {_TRUST}",
     ),
@@ -90,6 +88,10 @@ _PASSING = (
     (
         re.compile(r"the database system is (starting up|shutting down|in recovery mode|not yet accepting)"),
         "the server is just starting or stopping; try again",
+    ),
+    (  # a network that is away takes its names along, and so does a service of which nothing runs
+        re.compile(r"could not translate host name|Name or service not known|failed to resolve host"),
+        "no server of this name is known; look at the address in [storage] url",
     ),
 )
 _LONGEST = 300
@@ -148,10 +150,7 @@ def _find_reason(known: Iterable[tuple[re.Pattern[str], str]], text: str) -> str
     return next((reason for pattern, reason in known if pattern.search(text)), None)
 
 
-PATIENCE_SECS = 10.0
-"""How long a server that restarts is waited for, once it has been there."""
 _OLDEST_VERSION = 130000
-_RETRY_SECS = 0.2
 BUSY_SECS = 5.0
 """How long a transaction waits for another's."""
 ABANDONED_SECS = 20.0
@@ -169,6 +168,9 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _FREE_LOCK_STATES = frozenset({"55P03", "57014"})
 
 
+_Result = TypeVar("_Result")
+
+
 class PostgresServer:
     """Opens connections to one database, for any thread."""
 
@@ -176,7 +178,7 @@ class PostgresServer:
         self, address: PostgresAddress, environ: Mapping[str, str], *, busy_secs: float = BUSY_SECS
     ) -> None:
         self.place = address.place
-        self._patience_secs = 0.0
+        self._outage = Outage(address.place)
         self._ahead_ms = read_wall_clock_ms() - _read_steady_ms()  # until the server was asked
         self._options = {
             **_CONNECT,
@@ -204,7 +206,7 @@ class PostgresServer:
             self.check_server(connection)
             self.check_revision(read_revision(connection))
             self._ahead_ms = _read_database_ms(connection) - _read_steady_ms()
-        self._patience_secs = PATIENCE_SECS
+        self._outage.patience_secs = PATIENCE_SECS
 
     def read_clock_ms(self) -> int:
         """The time of the database, in milliseconds since 1970: the clocks of machines differ, and are set."""
@@ -241,16 +243,18 @@ class PostgresServer:
                 "update quorum"
             )
 
-    def connect(self) -> PostgresConnection:
-        """A connection, for the thread that asks. A server that is away for a moment is waited for."""
-        until = time.monotonic() + self._patience_secs
+    def connect(self, *, waits: bool = True) -> PostgresConnection:
+        """A connection, for the thread that asks; it `waits` for a server that does not answer."""
         while True:
             try:
-                return PostgresConnection(self._engine.connect())
+                connection = PostgresConnection(self._engine.connect())
             except DBAPIError as error:
-                if not is_lost(error) or time.monotonic() > until:
+                if not (waits and is_lost(error) and self._outage.note_failure()):
                     raise
-            time.sleep(_RETRY_SECS)
+            else:
+                self._outage.note_answer()
+                return connection
+            self._outage.pause()
 
     def connect_directly(self) -> psycopg.Connection[tuple[object, ...]]:
         """A connection of the driver, which no pool takes back: its end frees what it holds on the server."""
@@ -277,6 +281,29 @@ class PostgresServer:
             _open_transaction(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"),
         ):
             yield connection
+
+    def read(self, work: Callable[[PostgresConnection], _Result]) -> _Result:
+        def read_once() -> _Result:
+            with self.begin_reading() as connection:
+                return work(connection)
+
+        return self.outlast(read_once)
+
+    def write(self, work: Callable[[PostgresConnection], _Result]) -> _Result:
+        """Do this in a transaction, which it must bear to be done in twice. Raises LedgerError."""
+
+        def write_once() -> _Result:
+            with (
+                self.translate_errors("cannot be written"),
+                self.connect() as connection,
+                self.begin_transaction(connection),
+            ):
+                return work(connection)
+
+        return self.outlast(write_once)
+
+    def outlast(self, work: Callable[[], _Result]) -> _Result:
+        return self._outage.outlast(work, LostConnection)
 
     def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         return _open_transaction(connection, "BEGIN")

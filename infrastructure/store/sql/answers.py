@@ -33,16 +33,19 @@ class SqlAnswers:
         self._follow_up = follow_up
 
     async def add(self, answer: RemoteAnswer) -> RemoteAnswer:
-        return await wait_to_the_end(self._writer.submit(lambda connection: self._add(connection, answer)))
+        # Once it is kept, it is found as the first one.
+        done = self._writer.submit(lambda connection: self._add(connection, answer), is_repeatable=True)
+        return await wait_to_the_end(done)
 
     async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
         return await run_in_thread(lambda _stop: self._find_blocking(session_id, digest))
 
     def _find_blocking(self, session_id: str, digest: str) -> RemoteAnswer | None:
-        with self._engine.begin_reading() as connection:
-            if not connection.has_table(REVIEW_ANSWERS):
-                return None
-            return _find(connection, session_id, digest)
+        return self._engine.read(
+            lambda connection: (
+                _find(connection, session_id, digest) if connection.has_table(REVIEW_ANSWERS) else None
+            )
+        )
 
     def _add(self, connection: SqlConnection, answer: RemoteAnswer) -> RemoteAnswer:
         with self._engine.begin_transaction(connection):

@@ -27,7 +27,7 @@ from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary,
 from quorum.domain.sessions.stored_session import StoredSession, find_session
 from quorum.domain.subagents.session_ids import find_owner
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine
+from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, Values
 from quorum.infrastructure.store.sql.contents import read_beginning, unpack_content
 from quorum.infrastructure.store.sql.rows import (
     ADD_RECORD,
@@ -387,14 +387,13 @@ class SqlArchive:
 
     def _list(self, query: str) -> tuple[SessionSummary, ...]:
         in_use = self._locks.list_holders()
-        with self._engine.begin_reading() as connection:
-            rows = [SessionRow(*row) for row in connection.execute(query)]
+        rows = self._engine.read(lambda connection: [SessionRow(*row) for row in connection.execute(query)])
         return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
 
     def _find_review(self, digest: str) -> SessionSummary | None:
         beginning = f'"digest":"{digest}'.encode()
-        with self._engine.begin_reading() as connection:
-            found = next(
+        found = self._engine.read(
+            lambda connection: next(
                 (
                     session_id
                     for session_id, payload in connection.execute(_LIST_REVIEWS)
@@ -402,6 +401,7 @@ class SqlArchive:
                 ),
                 None,
             )
+        )
         return None if found is None else self.find_blocking(found)
 
     def find_blocking(self, name: str) -> SessionSummary:
@@ -415,27 +415,33 @@ class SqlArchive:
 
         Those of subagents do not count.
         """
-        with self._engine.begin_reading() as connection:
-            found = connection.execute(_LIST_OF_FOLDER, {"cwd": escape_surrogates(cwd)}).fetchall()
+        values: Values = {"cwd": escape_surrogates(cwd)}
+        found = self._engine.read(lambda connection: connection.execute(_LIST_OF_FOLDER, values).fetchall())
         return next((each for (each,) in found if find_owner(each) is None), None)
 
     def holds(self, session_id: str) -> bool:
         """Whether there is a session of exactly this id. Blocks."""
-        with self._engine.begin_reading() as connection:
-            return connection.execute(FIND_SESSION, {"id": session_id}).fetchone() is not None
+        values: Values = {"id": session_id}
+        return (
+            self._engine.read(lambda connection: connection.execute(FIND_SESSION, values).fetchone())
+            is not None
+        )
 
     def read_blocking(self, session_id: str, types: Sequence[str] = ()) -> StoredSession:
         """A session as it is kept, or only its records of these types. Blocks.
 
         Raises LedgerError where there is no such session."""
-        with self._engine.begin_reading() as connection:
+
+        def read(connection: SqlConnection) -> StoredSession:
             found = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
             if found is None:
                 raise LedgerError(f"there is no session {session_id[:70]!a} in {self._engine.place}")
             row = SessionRow(*found)
             chain = tuple(read_records(connection, session_id, types))
             made = read_redactions(connection, session_id)
-        return StoredSession(summary=build_summary(row, None), head=row.head, chain=chain, redactions=made)
+            return StoredSession(summary=build_summary(row, None), head=row.head, chain=chain, redactions=made)
+
+        return self._engine.read(read)
 
 
 def redact(engine: SqlEngine, connection: SqlConnection, session_id: str, text: str, *, now_ms: int) -> int:

@@ -5,11 +5,9 @@ In that text `:name` stands for a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeAlias
-
-from quorum.domain.errors import LedgerError
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = Sequence[Any]
 """What the database gives for the columns of a statement. In a damaged file it may be anything."""
@@ -69,8 +67,7 @@ def expand(name: str, values: Sequence[object]) -> tuple[str, dict[str, object]]
     return ", ".join(f":{each}" for each in named), named
 
 
-class LostConnection(LedgerError):
-    """The connection to the database broke: whether what was being committed is there must be looked up."""
+_Result = TypeVar("_Result")
 
 
 class SqlEngine(Protocol):
@@ -89,6 +86,17 @@ class SqlEngine(Protocol):
 
     def begin_reading(self) -> AbstractContextManager[SqlConnection]:
         """A connection that sees one state of the database. Raises LedgerError."""
+        ...
+
+    def read(self, work: Callable[[SqlConnection], _Result]) -> _Result:
+        """What `work` makes of one state of the database. It outlasts an outage. Raises LedgerError."""
+        ...
+
+    def outlast(self, work: Callable[[], _Result]) -> _Result:
+        """Do this, and where the connection broke wait for the server and do it again, which it must bear.
+
+        Raises LedgerError, and LostConnection where the server was waited for in vain.
+        """
         ...
 
     def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 
 from quorum.domain.errors import ContentGone, LedgerError
 from quorum.domain.sessions.pruning import is_list_of_files
@@ -98,24 +99,23 @@ class SqlContents:
         if not given:
             return ()
         wanted, packed = await run_in_thread(lambda _stop: self._pack(given))
-        await wait_to_the_end(self._writer.submit(lambda connection: self._keep(connection, wanted, packed)))
+        await wait_to_the_end(self._keep_in_turn(wanted, packed))
         return tuple(digest.hex() for digest in map(_hash, given))
 
     def put_blocking(self, given: Sequence[bytes]) -> None:
         """The same as `put`. Blocks."""
         wanted, packed = self._pack(tuple(given))
-        self._writer.submit(lambda connection: self._keep(connection, wanted, packed)).result()
+        self._keep_in_turn(wanted, packed).result()
 
     def list_hashes(self) -> list[str]:
         """The hashes of all contents, also of those out of reach. Blocks. Raises LedgerError."""
-        with self._engine.begin_reading() as connection:
-            return [bytes(each).hex() for (each,) in connection.execute(_LIST)]
+        rows = self._engine.read(lambda connection: connection.execute(_LIST).fetchall())
+        return [bytes(each).hex() for (each,) in rows]
 
     def find_absent(self, hashes: Collection[str]) -> set[str]:
         """The same as `absent`. Blocks."""
         digests = {bytes.fromhex(sha256) for sha256 in hashes}
-        with self._engine.begin_reading() as connection:
-            there, _beyond = self._find_there(connection, digests)
+        there, _beyond = self._engine.read(lambda connection: self._find_there(connection, digests))
         return {digest.hex() for digest in digests - there}
 
     def get_blocking(self, sha256: str) -> bytes:
@@ -124,8 +124,7 @@ class SqlContents:
             digest = bytes.fromhex(sha256)
         except ValueError:
             digest = b""
-        with self._engine.begin_reading() as connection:
-            row = connection.execute(_FIND, {"digest": digest}).fetchone()
+        row = self._engine.read(lambda connection: connection.execute(_FIND, {"digest": digest}).fetchone())
         if row is None:
             raise ContentGone(
                 f"there is no stored content {sha256[:70]!a} in {self._engine.place}: it was pruned, or "
@@ -162,8 +161,7 @@ class SqlContents:
         What goes beside the database is there when this returns.
         """
         wanted = {_hash(content): content for content in given}
-        with self._engine.begin_reading() as connection:
-            there, _beyond = self._find_there(connection, wanted)
+        there, _beyond = self._engine.read(lambda connection: self._find_there(connection, wanted))
         packed = {digest: zlib.compress(data, _LEVEL) for digest, data in wanted.items() if digest not in there}
         if self._objects is not None:
             large = {
@@ -175,6 +173,11 @@ class SqlContents:
                 self._objects.put(large)
                 packed |= dict.fromkeys(large, encode_place(self._objects.place))
         return wanted, packed
+
+    def _keep_in_turn(self, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]) -> Future[None]:
+        return self._writer.submit(
+            lambda connection: self._keep(connection, wanted, packed), is_repeatable=True
+        )
 
     def _keep(
         self, connection: SqlConnection, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from quorum.domain.errors import LedgerError
 from quorum.domain.sessions.ledger_chain import ChainedRecord
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.store.sql.connection import LostConnection, SqlConnection, SqlEngine
+from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine
 from quorum.infrastructure.store.sql.session_chain import SessionChain
 
 _Result = TypeVar("_Result")
@@ -56,11 +56,8 @@ class _Job(Struct, Generic[_Result], eq=False):
     """Other work, with a connection of its own to do it on."""
 
     work: Callable[[SqlConnection], _Result]
+    is_repeatable: bool
     done: Future[_Result] = field(default_factory=_make_future)
-
-    def run(self, connection: SqlConnection) -> None:
-        """Do it. What it raises is left to the caller."""
-        self.done.set_result(self.work(connection))
 
 
 class _Stop(Struct, eq=False):
@@ -91,9 +88,14 @@ class Writer:
         """Write an event; `entry.done` ends when it is committed, or with a LedgerError."""
         self._put(entry)
 
-    def submit(self, work: Callable[[SqlConnection], _Result]) -> Future[_Result]:
-        """Do other work, after all that was given before. What it raises is the future's."""
-        job = _Job(work)
+    def submit(
+        self, work: Callable[[SqlConnection], _Result], *, is_repeatable: bool = False
+    ) -> Future[_Result]:
+        """Do other work, after all that was given before. What it raises is the future's.
+
+        `is_repeatable`: it comes to the same if it is done twice, so that it outlasts a connection that breaks.
+        """
+        job = _Job(work, is_repeatable)
         self._put(job)  # type: ignore[arg-type]
         return job.done
 
@@ -167,12 +169,11 @@ class Writer:
         _end([*refused, *((entry.done, _find_trouble(entry)) for entry in linked)])
 
     def _write(self, entries: Iterable[LedgerEntry]) -> None:
-        """Write these and what waits, or keep it. What belongs to a lost session cannot be kept.
-
-        A connection that broke is made anew once.
-        """
+        """Write these and what waits, or keep it. What belongs to a lost session cannot be kept."""
         self._backlog += entries
-        reconnected = False
+        self._engine.outlast(self._write_backlog)
+
+    def _write_backlog(self) -> None:
         while True:
             self._backlog = [entry for entry in self._backlog if not entry.chain.lost]
             chains = {entry.chain for entry in self._backlog}
@@ -180,10 +181,6 @@ class Writer:
                 if chains:
                     self._commit()
                 return
-            except LostConnection:
-                if reconnected:
-                    raise
-                reconnected = True
             except LedgerError:
                 if not any(chain.lost for chain in chains):
                     raise
@@ -211,10 +208,13 @@ class Writer:
         self._backlog.clear()
 
     def _run_job(self, job: _Job[object]) -> None:
-        try:
+        def attempt() -> object:
             self._drop_dead_connection()
             with self._connect("cannot be written") as connection:
-                job.run(connection)
+                return job.work(connection)
+
+        try:
+            job.done.set_result(self._engine.outlast(attempt) if job.is_repeatable else attempt())
         except BaseException as error:  # noqa: BLE001 - as above
             job.done.set_exception(error)
 

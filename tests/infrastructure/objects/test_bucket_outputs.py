@@ -16,9 +16,11 @@ from quorum.application.ports.storage import BlobStore
 from quorum.domain.errors import BlobError, ConfigError, LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure import blocking
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import list_storage_paths, open_blob_store, open_storage
 from quorum.infrastructure.store.objects import object_store
+from quorum.infrastructure.store.objects.bucket import parse_bucket
 from tests.support.bucket_server import BUCKET, BucketForTests
 
 LONG = "a line that is repeated\n" * 500_000
@@ -202,3 +204,47 @@ async def test_a_store_that_takes_what_it_does_not_keep_gets_no_second_object(
     ):
         await storage.contents.put([b"".join(reversed(large))])
     await asyncio.to_thread(storage.close)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 429])
+def test_a_store_that_does_not_answer_for_a_while_is_waited_for_and_read_back_once(status, monkeypatch):
+    monkeypatch.setattr(object_store, "_RETRY", {"max_retries": 0})
+    monkeypatch.setattr(blocking, "_RETRY_SECS", 0.01)
+    statuses = [status] * 3
+    read: list[str] = []
+
+    class Store(BaseHTTPRequestHandler):
+        def answer(self, status: int, data: bytes = b"") -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response_only(status)
+            self.send_header("ETag", '"5f"')
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_PUT(self):
+            self.answer(statuses.pop() if statuses else 200)
+
+        def do_GET(self):
+            read.append(self.path)
+            self.answer(200, b"object")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environ = {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_address[1]}",
+            "AWS_ACCESS_KEY_ID": "someone",
+            "AWS_SECRET_ACCESS_KEY": "hunter2",
+            "AWS_REGION": "us-east-1",
+        }
+        store = object_store.ObjectStore(parse_bucket("s3://outputs", environ))
+
+        for key in ("one", "two"):
+            store.create(key, b"object")
+            for thread in threading.enumerate():
+                if thread.name == "read back":
+                    thread.join()
+        server.shutdown()
+
+    assert (statuses, read) == ([], ["/outputs/one"])

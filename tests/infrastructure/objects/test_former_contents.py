@@ -21,10 +21,11 @@ import obstore
 import pytest
 
 from quorum.application.ports.storage import Storage
-from quorum.domain.errors import LedgerError, RestoreError
+from quorum.domain.errors import LedgerError, LostConnection, RestoreError
 from quorum.domain.sessions.session_summary import LatestSession, NamedSession, NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import copy_sessions, open_storage, open_unrecorded
+from quorum.infrastructure.store.objects import object_store
 from tests.support.bucket_server import BUCKET, BucketForTests, run_encrypted_bucket_server
 from tests.support.certificates import Authority
 from tests.support.headless_run import configure
@@ -166,11 +167,12 @@ async def test_without_the_bucket_nothing_is_kept_and_small_contents_are_still_t
         await away.contents.get(hashlib.sha256(b"other").hexdigest())
 
 
-async def test_a_store_that_does_not_answer_is_named_with_what_to_look_at(machine, blobs):
+async def test_a_store_that_does_not_answer_is_named_with_what_to_look_at(machine, blobs, monkeypatch):
+    monkeypatch.setattr(object_store, "PATIENCE_SECS", 0.1)
     away = machine(blobs=blobs, AWS_ENDPOINT_URL="http://127.0.0.1:9")
 
     with pytest.raises(
-        LedgerError, match=r"does not answer \(Connection refused\); look at .* AWS_ENDPOINT_URL"
+        LostConnection, match=r"does not answer \(Connection refused\); look at .* AWS_ENDPOINT_URL"
     ):
         await away.contents.put([LARGE])
 

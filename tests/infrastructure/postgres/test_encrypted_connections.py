@@ -8,11 +8,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, LostConnection
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres.server import translate_postgres_errors
-from quorum.infrastructure.store.sql.connection import LostConnection
 from tests.support.certificates import Authority
 from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import procrastinate
 import procrastinate.utils
@@ -29,11 +33,12 @@ from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.infrastructure import wall_clock
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet, open_storage
-from quorum.infrastructure.store.postgres import fleet as fleet_worker
-from quorum.infrastructure.store.postgres import server
+from quorum.infrastructure.store.postgres import fleet as fleet_module
+from quorum.infrastructure.store.postgres import fleet_worker, server
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.fleet import PostgresFleet
 from quorum.infrastructure.store.postgres.server import PostgresServer
+from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import PostgresForTests
 
 ENDED = Advance(state=FleetState.ENDED, status="completed")
@@ -149,6 +154,111 @@ async def test_a_session_that_is_busy_stays_queued_and_says_why(fleet: PostgresF
         "process 7 has it",
         "one",
     )
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+async def test_what_another_worker_ended_meanwhile_stays_so_and_no_trouble_is_printed(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, is_busy: bool
+):
+    (session_id,) = submit(fleet, "one")
+    troubles: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: troubles.append(context))
+
+    async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        with postgres.connect(parse_address(url).database) as connection:  # as the other one leaves it
+            connection.execute("DELETE FROM procrastinate_jobs")
+        fleet.put(session_id, ENDED)
+        if is_busy:
+            raise SessionBusy("the session was taken over")
+        return Advance(state=FleetState.FAILED, error="the session was taken over")
+
+    await fleet.advance_sessions(advance, concurrency=1, until_empty=True)
+    gc.collect()
+
+    (session,) = fleet.list_sessions()
+    assert session.advance == ENDED
+    assert troubles == []
+
+
+@pytest.fixture
+def proxy(postgres: PostgresForTests) -> Iterator[CuttingProxy]:
+    with tempfile.TemporaryDirectory(prefix="quorum-proxy-", dir="/tmp") as folder:
+        through = CuttingProxy(Path(folder), postgres.folder)
+        yield through
+        through.close()
+
+
+@pytest.fixture
+def cut(proxy: CuttingProxy, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresFleet]:
+    """The same fleet, through the proxy."""
+    monkeypatch.setattr(fleet_worker, "_RECONNECT_SECS", 0.01)
+    monkeypatch.setattr(fleet_worker, "_CONNECT_SECS", 0.5)
+    name = parse_address(url).database
+    opened = PostgresFleet(parse_address(f"postgresql+psycopg://quorum@/{name}?host={proxy.folder}"), {})
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("asked", ["fetch", "finish"])
+async def test_a_job_outlasts_connections_that_are_cut_as_it_is_fetched_and_ends(
+    fleet: PostgresFleet,
+    cut: PostgresFleet,
+    proxy: CuttingProxy,
+    postgres,
+    url: str,
+    asked: str,
+    answered: bool,
+):
+    submit(fleet, "one")
+    proxy.cut_at(f"procrastinate_{asked}_job".encode(), answered=answered, times=2)
+
+    async def advance(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        return ENDED
+
+    await cut.advance_sessions(advance, concurrency=1, until_empty=True)
+
+    assert proxy.cuts == 2
+    with postgres.connect(parse_address(url).database) as connection:
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+    assert states(fleet) == [FleetState.ENDED]
+
+
+async def test_an_outage_ends_no_session_and_the_worker_is_heard_of_and_goes_on_after_it(
+    fleet: PostgresFleet, cut: PostgresFleet, proxy: CuttingProxy, postgres, url: str, monkeypatch
+):
+    monkeypatch.setattr(fleet_worker, "_HEARTBEAT_SECS", 0.05)
+    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.05)
+    monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
+    submit(fleet, "long", "short")
+    begun, release, short = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def advance(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        if session.name == "long":
+            begun.set()
+            await release.wait()
+        else:
+            short.set()
+        return ENDED
+
+    working = asyncio.ensure_future(cut.advance_sessions(advance, concurrency=1, until_empty=False))
+    await begun.wait()
+    proxy.cut_at(b"", answered=False, times=8)  # whatever comes
+    with postgres.connect(parse_address(url).database) as connection:
+        while proxy.cuts < 8:  # noqa: ASYNC110 - another thread
+            await asyncio.sleep(0.01)
+        heard = "SELECT max(last_heartbeat) FROM procrastinate_workers"
+        (before,) = connection.execute(heard).fetchone()
+        while connection.execute(heard).fetchone() == (before,):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+    release.set()
+    await short.wait()
+    while FleetState.RUNNING in states(fleet):  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.01)
+    working.cancel()
+    await asyncio.wait([working])
+
+    assert states(fleet) == [FleetState.ENDED, FleetState.ENDED]
 
 
 async def test_a_cancelled_session_is_taken_from_the_queue_and_no_answer_brings_it_back(
@@ -345,16 +455,23 @@ async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_
     assert states(fleet) == [FleetState.ENDED]
 
 
-async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[str]:
-    """What a worker does regularly, or, with an identity, when it begins."""
+@asynccontextmanager
+async def open_jobs(url: str, identity: WorkerIdentity | None = None) -> AsyncIterator[fleet_worker.FleetJobs]:
     options = PostgresServer(parse_address(url), {}).build_connect_options()
     connector = procrastinate.PsycopgConnector(kwargs=options)
     async with procrastinate.App(connector=connector).open_async():
-        jobs = fleet_worker.FleetJobs(connector, identity)
-        if identity is None:
-            return await jobs.rescue()
-        await jobs.register_worker()
-    return []
+        yield fleet_worker.FleetJobs(connector, identity)
+
+
+async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[str]:
+    """What a worker does regularly, or, with an identity, when it begins."""
+    async with open_jobs(url, identity) as jobs:
+        if identity is not None:
+            await jobs.register_worker()
+            return []
+        lost = await jobs.rescue()
+        await jobs.remove_gone()
+        return lost
 
 
 def lose_worker(
@@ -408,6 +525,81 @@ async def test_what_is_no_kill_is_not_counted_as_one(
     assert [worker.identity.server_id for worker in fleet.list_workers()] == ["", ""]
 
 
+async def test_a_worker_that_was_only_cut_off_keeps_its_name_and_what_nobody_took_and_loses_nothing(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    identity = WorkerIdentity(name="process 7", server_id="5f")
+    (taken,) = submit(fleet, "taken")
+    async with open_jobs(url, identity) as jobs:
+        worker = await jobs.register_worker()
+        await jobs.fetch_job([fleet_worker.QUEUE], worker)
+        execute(postgres, url, "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
+        assert await rescue(url) == [taken]
+        fleet.put_loss(taken)
+        assert find(fleet, taken).losses == 1
+        (ours,) = fleet.submit([FleetRequest(prompt="ours", cwd="/work", priority=1)])
+        await jobs.update_heartbeat(worker)
+        assert find(fleet, taken).losses == 0
+        await jobs.fetch_job([fleet_worker.QUEUE], worker)
+        execute(postgres, url, "DELETE FROM procrastinate_workers")  # as an earlier quorum does as it begins
+
+        await jobs.update_heartbeat(worker)
+        assert await rescue(url) == []
+
+        (listed,) = fleet.list_workers()
+        assert (listed.identity.name, listed.sessions) == ("process 7", (ours.session_id,))
+        assert (find(fleet, taken).state, find(fleet, taken).losses) == (FleetState.QUEUED, 0)
+
+
+async def test_what_a_worker_drained_is_known_when_the_next_one_begins(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.1)
+    submit(fleet, "one")
+    lose_worker(postgres, url, is_draining=True)
+    losses: list[int] = []
+    done = asyncio.Event()
+
+    async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        losses.append(session.losses)
+        done.set()
+        return ENDED
+
+    working = asyncio.ensure_future(fleet.advance_sessions(note, concurrency=1, until_empty=False))
+    await asyncio.wait_for(done.wait(), 30)
+    working.cancel()
+    await asyncio.wait([working])
+
+    assert losses == [0]
+
+
+def test_what_is_written_as_a_connection_is_cut_is_written_once(
+    fleet: PostgresFleet, cut: PostgresFleet, proxy: CuttingProxy
+):
+    def cut_next() -> None:
+        proxy.cut_at(b"COMMIT", answered=True)
+
+    cut_next()
+    (session,) = cut.submit([FleetRequest(prompt="one", cwd="/work")])
+    session_id = session.session_id
+    cut_next()
+    cut.begin_attempt(session_id)
+    cut_next()
+    cut.put_kill(session_id, "killed")
+    cut_next()
+    cut.put_loss(session_id)
+
+    kept = find(fleet, session_id)
+    assert (kept.attempts, kept.kills, kept.losses) == (1, 1, 1)
+    cut_next()
+    cut.put(session_id, Advance(state=FleetState.FAILED))
+    cut_next()
+    assert cut.retry([session_id]) == (session_id,)
+    cut_next()
+    assert cut.cancel([session_id]) == (session_id,)
+    assert proxy.cuts == 7
+
+
 async def test_a_worker_that_is_asked_to_end_says_so_and_leaves_what_does_not_end_to_others(
     fleet: PostgresFleet, monkeypatch: pytest.MonkeyPatch
 ):
@@ -444,12 +636,12 @@ async def test_submitters_take_turns_and_a_higher_priority_comes_first(
     async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
         order.append(session.name)
         if session.name == "a1":
-            monkeypatch.setattr(fleet_worker, "name_answerer", lambda: "late@host")
+            monkeypatch.setattr(fleet_module, "name_answerer", lambda: "late@host")
             await asyncio.to_thread(submit, fleet, "c0", "c1")
         return ENDED
 
     for person, prompts in (("ada", ["a0", "a1", "a2", "a3"]), ("bob", ["b0", "b1"])):
-        monkeypatch.setattr(fleet_worker, "name_answerer", lambda person=person: person)
+        monkeypatch.setattr(fleet_module, "name_answerer", lambda person=person: person)
         submit(fleet, *prompts)
     fleet.submit([FleetRequest(prompt="urgent", name="urgent", cwd="/work", priority=1)])
     fleet.submit([FleetRequest(prompt="idle", name="idle", cwd="/work", priority=-9)])
