@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from quorum.domain.calls.execution import CallControls
 
@@ -69,12 +69,19 @@ def watch_outages(tell: Callable[[str], None]) -> Iterator[None]:
 class Outage:
     """Since when a server does not answer, as all threads see it that wait for it."""
 
+    most_secs: ClassVar[float] = math.inf
+    """How long this process waits at most for any server: less where somebody else does not wait for it."""
+
     def __init__(self, place: str, patience_secs: float = 0.0) -> None:
         self._place = place
         self._lock = threading.Lock()
         self._since = self._last = -math.inf
         self._is_told = False
         self.patience_secs = patience_secs
+
+    @property
+    def _patience(self) -> float:
+        return min(self.patience_secs, self.most_secs)
 
     def outlast(self, work: Callable[[], _Result], lost: type[Exception]) -> _Result:
         """Do this in a thread; where it raises `lost`, wait and do it again, for as long as that is worth it.
@@ -88,7 +95,7 @@ class Outage:
             except lost:
                 now = time.monotonic()
                 # A server that is there and breaks each connection is not waited for without end, either.
-                until = min(until, now + self.patience_secs)
+                until = min(until, now + self._patience)
                 if now >= until or not self.note_failure():
                     raise
             else:
@@ -108,14 +115,14 @@ class Outage:
         """Whether the server is waited for still."""
         with self._lock:
             now = time.monotonic()
-            if now - self._last > max(self.patience_secs, _TELL_SECS):  # nobody has asked for so long
+            if now - self._last > max(self._patience, _TELL_SECS):  # nobody has asked for so long
                 self._since, self._is_told = now, False
             self._last = now
-            is_waited_for = now - self._since < self.patience_secs
+            is_waited_for = now - self._since < self._patience
             is_news = is_waited_for and not self._is_told and now - self._since >= _TELL_SECS
             self._is_told |= is_news
         if is_news:
-            _tell_all(f"{self._place} does not answer; it is waited for, at most {self.patience_secs:g} s")
+            _tell_all(f"{self._place} does not answer; it is waited for, at most {self._patience:g} s")
         return is_waited_for
 
     def note_answer(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession
+from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, LiveWorker, WorkerIdentity
 
 AdvanceSession: TypeAlias = Callable[[FleetSession, "Callable[[], bool]"], Awaitable[Advance]]
 """Advances a session once, and says what came of it. Cancelled, it asks the second argument whether the session
@@ -15,6 +15,10 @@ is to end, and not only this worker. Raises SessionBusy where it is to be tried 
 class SessionBusy(Exception):
     """The session cannot be advanced now, or not here: another process has it, its record cannot be reached, or
     its folder is not there. The text says which."""
+
+
+class SessionKilled(SessionBusy):
+    """The process of the session was killed, and not by its worker. The text says how."""
 
 
 class Fleet(Protocol):
@@ -41,7 +45,26 @@ class Fleet(Protocol):
         """Advance these no more, and interrupt those that run; the ids of those that had not ended."""
         ...
 
-    async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
+    def retry(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        """Queue these again, as they were; the ids of those that had failed, or were set aside."""
+        ...
+
+    def list_workers(self) -> tuple[LiveWorker, ...]:
+        """Those that give signs of life."""
+        ...
+
+    def read_clock_ms(self) -> int:
+        """The time by which sessions are kept, in milliseconds since 1970."""
+        ...
+
+    async def advance_sessions(
+        self,
+        advance: AdvanceSession,
+        *,
+        concurrency: int,
+        until_empty: bool,
+        worker: WorkerIdentity | None = None,
+    ) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do.
 
         Sessions of workers that are gone are queued again, within half a minute. `until_empty`: end when no

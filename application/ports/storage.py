@@ -219,6 +219,10 @@ class SessionArchive(Protocol):
         """
         ...
 
+    async def prune_unbegun(self, before_ms: int, cwd: str | None, *, dry_run: bool = False) -> int:
+        """Remove submitted sessions that ended until then without a record, of a folder or of all; how many."""
+        ...
+
 
 class OpenedSession(Struct, frozen=True, kw_only=True):
     """A session to work in. `records` is what happened in it before; `notices` are sentences for the person.

@@ -95,7 +95,8 @@ async def find_subagent_ends(
     """The ends that the owner of these open calls has yet to record, in the order of the calls.
 
     `read` answers the records of a session, oldest first, and raises LedgerError where it cannot. A task
-    whose record has no end, or is not there or cannot be read, has none: it was interrupted.
+    whose record has no end, or is not there or cannot be read, has none: it was interrupted. Raises
+    LostConnection.
     """
     ends: list[SubagentFinished] = []
     for call in calls:
@@ -104,6 +105,8 @@ async def find_subagent_ends(
             continue
         try:
             records = await read(id_)
+        except LostConnection:
+            raise
         except LedgerError:  # it had not begun, or nobody can say how it ended
             continue
         if (outcome := _find_outcome(records)) is not None:

@@ -23,10 +23,10 @@ class Pruned(Struct, frozen=True, kw_only=True):
     `spared` are the sessions that would have gone, but are in use.
     """
 
-    sessions: tuple[SessionSummary, ...]
-    spared: tuple[SessionSummary, ...]
-    contents: int
-    bytes: int
+    sessions: tuple[SessionSummary, ...] = ()
+    spared: tuple[SessionSummary, ...] = ()
+    contents: int = 0
+    bytes: int = 0
 
 
 def select_sessions_to_prune(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from quorum.command_line.command import Argument, CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import SessionOptions, StartOptions
 from quorum.command_line.shared import LIMITS, MODE, MODELS, PLACES, QUIET, list_places
-from quorum.command_line.values import parse_count, parse_session_name
+from quorum.command_line.values import parse_count, parse_session_name, refuse_value
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class SubmitOptions(StartOptions):
     prs: bool = False
     prompt: str = ""
     retry_failed: bool = False
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +57,11 @@ class AdvanceOptions(SessionOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusOptions(StartOptions):
-    """How the list of sessions is printed."""
+    """How the list of sessions is printed, and those in which state, where one is named."""
 
     watch: bool = False
     json: bool = False
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ def _work(options: WorkOptions, root: Path) -> int:
                 options,
                 root,
                 loaded,
-                forked.parent,
+                forked,
                 concurrency=options.concurrency,
                 until_empty=options.until_empty,
             )
@@ -144,23 +146,23 @@ def _gather_requests(options: SubmitOptions, root: Path) -> list[FleetRequest]:
     if not options.prs:
         if options.prompt:
             raise UsageError("--prompt is for --prs; each line of a file has a prompt of its own")
-        return read_requests(options.file, root)
-    requests = build_pull_request_requests(root, options.prompt.strip())
+        return read_requests(options.file, root, options.priority)
+    requests = build_pull_request_requests(root, options.prompt.strip(), options.priority)
     if not requests:
         complain(["no pull request is open"])
     return requests
 
 
 def _print_status(options: StatusOptions, root: Path) -> int:
-    from quorum.fleet.requests import encode_session, render_fleet
-    from quorum.infrastructure.wall_clock import read_wall_clock_ms
+    from quorum.fleet.requests import encode_session, render_fleet, render_workers, summarise_fleet
 
     with _open_fleet(options, root) as (fleet, loaded):
         mask = _build_mask(loaded, root)
         if options.json:
             import json
 
-            print(json.dumps([encode_session(session, mask) for session in fleet.list_sessions()], indent=1))
+            listed = _choose_state(fleet.list_sessions(), options.state)
+            print(json.dumps([encode_session(session, mask) for session in listed], indent=1))
             return 0
         import time
         from shutil import get_terminal_size
@@ -173,20 +175,24 @@ def _print_status(options: StatusOptions, root: Path) -> int:
         while True:
             size = get_terminal_size()
             sessions = fleet.list_sessions()
-            lines = render_fleet(
-                sessions, mask, now_ms=read_wall_clock_ms(), width=size.columns if is_terminal else None
-            )
+            chosen = _choose_state(sessions, options.state)
+            width = size.columns if is_terminal else None
+            head, *body, _ = render_fleet(chosen, mask, now_ms=fleet.read_clock_ms(), width=width)
+            foot = (summarise_fleet(sessions), *render_workers(fleet.list_workers(), sessions, mask))
             if not options.watch:
-                print("\n".join(lines))
+                print("\n".join((head, *body, *foot)))
                 return 0
-            head, body, summary = lines[0], lines[1:-1], lines[-1]
-            room = max(1, size.lines - 3)  # the latest, where not all have room
-            sys.stdout.write(_CLEAR + "\n".join((head, *body[-room:], summary)))
+            room = max(1, size.lines - 2 - len(foot))  # the latest, where not all have room
+            sys.stdout.write(_CLEAR + "\n".join((head, *body[-room:], *foot)))
             sys.stdout.flush()
             if all(session.state.is_final for session in sessions):
                 print()
                 return 0
             time.sleep(_WATCH_SECS)
+
+
+def _choose_state(sessions: Sequence[FleetSession], state: str) -> list[FleetSession]:
+    return [session for session in sessions if state.replace("-", " ") in ("", session.state)]
 
 
 def _print_results(options: ChosenSessions, root: Path) -> int:
@@ -230,6 +236,19 @@ def _cancel(options: ChosenSessions, root: Path) -> int:
     return 0
 
 
+def _retry(options: ChosenSessions, root: Path) -> int:
+    with _open_fleet(options, root) as (fleet, _):
+        if options.all == bool(options.session):
+            raise UsageError("name the sessions to queue again, or --all")
+        chosen = _choose(fleet.list_sessions(), options.session)
+        retried = fleet.retry([session.session_id for session in chosen])
+    for session_id in retried:
+        print(session_id)
+    if not retried:
+        complain(["nothing was queued again: none of these sessions failed or was set aside"])
+    return 0
+
+
 def _choose(sessions: Sequence[FleetSession], names: Sequence[str]) -> tuple[FleetSession, ...]:
     """Those whose ids begin so, or all where none is named. Raises UsageError for one that is not there."""
     if not names:
@@ -262,6 +281,21 @@ def _build_mask(loaded: LoadedSettings, root: Path) -> Callable[[str], str]:
         storage.close()
 
 
+_STATES = ("queued", "running", "review-open", "ended", "failed", "cancelled")
+
+
+def _parse_state(text: str) -> str:
+    if text not in _STATES:
+        raise refuse_value(f"{text!r} is none of {', '.join(_STATES)}")
+    return text
+
+
+def _parse_priority(text: str) -> int:
+    if text not in {str(number) for number in range(-9, 10)}:
+        raise refuse_value(f"{text!r} is not a whole number from -9 to 9")
+    return int(text)
+
+
 def _name_sessions(help: str) -> Argument:
     return argument("session", metavar="ID", type=parse_session_name, nargs="*", help=help)
 
@@ -274,10 +308,10 @@ COMMAND = CommandGroup(
             _submit,
             summary="Submit sessions: one for each line of a file, or for each open pull request.",
             details="A line is a JSON object with a prompt, and optionally cwd (the folder, by default this "
-            "one), name and key: of all requests with the same key, only the first is ever run. Either all "
-            "lines are submitted or none. With --prs, the pull requests of the repository of this folder are "
-            "asked of gh, and each is submitted once for each of its heads. The ids of the sessions are "
-            "printed.",
+            "one), name, priority and key: of all requests with the same key, only the first is ever run. "
+            "Either all lines are submitted or none. With --prs, the pull requests of the repository of this "
+            "folder are asked of gh, and each is submitted once for each of its heads. The ids of the sessions "
+            "are printed.",
             arguments=(
                 argument(
                     "file",
@@ -287,6 +321,12 @@ COMMAND = CommandGroup(
                 ),
                 flag("--prs", help="one session for each open pull request, which gh lists"),
                 argument("--prompt", metavar="TEXT", help="with --prs: what to do, instead of a review"),
+                argument(
+                    "--priority",
+                    metavar="N",
+                    type=_parse_priority,
+                    help="from -9 to 9, of requests that name none; higher ones come first; 0 is the default",
+                ),
                 flag(
                     "--retry-failed",
                     help="submit a key again whose session failed, was cancelled or did not complete",
@@ -303,8 +343,11 @@ COMMAND = CommandGroup(
             StatusOptions,
             _print_status,
             is_long_lived=True,
-            summary="List the submitted sessions and how far they are.",
+            summary="List the submitted sessions and how far they are, and the workers with what they run.",
             arguments=(
+                argument(
+                    "--state", metavar="STATE", type=_parse_state, help=f"only those: {', '.join(_STATES)}"
+                ),
                 flag("--watch", help="show it again every two seconds"),
                 flag("--json", help="print it as JSON"),
                 *PLACES,
@@ -360,6 +403,19 @@ COMMAND = CommandGroup(
             details="Each is the object of quorum run --output json, with the name of the session in front.",
             arguments=(_name_sessions("the id of a session, or its beginning; none: all"), *PLACES),
             examples=(("quorum fleet results | jq -r .text", "the answers"),),
+        ),
+        "retry": CliCommand(
+            ChosenSessions,
+            _retry,
+            summary="Queue sessions again that failed, or were set aside.",
+            details="Set aside is one whose process was killed three times in a row. Each goes on where its "
+            "record ends; a call that was running is not run again.",
+            arguments=(
+                _name_sessions("the id of a session, or its beginning"),
+                flag("--all", help="all that failed or were set aside"),
+                *PLACES,
+            ),
+            examples=(("quorum fleet retry 01a20ade", "that one, once its cause is gone"),),
         ),
         "cancel": CliCommand(
             ChosenSessions,

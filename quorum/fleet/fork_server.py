@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import secrets
 import select
 import signal
 import socket
@@ -39,9 +40,11 @@ OWNER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkedWorker:
-    """What a child of the parent is to be: the worker. `parent` leads to the parent."""
+    """What a child of the parent is to be: the worker. `parent` leads to the parent, whose `server_id` tells
+    all of its workers, of which the last one alone lives, from others."""
 
     parent: socket.socket
+    server_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +95,7 @@ class ForkServer:
         self._uses_exec = uses_exec or sys.platform != "linux"
         self._quiet = quiet
         self._program = _identify_program()
+        self._id = secrets.token_hex(8)
         self._worker: _Worker | None = None
         self._started_at = -_RESTART_SECS
         self._sessions: dict[int, int] = {}
@@ -169,7 +173,7 @@ class ForkServer:
             ours.close()
             for number in _STOPPING:  # a terminal sends them to both, and the parent tells it once
                 signal.signal(number, signal.SIG_IGN)
-            return ForkedWorker(parent=theirs)
+            return ForkedWorker(parent=theirs, server_id=self._id)
         theirs.close()
         self._worker = _Worker(pid, ours, self._started_at)
         return None

@@ -9,20 +9,28 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from quorum.domain.errors import ToolError
-from quorum.domain.events.event import TurnFinished
-from quorum.domain.fleet_session import FleetRequest, FleetSession, FleetState
+from quorum.domain.events.event import CallStarted, TurnFinished
+from quorum.domain.fleet_session import (
+    LEAST_PRIORITY,
+    MOST_PRIORITY,
+    FleetRequest,
+    FleetSession,
+    FleetState,
+    LiveWorker,
+)
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_wait
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError
 from quorum.infrastructure.github_references import OpenPullRequest, list_open_pull_requests
 from quorum.text_table import Column, render_text_table
 
-_FIELDS = ("prompt", "cwd", "name", "key")
+_FIELDS = ("prompt", "cwd", "name", "key", "priority")
 _MOST_BYTES = 64 << 20
 _LONGEST_NAME = 200
 _REVIEW = (
@@ -31,14 +39,17 @@ _REVIEW = (
 )
 
 
-def read_requests(file: str, root: Path) -> list[FleetRequest]:
-    """One request for each line of the file, "-" for standard input. Raises UsageError, naming the line."""
+def read_requests(file: str, root: Path, priority: int = 0) -> list[FleetRequest]:
+    """One request for each line of the file, "-" for standard input; of this priority where a line names none.
+
+    Raises UsageError, naming the line.
+    """
     text = _read_text(file, root)
     requests: list[FleetRequest] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             place = f"{'line' if file == '-' else make_printable(file, newlines=False) + ', line'} {number}"
-            requests.append(_read_request(line, place, root))
+            requests.append(_read_request(line, place, root, priority))
     if not requests:
         raise UsageError(
             'there is nothing to submit; each line is an object such as {"prompt": "fix the tests"}'
@@ -60,7 +71,7 @@ def _read_text(file: str, root: Path) -> str:
         raise UsageError(f"{make_printable(file, newlines=False)} cannot be read: {error}") from error
 
 
-def _read_request(line: str, place: str, root: Path) -> FleetRequest:
+def _read_request(line: str, place: str, root: Path, priority: int) -> FleetRequest:
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -70,18 +81,27 @@ def _read_request(line: str, place: str, root: Path) -> FleetRequest:
     for name, value in given.items():
         if name not in _FIELDS:
             raise UsageError(f"{place} has the field {name[:40]!a}; known are {', '.join(_FIELDS)}")
-        if not isinstance(value, str):
+        if name == "priority":
+            if type(value) is not int or not LEAST_PRIORITY <= value <= MOST_PRIORITY:
+                raise UsageError(
+                    f"{place}: priority must be a whole number from {LEAST_PRIORITY} to {MOST_PRIORITY}"
+                )
+        elif not isinstance(value, str):
             raise UsageError(f"{place}: {name} must be a string")
     prompt = given.get("prompt", "")
     if not prompt.strip():
         raise UsageError(f"{place} has no prompt")
     cwd = root / given.get("cwd", "")
     return FleetRequest(
-        prompt=prompt, cwd=str(cwd.absolute()), name=given.get("name", ""), key=given.get("key", "")
+        prompt=prompt,
+        cwd=str(cwd.absolute()),
+        name=given.get("name", ""),
+        key=given.get("key", ""),
+        priority=given.get("priority", priority),
     )
 
 
-def build_pull_request_requests(root: Path, prompt: str) -> list[FleetRequest]:
+def build_pull_request_requests(root: Path, prompt: str, priority: int = 0) -> list[FleetRequest]:
     """One request for each open pull request of the repository of this folder.
 
     A pull request is asked about once for each of its heads, and each prompt. Raises UsageError.
@@ -90,10 +110,10 @@ def build_pull_request_requests(root: Path, prompt: str) -> list[FleetRequest]:
         found = asyncio.run(list_open_pull_requests(root, os.environ))
     except ToolError as problem:
         raise UsageError(str(problem)) from problem
-    return [_build_pull_request_request(pull, prompt, root) for pull in found]
+    return [_build_pull_request_request(pull, prompt, root, priority) for pull in found]
 
 
-def _build_pull_request_request(pull: OpenPullRequest, prompt: str, root: Path) -> FleetRequest:
+def _build_pull_request_request(pull: OpenPullRequest, prompt: str, root: Path, priority: int) -> FleetRequest:
     label = f"{pull.repository}#{pull.number}"
     # The title is left out of the prompt: whoever opened the pull request wrote it.
     place = (
@@ -108,6 +128,7 @@ def _build_pull_request_request(pull: OpenPullRequest, prompt: str, root: Path) 
         cwd=str(root.absolute()),
         name=f"#{pull.number} {pull.title}"[:_LONGEST_NAME],
         key=key,
+        priority=priority,
     )
 
 
@@ -127,8 +148,9 @@ def render_fleet(
     length = None if width is None else _choose_id_length(sessions)
     columns: tuple[Column[FleetSession], ...] = (
         Column("SESSION", lambda session: session.session_id[:length]),
-        Column("STATE", _describe_state),
+        Column("STATE", lambda session: _describe_state(session, now_ms)),
         Column("SINCE", lambda session: format_wait(session.updated_ms, now_ms)),
+        Column("TRIES", lambda session: str(session.attempts)),
         Column("NAME", lambda session: make_printable(mask(_describe(session)), newlines=False)),
     )
     lines = render_text_table(columns, sessions, width=width, narrowest=_NARROWEST)
@@ -143,6 +165,26 @@ def summarise_fleet(sessions: Sequence[FleetSession]) -> str:
     named = [f"{counted[state]} {state}" for state in FleetState if counted[state]]
     ended = sum(session.state.is_final for session in sessions)
     return f"{ended} of {len(sessions)} have ended ({100 * ended // len(sessions)} %): {', '.join(named)}"
+
+
+def render_workers(
+    workers: Sequence[LiveWorker], sessions: Sequence[FleetSession], mask: Callable[[str], str]
+) -> list[str]:
+    """A line for each worker that gives signs of life, with the sessions that it runs; one where there is none,
+    though sessions are queued."""
+    if not workers and any(session.state is FleetState.QUEUED for session in sessions):
+        return ["no worker gives signs of life"]
+    names = {session.session_id: session.name for session in sessions}
+    lines = []
+    for worker in workers:
+        known = worker.identity
+        drains = "draining" if worker.is_draining else ""
+        about = [part for part in (known.version and f"quorum {known.version}", known.folder, drains) if part]
+        runs = [" ".join(filter(None, (each, names.get(each)))) for each in worker.sessions]
+        place = f" ({', '.join(about)})" if about else ""
+        told = f"{known.name}{place}: {', '.join(runs) or 'idle'}"
+        lines.append(make_printable(mask(told), newlines=False))
+    return lines
 
 
 def _choose_id_length(sessions: Sequence[FleetSession]) -> int | None:
@@ -162,6 +204,12 @@ def encode_session(session: FleetSession, mask: Callable[[str], str]) -> JsonObj
         "state": session.state.value,
         "status": session.advance.status,
         "error": mask(session.advance.error),
+        "attempts": session.attempts,
+        "kills": session.kills,
+        "losses": session.losses,
+        "priority": session.priority,
+        "parked_until_ms": session.parked_until_ms,
+        "worker": session.worker,
         "submitted_by": session.submitted_by,
         "submitted_ms": session.submitted_ms,
         "updated_ms": session.updated_ms,
@@ -179,12 +227,32 @@ def encode_result(
     }
     ends = [record.event for record in records if isinstance(record.event, TurnFinished)]
     if not ends:
-        return {**head, "session_id": session.session_id, "status": session.advance.status or "failed"}
+        return {
+            **head,
+            "session_id": session.session_id,
+            "status": session.advance.status or "failed",
+            "last_call": _describe_last_call(records, mask),
+        }
     # A report has an error of its own where the turn failed.
     return {**head, **(ends[-1].report).to_json()}
 
 
-def _describe_state(session: FleetSession) -> str:
+def _describe_last_call(records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> JsonValue:
+    """What a session began to run last; None where it ran nothing."""
+    begun = [record.event for record in records if isinstance(record.event, CallStarted)]
+    return {"tool": begun[-1].tool, "arguments": mask(json.dumps(begun[-1].arguments))} if begun else None
+
+
+_SOON_MS = 12 * 3_600_000
+
+
+def _describe_state(session: FleetSession, now_ms: int) -> str:
+    if session.is_set_aside:
+        return "set aside"
+    if session.parked_until_ms is not None:
+        until = datetime.fromtimestamp(session.parked_until_ms / 1000, UTC)
+        is_soon = session.parked_until_ms - now_ms < _SOON_MS
+        return f"{session.state} until {until:{'%H:%M:%S' if is_soon else '%Y-%m-%d %H:%M'}} UTC"
     if session.state is FleetState.ENDED and session.advance.status:
         return session.advance.status.replace("_", " ")
     return session.state.value

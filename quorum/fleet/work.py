@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quorum.application.ports.fleet import SessionBusy
+from quorum.application.ports.fleet import SessionBusy, SessionKilled
 from quorum.application.session.advance import REVIEW_OPEN
 from quorum.command_line.options import StartOptions
-from quorum.domain.fleet_session import Advance, FleetSession, FleetState
+from quorum.domain.fleet_session import Advance, FleetSession, FleetState, WorkerIdentity
 from quorum.domain.text.printable import make_printable
 from quorum.errors import ForkedCommand, complain
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER, ForkedSession, ForkedWorker, ForkServer
+from quorum.version import __version__
 
 if TYPE_CHECKING:
     from quorum.application.ports.fleet import Fleet
@@ -187,7 +188,7 @@ class SessionProcesses:
         """Say why a session is tried again later, unless that is known."""
         if self._delayed.get(session.session_id) != why:
             self._delayed[session.session_id] = why
-            self._print(session, "later", why)
+            self._print(session, "not advanced", why)
 
     def _tell(self, session: FleetSession, advance: Advance) -> None:
         self._delayed.pop(session.session_id, None)
@@ -201,10 +202,14 @@ class SessionProcesses:
 
 
 def read_advance(code: int, out: bytes, err: bytes) -> Advance:
-    """What came of `quorum fleet advance`. Raises SessionBusy where it is to be tried again."""
+    """What came of `quorum fleet advance`. Raises SessionBusy where it is to be tried again, and SessionKilled
+    where a signal ended it."""
     said = err.decode("utf-8", "replace").strip().removeprefix("quorum: ")[-_LONGEST_ERROR:]
+    if code < 0:
+        how = f"killed by {_name_signal(-code)}"
+        raise SessionKilled(f"{how}; it said last: {said}" if said else how)
     # What is wrong with the settings, the keys or the installation of this machine is not the session's fault.
-    if code in (BUSY, _UNUSABLE) or code < 0 or code > 128:
+    if code in (BUSY, _UNUSABLE) or code > 128:
         raise SessionBusy(said or f"the process of the session ended with {code}")
     try:
         report = json.loads(out)
@@ -216,6 +221,13 @@ def read_advance(code: int, out: bytes, err: bytes) -> Advance:
     if report.get("stop_reason") == REVIEW_OPEN:
         return Advance(state=FleetState.REVIEW_OPEN)
     return Advance(state=FleetState.ENDED, status=status, error=error[-_LONGEST_ERROR:])
+
+
+def _name_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one of those without a name
+        return f"signal {number}"
 
 
 def _forward(options: StartOptions, root: Path) -> list[str]:
@@ -295,7 +307,7 @@ async def advance_sessions(
     options: StartOptions,
     root: Path,
     loaded: LoadedSettings,
-    parent: socket.socket,
+    forked: ForkedWorker,
     *,
     concurrency: int,
     until_empty: bool,
@@ -307,7 +319,7 @@ async def advance_sessions(
     from quorum.infrastructure.blocking import watch_outages
     from quorum.infrastructure.storage import uses_bucket
 
-    processes = SessionProcesses(options, root, parent)
+    processes = SessionProcesses(options, root, forked.parent)
     settings = loaded.settings
     processes.begin(
         list_first_uses(
@@ -320,6 +332,12 @@ async def advance_sessions(
             processes.advance,
             concurrency=concurrency,
             until_empty=until_empty,
+            worker=WorkerIdentity(
+                name=f"process {os.getppid()} on {socket.gethostname()}",
+                server_id=forked.server_id,
+                version=__version__,
+                folder=str(root),
+            ),
         )
     )
     stopping = False

@@ -60,6 +60,8 @@ MakeApprover: TypeAlias = Callable[[str, Path], Approver]
 Load: TypeAlias = Callable[[StartOptions, Path], "LoadedSettings"]
 """Reads the settings of a folder, as far as it is trusted. It blocks, and raises ConfigError."""
 
+_PATIENCE_SECS = 10.0
+"""How long a server is waited for: an agent that has waited too long for its hook goes on without one."""
 IDLE_SECS = 2.0
 _RECORDED = GateDecision(answer=Answer.ALLOW, reasons=("the prompt is recorded",))
 
@@ -216,6 +218,9 @@ async def decide_here(
     request: CallerRequest, options: StartOptions, load: Load, *, timeout_secs: float
 ) -> GateDecision:
     """Decide, and record it. What fails is to be asked about. Raises BadPayload."""
+    from quorum.infrastructure.blocking import Outage
+
+    Outage.most_secs = _PATIENCE_SECS
     sessions = GateSessions(options, load, lambda _caller, _root: UnaskedApprover())
     try:
         decision = await sessions.decide(request, timeout_secs=timeout_secs)

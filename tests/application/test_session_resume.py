@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -26,6 +26,7 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
@@ -34,6 +35,7 @@ from tests.support.builders import a_call, calls_response
 from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, FakeTool
+from tests.support.records import no_record
 
 
 class Refusing(FakeLedger):
@@ -303,6 +305,17 @@ async def test_a_server_that_was_waited_for_in_vain_ends_the_turn_and_is_no_erro
     assert results(bench) == ["not run: the server does not answer"]
     assert bench.session.script
     assert bench.world.cells == {}
+
+
+async def test_that_a_server_is_waited_for_is_shown_whichever_thread_says_so() -> None:
+    watchers: list[Callable[[str], None]] = []
+    bench = Bench(record=replace(no_record(), watch_outages=watchers.append))
+    await bench.front.open()
+
+    await asyncio.to_thread(watchers[0], "it does not answer")
+    await asyncio.sleep(0)
+
+    assert bench.observer.events[-1] == ErrorOccurred(message="it does not answer")
 
 
 async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_later() -> None:

@@ -1,10 +1,12 @@
-"""The Compose file of the guides: it is valid, open to nobody else, and names settings that exist."""
+"""The files of the guides that run services: they are valid, open to nobody else, and name what exists."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,12 +14,16 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from quorum.command_line.reading import parse
 from quorum.infrastructure.config.loading import list_setting_values, load_settings
 from quorum.infrastructure.config.toml_text import parse_key_path
+from quorum.infrastructure.store.postgres import fleet_worker
 from quorum.infrastructure.store.postgres.address import parse_address
 
 FILE = Path(__file__).parents[2] / "docs" / "compose.yaml"
 GUIDE = FILE.with_name("beyond-one-machine.md")
+UNIT = FILE.with_name("quorum-fleet.service")
+FLEETS = FILE.with_name("fleets.md")
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +71,21 @@ def test_services_are_reached_from_this_machine_alone_and_their_versions_are_nam
 
 def test_the_guide_names_the_file():
     assert "[`compose.yaml`](compose.yaml)" in GUIDE.read_text(encoding="utf-8")
+
+
+def test_the_unit_of_a_worker_signals_only_the_worker_and_waits_for_its_sessions():
+    unit = ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(UNIT.read_text(encoding="utf-8"))
+
+    service = unit["Service"]
+    assert service["KillMode"] == "mixed"
+    assert float(service["TimeoutStopSec"]) > fleet_worker._GRACE_SECS
+    assert service["OOMPolicy"] == "continue"
+    program, *arguments = shlex.split(service["ExecStart"])
+    assert Path(program).name == "quorum"
+    assert parse(arguments).path == ("fleet", "work")
+    assert "[`quorum-fleet.service`](quorum-fleet.service)" in FLEETS.read_text(encoding="utf-8")
 
 
 @pytest.mark.long

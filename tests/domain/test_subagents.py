@@ -13,7 +13,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import Usage
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import (
     CallStarted,
     Event,
@@ -177,6 +177,14 @@ async def test_the_end_of_a_task_is_the_one_before_anybody_resumed_its_session(
     found = await find_subagent_ends(open_task().state.open_calls, read)
     assert [end.outcome.text for end in found] == texts
     assert await find_subagent_ends(open_task(ended()).state.open_calls, read) == ()
+
+
+async def test_how_a_task_ended_is_not_guessed_where_the_server_does_not_answer() -> None:
+    async def read(_session_id: str) -> list[LedgerRecord]:
+        raise LostConnection("the server does not answer")
+
+    with pytest.raises(LostConnection):
+        await find_subagent_ends(open_task().state.open_calls, read)
 
 
 def test_a_packet_names_the_subagent_that_asks_and_its_digest_covers_that() -> None:

@@ -81,6 +81,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
         ('{"prompt": " "}', "line 1 has no prompt"),
         ('{"prompt": "x", "mode": "auto"}', "line 1 has the field 'mode'; known are prompt, cwd, name, key"),
         ('{"prompt": 7}', "line 1: prompt must be a string"),
+        ('{"prompt": "x", "priority": true}', "line 1: priority must be a whole number from -9 to 9"),
+        ('{"prompt": "x", "priority": 10}', "line 1: priority must be a whole number from -9 to 9"),
         ("", "there is nothing to submit"),
     ],
 )

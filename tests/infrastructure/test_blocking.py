@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from quorum.domain.errors import ToolError
+from quorum.infrastructure import blocking
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from tests.infrastructure.tools.calling import TestControls
 
@@ -100,3 +101,25 @@ async def test_work_of_a_call_that_is_already_cancelled_is_not_begun():
         await run_in_thread(lambda _stop: begun.append(1), TestControls(cancelled=True))
 
     assert begun == []
+
+
+class Away(Exception):
+    """What the server raises in these tests."""
+
+
+def test_work_is_repeated_until_the_server_answers_and_its_patience_is_at_most_that_of_the_process(monkeypatch):
+    monkeypatch.setattr(blocking, "_RETRY_SECS", 0.0)
+    tries: list[int] = []
+
+    def answer_third() -> int:
+        tries.append(1)
+        if len(tries) < 3:
+            raise Away
+        return len(tries)
+
+    assert blocking.Outage("there", 60.0).outlast(answer_third, Away) == 3
+    monkeypatch.setattr(blocking.Outage, "most_secs", 0.0)
+    tries.clear()
+    with pytest.raises(Away):
+        blocking.Outage("there", 60.0).outlast(answer_third, Away)
+    assert len(tries) == 1

@@ -141,7 +141,7 @@ def session(arguments, is_exec):
     signal.pause()
 
 def worker(sessions):
-    say(worker=os.getpid())
+    say(worker=os.getpid(), server_id=end.server_id)
     if not os.path.exists("second"):
         open("second", "w").close()
         sessions.start(1)
@@ -150,11 +150,13 @@ def worker(sessions):
 """,
         tmp_path,
     )
-    worker, session = program.read()["worker"], program.read()["session"]
+    first, session = program.read(), program.read()["session"]
 
-    os.kill(worker, signal.SIGKILL)
+    os.kill(first["worker"], signal.SIGKILL)
 
-    assert program.read()["worker"] != worker
+    second = program.read()
+    assert second["worker"] != first["worker"]
+    assert second["server_id"] == first["server_id"]
     assert not Path(f"/proc/{session}").exists()
     assert program.end() == 0
 

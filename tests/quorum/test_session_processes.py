@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from quorum.application.ports.fleet import SessionBusy
+from quorum.application.ports.fleet import SessionBusy, SessionKilled
 from quorum.domain.fleet_session import Advance, FleetState
 from quorum.fleet.work import read_advance
 
@@ -49,3 +49,18 @@ def test_a_crash_is_a_failure_with_its_last_words() -> None:
 def test_a_machine_that_cannot_run_it_and_a_killed_process_leave_the_session_to_others(code: int) -> None:
     with pytest.raises(SessionBusy, match="OPENAI_API_KEY is not set"):
         read_advance(code, b"", b"quorum: OPENAI_API_KEY is not set\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "told"),
+    [
+        (-9, b"", "killed by SIGKILL"),
+        (-11, b"quorum: a folder is gone\n", "killed by SIGSEGV; it said last: a folder is gone"),
+        (-63, b"", "killed by signal 63"),
+    ],
+)
+def test_a_process_that_a_signal_ended_was_killed_with_its_last_words(code: int, said: bytes, told: str):
+    with pytest.raises(SessionKilled) as killed:
+        read_advance(code, b"", said)
+
+    assert str(killed.value) == told

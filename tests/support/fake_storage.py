@@ -215,6 +215,9 @@ class FakeSessions:
         session.facts = replace(facts, **hidden)
         return len(changes)
 
+    async def prune_unbegun(self, before_ms: int, cwd: str | None, *, dry_run: bool = False) -> int:
+        return 0
+
     async def prune(
         self,
         *,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 from hashlib import sha256
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _RETRY = {"max_retries": 3, "retry_timeout": timedelta(seconds=15)}
+_READ_BACK_SECS = (0.0, 1.0, 4.0)
+"""How long to wait before each look: some stores show an object a moment later."""
 _LONGEST = 200
 _ADDRESS = "look at the address in AWS_ENDPOINT_URL"
 _CA = "and name the authority that signed it in SSL_CERT_FILE"
@@ -51,11 +54,17 @@ class LostStore(BlobError):
 
 
 class ObjectStore:
-    """One bucket, by the S3 protocol. Every method blocks and raises BlobError; any thread may call it."""
+    """One bucket, by the S3 protocol. Every method blocks and raises BlobError; any thread may call it.
+
+    The first object that is put there is read back in the background: a store that takes what it does not keep
+    gets no second one.
+    """
 
     def __init__(self, address: BucketAddress) -> None:
         self._address = address
         self._outage = Outage(address.place, PATIENCE_SECS)
+        self._is_unread = threading.Lock()
+        self._flaw = ""
 
     @property
     def place(self) -> str:
@@ -67,11 +76,43 @@ class ObjectStore:
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
-        def put() -> None:
-            with suppress(AlreadyExistsError):  # the same, by its hash or its id
-                obstore.put(self._store, key, data, mode="create", use_multipart=False)
+        if self._flaw:
+            raise BlobError(self._flaw)
 
-        self._ask("cannot be written", put)
+        def put() -> bool:
+            try:
+                obstore.put(self._store, key, data, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return False  # the same, by its hash or its id
+            return True
+
+        if self._ask("cannot be written", put) and self._is_unread.acquire(blocking=False):
+            digest = sha256(data).digest()
+            threading.Thread(target=self._read_back, args=(key, digest), name="read back", daemon=True).start()
+
+    def _read_back(self, key: str, digest: bytes) -> None:
+        import obstore
+
+        def get() -> bytes:
+            try:
+                return sha256(obstore.get(self._store, key).bytes()).digest()
+            except FileNotFoundError:
+                return b""
+
+        for wait in _READ_BACK_SECS:
+            time.sleep(wait)
+            try:
+                found = self._ask("cannot be read", get)
+            except BlobError:
+                self._is_unread.release()  # that tells nothing; the next object is read back
+                return
+            if found == digest:
+                return
+        what = "another object than was put there" if found else "nothing"
+        self._flaw = (
+            f"{self.place} said that it kept {key}, and holds {what} under this name; look at the store, and "
+            "at whatever stands before it, before you go on"
+        )
 
     def read(self, key: str) -> bytes:
         import obstore

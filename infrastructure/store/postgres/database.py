@@ -30,7 +30,7 @@ from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.fleet import enqueue_answered
+from quorum.infrastructure.store.postgres.fleet import FleetRows, enqueue_answered
 from quorum.infrastructure.store.postgres.server import (
     BUSY_SECS,
     LOCK_NOT_AVAILABLE,
@@ -46,7 +46,6 @@ from quorum.infrastructure.store.sql.rows import build_insert
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 from quorum.infrastructure.store.sql.session_opener import SessionOpener
 from quorum.infrastructure.store.sql.writer import Writer
-from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 LEASE_SECS = 30
 """After so long without a sign of life, another process may take a session over."""
@@ -360,10 +359,11 @@ class PostgresDatabase:
         environ: Mapping[str, str],
         *,
         blobs: BlobPlace,
-        clock: Callable[[], int] = read_wall_clock_ms,
+        clock: Callable[[], int] | None = None,
         busy_secs: float = BUSY_SECS,
     ) -> None:
-        """Open it. Blocks. Raises LedgerError, which names the place and the remedy."""
+        """Open it, by default with the clock of the database. Blocks. Raises LedgerError, which names the place
+        and the remedy."""
         self._blobs = blobs
         self._server = PostgresServer(address, environ, busy_secs=busy_secs)
         try:
@@ -371,10 +371,10 @@ class PostgresDatabase:
         except BaseException:
             self._server.close()
             raise
-        self._clock = clock
+        self._clock = clock = clock or self._server.read_clock_ms
         self._writer = Writer(self._server)
         self.locks = Leases(self._server, clock)
-        self.archive = SqlArchive(self._server, self._writer, self.locks, clock)
+        self.archive = SqlArchive(self._server, self._writer, self.locks, clock, submitted=FleetRows())
         self.contents = SqlContents(self._server, self._writer, clock, blobs.contents)
         self.answers = SqlAnswers(self._server, self._writer, follow_up=enqueue_answered)
         self.pacer = PostgresPacer(self._server)

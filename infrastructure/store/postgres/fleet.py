@@ -1,49 +1,46 @@
-"""The fleet in PostgreSQL: its sessions, the queue of jobs that advance them, and the worker that takes jobs.
+"""The fleet in PostgreSQL: its sessions, and the queue of jobs that advance them.
 
 The queue consists of the tables of procrastinate, written in transactions of the ledger.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
-import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-import psycopg
-from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
-from procrastinate.exceptions import ConnectorException
-from procrastinate.job_context import AbortReason
-from procrastinate.jobs import Job, Status
-from procrastinate.manager import JobManager, NotificationCallback
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
-from quorum.application.ports.fleet import AdvanceSession, SessionBusy
+from quorum.application.ports.fleet import AdvanceSession
 from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import CallStarted
 from quorum.domain.events.report import RunStatus
-from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.domain.fleet_session import (
+    MOST_KILLS,
+    MOST_LOSSES,
+    Advance,
+    FleetRequest,
+    FleetSession,
+    FleetState,
+    LiveWorker,
+    WorkerIdentity,
+)
 from quorum.infrastructure.answerer import name_answerer
-from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
+from quorum.infrastructure.store.postgres.fleet_worker import GONE_SECS, QUEUE, TASK, FleetWorker
 from quorum.infrastructure.store.postgres.server import PostgresServer
 from quorum.infrastructure.store.sql.answers import encode_text
 from quorum.infrastructure.store.sql.connection import NO_VALUES, SqlConnection, Values
 from quorum.infrastructure.store.sql.rows import build_insert
-from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 _LIBRARY = "procrastinate"
-QUEUE = "quorum"
-TASK = "advance_session"
 _ALONE = 0x71756F73  # two that make the tables at once wait for each other
 _ENQUEUE = (
-    "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, 0, :lock, NULL, CAST(:args AS jsonb), NULL)"
-    "::procrastinate_job_to_defer_v1])"
+    "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, :place, :lock, NULL,"
+    " CAST(:args AS jsonb), NULL)::procrastinate_job_to_defer_v1])"
 )
 _STATE = "SELECT state FROM fleet_sessions WHERE session_id = :session_id FOR UPDATE"
 _CANCEL = (
@@ -52,22 +49,97 @@ _CANCEL = (
 )
 
 
+# Beside the tables of revisions: a worker of an earlier quorum goes on with these beside it, and without them.
+_OWN_TABLES = """
+CREATE TABLE fleet_queue (
+    session_id text PRIMARY KEY REFERENCES fleet_sessions ON DELETE CASCADE,
+    priority integer NOT NULL DEFAULT 0,
+    attempts integer NOT NULL DEFAULT 0,
+    kills integer NOT NULL DEFAULT 0,
+    losses integer NOT NULL DEFAULT 0
+);
+CREATE TABLE fleet_workers (
+    worker_id bigint PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE,
+    name text NOT NULL,
+    server_id text NOT NULL,
+    is_draining boolean NOT NULL DEFAULT false,
+    version text NOT NULL,
+    folder text NOT NULL
+)
+"""
+
+
 def make_queue(connection: PostgresConnection) -> None:
     """Make the tables of the queue, in the transaction of this connection, if there are none."""
+    if _has_table(connection, "fleet_queue"):
+        return
     connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
-    if connection.execute("SELECT to_regclass('procrastinate_jobs')").scalar_one() is None:
-        schema = (resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8")
-        # Not through SQLAlchemy, which would look for parameters in it.
-        connection.pooled.connection.cursor().execute(schema)
+    # Not through SQLAlchemy, which would look for parameters in it.
+    cursor = connection.pooled.connection.cursor()
+    if not _has_table(connection, "procrastinate_jobs"):
+        cursor.execute((resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8"))
+    if not _has_table(connection, "fleet_queue"):
+        cursor.execute(_OWN_TABLES)
 
 
-def enqueue(connection: SqlConnection, session_id: str) -> None:
+def _has_table(connection: SqlConnection, name: str) -> bool:
+    row = connection.execute("SELECT to_regclass(:name)", {"name": name}).fetchone()
+    return row is not None and row[0] is not None
+
+
+_SPAN = 100_000_000
+"""So many ranks has each priority in the queue, whose jobs are taken by the highest number."""
+# Of a session that was advanced before, the rank says nothing about how far its submitter is: it is the first.
+_NEW = (
+    "FROM procrastinate_jobs AS j JOIN fleet_sessions AS s ON s.session_id = j.lock"
+    " WHERE j.priority > :below AND j.priority <= :top AND s.state IS NULL AND j.status IN ('todo', 'doing')"
+)
+_NEXT_OF_ALL = (
+    "SELECT max(j.priority) FILTER (WHERE j.status = 'todo' AND j.attempts = 0), min(j.priority)"
+    f" FILTER (WHERE j.status = 'doing') {_NEW}"
+)
+_LAST_OF_ONE = f"SELECT min(j.priority) {_NEW} AND s.submitted_by = :submitted_by"
+_PRIORITY = "SELECT priority FROM fleet_queue WHERE session_id = :session_id"
+
+
+class _Places:
+    """The places in the queue for the sessions of one submitter, in one transaction.
+
+    The first of each submitter that waits comes before the second of any, and who comes later begins where the
+    others are: each has the same share of the workers, however many they submit.
+    """
+
+    def __init__(self, connection: SqlConnection, submitted_by: str) -> None:
+        connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
+        self._connection = connection
+        self._submitted_by = submitted_by
+        self._last: dict[int, int] = {}
+
+    def take(self, priority: int) -> int:
+        """The next one, as the number by which jobs are taken."""
+        top = priority * _SPAN
+        last = self._last.get(priority)
+        place = self._find_first(top) if last is None else last - 1
+        self._last[priority] = place
+        return max(place, top - _SPAN + 1)
+
+    def _find_first(self, top: int) -> int:
+        limits = {"below": top - _SPAN, "top": top}
+        waiting, running = self._connection.execute(_NEXT_OF_ALL, limits).fetchone() or (None, None)
+        row = self._connection.execute(_LAST_OF_ONE, {**limits, "submitted_by": self._submitted_by}).fetchone()
+        front = next((place for place in (waiting, running) if place is not None), top)
+        own = row[0] if row is not None else None
+        return int(front if own is None else min(front, own - 1))
+
+
+def enqueue(connection: SqlConnection, session_id: str, place: int) -> None:
     """Have a worker advance this session, once the transaction is committed."""
     connection.execute(
         _ENQUEUE,
         {
             "queue": QUEUE,
             "task": TASK,
+            "place": place,
             "lock": session_id,  # one at a time advances it, and in this order
             "args": json.dumps({"session_id": session_id}),
         },
@@ -78,209 +150,39 @@ def enqueue_answered(connection: SqlConnection, session_id: str) -> None:
     """The same after an answer to a review of it, if it is a session of the fleet that is not over."""
     row = connection.execute(_STATE, {"session_id": session_id}).fetchone()
     if row is not None and not ((state := row[0]) and FleetState(state).is_final):
-        enqueue(connection, session_id)
+        enqueue(connection, session_id, _find_top(connection, session_id))
+
+
+def _find_top(connection: SqlConnection, session_id: str) -> int:
+    """The first place of a session's priority: what has begun comes before what has not."""
+    if not _has_table(connection, "fleet_queue"):
+        return 0
+    row = connection.execute(_PRIORITY, {"session_id": session_id}).fetchone()
+    return int(row[0]) * _SPAN if row is not None else 0
+
+
+class FleetRows:
+    """Implements `SubmittedSessions`."""
+
+    def forget(self, connection: SqlConnection, session_id: str) -> None:
+        """Remove a session of the fleet whose record is removed, and its jobs."""
+        if _has_table(connection, "procrastinate_jobs"):
+            cancel_jobs(connection, session_id)
+        connection.execute("DELETE FROM fleet_sessions WHERE session_id = :id", {"id": session_id})
+
+    def prune_unbegun(
+        self, connection: SqlConnection, before_ms: int, cwd: str | None, *, dry_run: bool
+    ) -> int:
+        values = {"before": before_ms, "cwd": encode_text(cwd or ""), "everywhere": cwd is None}
+        if dry_run:
+            row = connection.execute(f"SELECT count(*) {_UNBEGUN}", values).fetchone()
+            return int(row[0]) if row is not None else 0
+        return len(connection.execute(f"DELETE {_UNBEGUN} RETURNING session_id", values).fetchall())
 
 
 def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
     """Remove the jobs of a session that wait, and have the worker stop that runs one."""
     connection.execute(_CANCEL, {"lock": session_id})
-
-
-_HEARTBEAT_SECS = 3.0
-GONE_SECS = 15.0
-"""After so long without a sign of life, a worker counts as gone."""
-_LOOK_SECS = 5.0
-"""How often each worker looks for jobs of those that are gone, and, besides being notified, for new ones."""
-_RETRY_SECS = 5
-_RECONNECT_SECS = 1.0
-_CONNECT_SECS = 5.0
-_GRACE_SECS = 30.0
-"""How long a worker that is asked to end waits for its sessions. Then they are left to others."""
-
-
-class _Jobs(JobManager):
-    """Asks the queue for one worker, which an outage of the database does not end: its sessions run on.
-
-    The library ends a worker that cannot ask, and kills what it runs; or is silent from then on.
-    """
-
-    def __init__(self, connector: PsycopgConnector, is_ending: Callable[[], bool]) -> None:
-        super().__init__(connector)
-        self._is_ending = is_ending
-        self._worker_id = 0
-        self._is_unsure = False
-        self.held: set[int | None] = set()
-        """The ids of the jobs that this worker has and has not ended."""
-
-    async def register_worker(self) -> int:
-        self._worker_id = await super().register_worker()
-        return self._worker_id
-
-    async def unregister_worker(self, worker_id: int) -> None:
-        with suppress(ConnectorException):  # it is found out by its silence
-            await super().unregister_worker(self._worker_id)
-
-    async def update_heartbeat(self, worker_id: int) -> None:
-        with suppress(ConnectorException):
-            await super().update_heartbeat(self._worker_id)
-
-    async def listen_for_jobs(
-        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
-    ) -> None:
-        while True:
-            with suppress(ConnectorException):
-                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
-            await asyncio.sleep(_RECONNECT_SECS)
-
-    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        while True:
-            try:
-                if self._is_unsure:
-                    await self._give_back_unknown()
-                job = await super().fetch_job(queues, self._worker_id)
-            except ConnectorException as error:
-                if self._is_ending():
-                    return None
-                self._is_unsure = True
-                if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):  # it was taken for gone
-                    with suppress(ConnectorException):
-                        await self.register_worker()
-            else:
-                self.held |= {job.id} if job is not None else set()
-                return job
-            await asyncio.sleep(_RECONNECT_SECS)
-
-    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        await self._end(job, lambda: JobManager.finish_job(self, job, status, delete_job))
-
-    async def retry_job(self, job: Job, *arguments: Any, **options: Any) -> None:
-        await self._end(job, lambda: JobManager.retry_job(self, job, *arguments, **options))
-
-    async def _give_back_unknown(self) -> None:
-        """Queue again what was fetched when the connection broke before that was heard of."""
-        for job in await self.list_jobs_async(status="doing", worker_id=self._worker_id):
-            if job.id not in self.held:
-                await self.retry_job(job)
-        self._is_unsure = False
-
-    async def _end(self, job: Job, ask: Callable[[], Awaitable[None]]) -> None:
-        """Say how a job ended until that is heard. Others may have it, if this worker was taken for gone."""
-        while True:
-            try:
-                await ask()
-                break
-            except ConnectorException as error:
-                if isinstance(error.__cause__, psycopg.errors.RaiseException) or self._is_ending():
-                    break
-            await asyncio.sleep(_RECONNECT_SECS)
-        self.held.discard(job.id)
-
-
-class FleetWorker:
-    """Runs jobs until it is cancelled. A job that fails in any way is tried again: a session that is advanced
-    twice does nothing twice."""
-
-    def __init__(
-        self,
-        table: PostgresFleet,
-        connect_options: Mapping[str, str],
-        advance: AdvanceSession,
-        *,
-        concurrency: int,
-    ) -> None:
-        self._table = table
-        self._advance = advance
-        self._concurrency = concurrency
-        self._connect_options = dict(connect_options)
-        self._is_ending = False
-        _silence_library()
-
-    async def run(self, *, until_empty: bool) -> None:
-        """Work. The database may go away and come back; cancelled, it ends once its sessions do."""
-        working = asyncio.ensure_future(self._work(until_empty=until_empty))
-        try:
-            await asyncio.shield(working)
-        except asyncio.CancelledError:
-            self._is_ending = True
-            working.cancel()
-            await asyncio.wait([working])
-            raise
-
-    async def _work(self, *, until_empty: bool) -> None:
-        while not self._is_ending:
-            app, jobs = self._build_app()
-            try:
-                async with app.open_async():
-                    rescue = asyncio.ensure_future(self._rescue_regularly(jobs))
-                    try:
-                        await app.run_worker_async(
-                            queues=[QUEUE],
-                            concurrency=self._concurrency,
-                            wait=not until_empty,
-                            fetch_job_polling_interval=_LOOK_SECS,
-                            abort_job_polling_interval=_LOOK_SECS,
-                            shutdown_graceful_timeout=_GRACE_SECS,
-                            update_heartbeat_interval=_HEARTBEAT_SECS,
-                            stalled_worker_timeout=GONE_SECS,
-                            delete_jobs="always",
-                            install_signal_handlers=False,
-                        )
-                    finally:
-                        rescue.cancel()
-                if until_empty:
-                    return
-            except (ConnectorException, psycopg.Error, OSError):
-                pass  # it is away as the worker begins
-            await asyncio.sleep(_RECONNECT_SECS)
-
-    async def _run_job(self, context: JobContext, session_id: str) -> None:
-        session = await asyncio.to_thread(self._table.find, session_id)
-        if session is None or session.state.is_final:
-            return
-        try:
-            advance = await self._advance(session, lambda: context.abort_reason() is AbortReason.USER_REQUEST)
-        except SessionBusy as busy:
-            await asyncio.to_thread(self._table.put_delay, session_id, str(busy))
-            raise
-        await asyncio.to_thread(self._table.put, session_id, advance)
-
-    async def _rescue_regularly(self, jobs: _Jobs) -> None:
-        """Queue jobs of workers that are gone again. Two that do so at once do no harm."""
-        while True:
-            try:
-                stalled = await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS)
-                for job in stalled:
-                    if job.id not in jobs.held:
-                        await jobs.retry_job(job)
-            except (ConnectorException, psycopg.Error):
-                with suppress(LedgerError):  # it is waited for, and whoever watches outages is told
-                    await run_in_thread(lambda _stop: self._table.find(""))
-                await asyncio.sleep(GONE_SECS)  # the others have been silent, too
-            await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
-
-    def _build_app(self) -> tuple[App, _Jobs]:
-        # A few connections: one listens for new jobs for as long as the worker runs.
-        connector = PsycopgConnector(
-            kwargs=self._connect_options,
-            min_size=1,
-            max_size=4,
-            timeout=10.0,
-            reconnect_timeout=_RECONNECT_SECS,
-        )
-        app = App(connector=connector)
-        jobs = app.job_manager = _Jobs(connector, lambda: self._is_ending)
-        retry = RetryStrategy(wait=_RETRY_SECS, linear_wait=1)  # a second more each time
-        app.task(name=TASK, queue=QUEUE, pass_context=True, retry=retry)(self._run_job)
-        return app, jobs
-
-
-def _silence_library() -> None:
-    """What becomes of sessions is said elsewhere; a log without a handler would be printed."""
-    for name in ("procrastinate", "psycopg.pool"):
-        log = logging.getLogger(name)
-        if not log.handlers:
-            log.addHandler(logging.NullHandler())
-            log.propagate = False
 
 
 # Whether a session is queued or runs is what the queue says; `state` is what came of it last, NULL before the
@@ -297,29 +199,71 @@ _ADDED = (
     "status",
     "error",
 )
-_ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT (key) DO NOTHING"
+_ADD_PRIORITY = build_insert("fleet_queue", ("session_id", "priority"))
+_ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT DO NOTHING"
 _FINAL = ", ".join(f"'{state.value}'" for state in FleetState if state.is_final)
+_UNBEGUN = (
+    f"FROM fleet_sessions WHERE state IN ({_FINAL}) AND updated_ms <= :before AND (:everywhere OR cwd = :cwd)"
+    " AND NOT EXISTS (SELECT FROM sessions WHERE id = session_id)"
+)
 _FREE_KEY = (
     f"UPDATE fleet_sessions SET key = NULL WHERE key = :of AND state IN ({_FINAL})"
     f" AND status <> '{RunStatus.COMPLETED.value}'"
 )
+_PROMPT_UNTIL_BEGUN = "CASE WHEN NOT EXISTS (SELECT FROM sessions WHERE id = :id AND turns > 0) THEN prompt END"
 _PUT = (
     "UPDATE fleet_sessions SET state = :state, status = :status, error = :error, updated_ms = :updated_ms,"
-    f" prompt = NULL WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
+    f" prompt = CASE WHEN :state = 'failed' THEN {_PROMPT_UNTIL_BEGUN} END"
+    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
 _PUT_DELAY = (
     "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms"
     f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_SELECT = (
-    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error"
-    " FROM fleet_sessions"
+_SET_ASIDE = (
+    "UPDATE fleet_sessions SET state = 'failed', status = 'failed', error = :error, updated_ms = :updated_ms,"
+    f" prompt = {_PROMPT_UNTIL_BEGUN} WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
-_JOBS = "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
+_PUT_COUNT = (
+    "INSERT INTO fleet_queue (session_id, {0}) VALUES (:id, :counted)"
+    " ON CONFLICT (session_id) DO UPDATE SET {0} = :counted"
+)
+_PUT_ATTEMPTS, _PUT_KILLS, _PUT_LOSSES = map(_PUT_COUNT.format, ("attempts", "kills", "losses"))
+_END_ATTEMPT = "UPDATE fleet_queue SET kills = 0, losses = 0 WHERE session_id = :id"
+_LAST_CALL = (
+    f"SELECT payload FROM records WHERE session_id = :id AND type = '{CallStarted.type}'"
+    " ORDER BY rowid DESC LIMIT 1"
+)
+_LONGEST_CALL = 200
+_RETRY = (
+    "UPDATE fleet_sessions SET state = NULL, status = '', error = '', updated_ms = :updated_ms"
+    " WHERE session_id = :id AND state = 'failed'"
+)
+_SELECT = (
+    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error,"
+    " COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts, COALESCE(kills, 0) AS kills,"
+    " COALESCE(losses, 0) AS losses"
+    " FROM fleet_sessions LEFT JOIN fleet_queue USING (session_id)"
+)
+_WORKER_NAME = "COALESCE(w.name, 'worker ' || j.worker_id)"
+_JOBS = (
+    f"SELECT j.lock, CAST(j.status AS text) AS status, {_WORKER_NAME} AS worker,"
+    " CASE WHEN j.scheduled_at > now() THEN CAST(extract(epoch FROM j.scheduled_at) * 1000 AS bigint) END"
+    " AS parked_until_ms FROM procrastinate_jobs AS j LEFT JOIN fleet_workers AS w USING (worker_id)"
+    " WHERE j.status IN ('todo', 'doing')"
+)
+_WORKERS = (
+    "SELECT p.id, w.name, w.version, w.folder, COALESCE(w.is_draining, false) AS is_draining,"
+    " array_remove(array_agg(j.lock ORDER BY j.id), NULL) AS sessions"
+    " FROM procrastinate_workers AS p LEFT JOIN fleet_workers AS w ON w.worker_id = p.id"
+    " LEFT JOIN procrastinate_jobs AS j ON j.worker_id = p.id AND j.status = 'doing'"
+    f" WHERE p.last_heartbeat > now() - interval '{GONE_SECS} seconds'"
+    " GROUP BY p.id, w.worker_id ORDER BY p.id"
+)
 
 
 class PostgresFleet:
-    """Implements `Fleet` in the database of the sessions."""
+    """Implements `Fleet` and `FleetTable` in the database of the sessions."""
 
     def __init__(self, address: PostgresAddress, environ: Mapping[str, str]) -> None:
         """Open it, and make the tables of its queue if there are none. Blocks.
@@ -329,7 +273,7 @@ class PostgresFleet:
         self._server = PostgresServer(address, environ)
         try:
             self._server.check()
-            self._write(make_queue)
+            self._server.write(make_queue)
         except BaseException:
             self._server.close()
             raise
@@ -338,20 +282,20 @@ class PostgresFleet:
         self, requests: Sequence[FleetRequest], *, retry_failed: bool = False
     ) -> tuple[FleetSession, ...]:
         """Have these advanced: all of them, or none. Without those whose key was submitted before."""
-        added: list[str] = []
+        new = {generate_id(): request for request in requests}
 
         def add(connection: PostgresConnection) -> None:
-            for request in requests:
+            places = _Places(connection, encode_text(name_answerer()))
+            for session_id, request in new.items():
                 if retry_failed and request.key:
                     connection.execute(_FREE_KEY, {"of": encode_text(request.key)})
-                session_id = generate_id()
                 if connection.execute(_ADD, self._build_row(session_id, request)).rowcount:
-                    enqueue(connection, session_id)
-                    added.append(session_id)
+                    values = {"session_id": session_id, "priority": request.priority}
+                    connection.execute(_ADD_PRIORITY, values)
+                    enqueue(connection, session_id, places.take(request.priority))
 
-        self._write(add)
-        wanted = set(added)
-        return tuple(session for session in self.list_sessions() if session.session_id in wanted)
+        self._server.write(add)
+        return tuple(session for session in self.list_sessions() if session.session_id in new)
 
     def list_sessions(self) -> tuple[FleetSession, ...]:
         return self._read(f"{_SELECT} ORDER BY number")
@@ -361,30 +305,107 @@ class PostgresFleet:
         return found[0] if found else None
 
     def cancel(self, session_ids: Sequence[str]) -> tuple[str, ...]:
-        cancelled: list[str] = []
+        cancelled: dict[str, None] = {}  # the transaction may be done twice
 
         def end(connection: PostgresConnection) -> None:
             for session_id in session_ids:
                 if self._put(connection, session_id, Advance(state=FleetState.CANCELLED)):
                     cancel_jobs(connection, session_id)
-                    cancelled.append(session_id)
+                    cancelled[session_id] = None
 
-        self._write(end)
+        self._server.write(end)
         return tuple(cancelled)
+
+    def retry(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        """Queue these again, as they were; the ids of those that had failed, or were set aside."""
+        retried: dict[str, None] = {}  # the transaction may be done twice
+
+        def queue(connection: PostgresConnection) -> None:
+            for session_id in session_ids:
+                if connection.execute(_RETRY, {"id": session_id, "updated_ms": self.read_clock_ms()}).rowcount:
+                    connection.execute(_END_ATTEMPT, {"id": session_id})
+                    enqueue(connection, session_id, _find_top(connection, session_id))
+                    retried[session_id] = None
+
+        self._server.write(queue)
+        return tuple(retried)
 
     def put(self, session_id: str, advance: Advance) -> None:
         """Keep what came of advancing a session. One that was cancelled stays so."""
         self._server.write(lambda connection: self._put(connection, session_id, advance))
 
     def put_delay(self, session_id: str, reason: str) -> None:
-        values = {"id": session_id, "error": encode_text(reason), "updated_ms": read_wall_clock_ms()}
+        """Keep why a session is queued again."""
+        values = {"id": session_id, "error": encode_text(reason), "updated_ms": self.read_clock_ms()}
         self._server.write(lambda connection: connection.execute(_PUT_DELAY, values))
 
-    async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
-        """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
+    def begin_attempt(self, session_id: str) -> FleetSession | None:
+        """Count the process that is to be started for a session; None where it has ended."""
+        session = self.find(session_id)
+        if session is None or session.state.is_final:
+            return None
+        values = {"id": session_id, "counted": session.attempts + 1}
+        self._server.write(lambda connection: connection.execute(_PUT_ATTEMPTS, values))
+        return session
 
-        worker = FleetWorker(self, self._server.build_connect_options(), advance, concurrency=concurrency)
-        await worker.run(until_empty=until_empty)
+    def put_kill(self, session_id: str, last_words: str) -> bool:
+        """Keep that the process of a session was killed; whether the session is set aside for that."""
+        session, reason = self.find(session_id), f"its process was {last_words}"
+        return session is not None and self._put_end(session, _PUT_KILLS, session.kills + 1, MOST_KILLS, reason)
+
+    def put_loss(self, session_id: str) -> bool:
+        """The same, where its worker is gone."""
+        session, reason = self.find(session_id), "its worker gave no sign of life any more"
+        return session is not None and self._put_end(
+            session, _PUT_LOSSES, session.losses + 1, MOST_LOSSES, reason
+        )
+
+    def _put_end(self, session: FleetSession, put_count: str, counted: int, most: int, reason: str) -> bool:
+        session_id, is_set_aside = session.session_id, counted >= most
+
+        def keep(connection: PostgresConnection) -> None:
+            connection.execute(put_count, {"id": session_id, "counted": counted})
+            error = (
+                f"set aside after {counted} times in a row{_find_last_call(connection, session_id)}: {reason}; "
+                f"quorum fleet retry {session_id} queues it again"
+            )
+            values = {
+                "error": encode_text(error if is_set_aside else reason),
+                "updated_ms": self.read_clock_ms(),
+            }
+            connection.execute(_SET_ASIDE if is_set_aside else _PUT_DELAY, {"id": session_id, **values})
+
+        self._server.write(keep)
+        return is_set_aside
+
+    def list_workers(self) -> tuple[LiveWorker, ...]:
+        rows = self._server.read(lambda connection: connection.execute(_WORKERS).all())
+        return tuple(
+            LiveWorker(
+                identity=WorkerIdentity(
+                    name=row.name or f"worker {row.id}", version=row.version or "", folder=row.folder or ""
+                ),
+                is_draining=row.is_draining,
+                sessions=tuple(row.sessions),
+            )
+            for row in rows
+        )
+
+    def read_clock_ms(self) -> int:
+        return self._server.read_clock_ms()
+
+    async def advance_sessions(
+        self,
+        advance: AdvanceSession,
+        *,
+        concurrency: int,
+        until_empty: bool,
+        worker: WorkerIdentity | None = None,
+    ) -> None:
+        """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
+        options = self._server.build_connect_options()
+        queue = FleetWorker(self, options, advance, concurrency=concurrency, identity=worker)
+        await queue.run(until_empty=until_empty)
 
     def close(self) -> None:
         self._server.close()
@@ -396,30 +417,23 @@ class PostgresFleet:
             "state": advance.state.value,
             "status": advance.status,
             "error": encode_text(advance.error),
-            "updated_ms": read_wall_clock_ms(),
+            "updated_ms": self.read_clock_ms(),
         }
+        connection.execute(_END_ATTEMPT, {"id": session_id})
         return connection.execute(_PUT, values).rowcount > 0
 
     def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
         rows, jobs = self._server.read(
-            lambda connection: (
-                connection.execute(query, values).fetchall(),
-                {(str(lock), str(status)) for lock, status in connection.execute(_JOBS)},
-            )
+            lambda connection: (connection.execute(query, values).all(), connection.execute(_JOBS).all())
         )
-        return tuple(_read_row(row, jobs) for row in rows)
-
-    def _write(self, work: Callable[[PostgresConnection], object]) -> None:
-        """Do this in a transaction. Where the connection broke it is not known whether it was done."""
-        with (
-            self._server.translate_errors("cannot be written"),
-            self._server.connect() as connection,
-            self._server.begin_transaction(connection),
-        ):
-            work(connection)
+        found: dict[str, Row[Any]] = {}
+        for job in jobs:
+            if job.status == "doing" or job.lock not in found:
+                found[job.lock] = job
+        return tuple(_read_row(row, found.get(row.session_id)) for row in rows)
 
     def _build_row(self, session_id: str, request: FleetRequest) -> dict[str, object]:
-        now = read_wall_clock_ms()
+        now = self.read_clock_ms()
         return {
             "session_id": session_id,
             "name": encode_text(request.name),
@@ -434,18 +448,27 @@ class PostgresFleet:
         }
 
 
-def _read_row(row: Row[Any], jobs: set[tuple[str, str]]) -> FleetSession:
+def _find_last_call(connection: SqlConnection, session_id: str) -> str:
+    row = connection.execute(_LAST_CALL, {"id": session_id}).fetchone()
+    try:
+        begun = json.loads(row[0]) if row is not None else {}
+        return f", its last call was {begun['tool']} {json.dumps(begun['arguments'])[:_LONGEST_CALL]}"
+    except (ValueError, TypeError, KeyError):  # none, or one that was redacted
+        return ""
+
+
+def _read_row(row: Row[Any], job: Row[Any] | None) -> FleetSession:
+    """A session; its job is the one that runs or, if none does, one that is queued."""
     try:
         state = FleetState(row.state) if row.state else FleetState.QUEUED
     except ValueError as error:
         raise LedgerError(
             f"the session {row.session_id} of the fleet has an unknown state; update quorum"
         ) from error
-    if not state.is_final:
-        if (row.session_id, "doing") in jobs:
-            state = FleetState.RUNNING
-        elif (row.session_id, "todo") in jobs:
-            state = FleetState.QUEUED
+    if state.is_final:
+        job = None
+    elif job is not None:
+        state = FleetState.RUNNING if job.status == "doing" else FleetState.QUEUED
     return FleetSession(
         session_id=row.session_id,
         name=row.name,
@@ -454,5 +477,11 @@ def _read_row(row: Row[Any], jobs: set[tuple[str, str]]) -> FleetSession:
         submitted_ms=row.submitted_ms,
         updated_ms=row.updated_ms,
         prompt=row.prompt,
+        priority=row.priority,
+        attempts=row.attempts,
+        kills=row.kills,
+        losses=row.losses,
+        parked_until_ms=job.parked_until_ms if job is not None and state is FleetState.QUEUED else None,
+        worker=job.worker or "" if job is not None and state is FleetState.RUNNING else "",
         advance=Advance(state=state, status=row.status, error=row.error),
     )

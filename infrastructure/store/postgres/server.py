@@ -6,6 +6,7 @@ Errors are sentences that name the place and the remedy.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
@@ -23,6 +24,7 @@ from quorum.infrastructure.store.postgres.address import PostgresAddress, build_
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.tables import REVISION, read_revision
 from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 LOCK_NOT_AVAILABLE = "55P03"
 _UPGRADE = "run quorum db upgrade"
@@ -162,6 +164,7 @@ _CONNECT = {
     "keepalives_count": "2",
     "tcp_user_timeout": "15000",
 }
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _FREE_LOCK_STATES = frozenset({"55P03", "57014"})
 
 
@@ -176,6 +179,7 @@ class PostgresServer:
     ) -> None:
         self.place = address.place
         self._outage = Outage(address.place)
+        self._ahead_ms = read_wall_clock_ms() - _read_steady_ms()  # until the server was asked
         self._options = {
             **_CONNECT,
             # Whoever stops in the middle of a transaction does not hold up the others: the server ends it.
@@ -201,7 +205,12 @@ class PostgresServer:
         with self.translate_errors("cannot be opened"), self.connect() as connection:
             self.check_server(connection)
             self.check_revision(read_revision(connection))
+            self._ahead_ms = _read_database_ms(connection) - _read_steady_ms()
         self._outage.patience_secs = PATIENCE_SECS
+
+    def read_clock_ms(self) -> int:
+        """The time of the database, in milliseconds since 1970: the clocks of machines differ, and are set."""
+        return self._ahead_ms + _read_steady_ms()
 
     def check_server(self, connection: PostgresConnection) -> None:
         """Raises LedgerError for a server that is too old, and a database in another encoding than UTF-8."""
@@ -321,7 +330,7 @@ class PostgresServer:
         The server's own log and its backups are beyond our reach.
         """
         try:
-            for table in ("records", "sessions", "review_answers"):
+            for table in ("records", "sessions", "review_answers", "fleet_sessions"):
                 connection.execute(f"VACUUM FULL {table}")
         except DBAPIError as error:
             if read_state(error) not in _FREE_LOCK_STATES:
@@ -335,6 +344,15 @@ class PostgresServer:
     def close(self) -> None:
         """End all connections that are not in use."""
         self._engine.dispose()
+
+
+def _read_database_ms(connection: PostgresConnection) -> int:
+    return int(connection.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000").scalar_one())
+
+
+def _read_steady_ms() -> int:
+    """Milliseconds of a clock that nobody sets, and that goes on while the machine sleeps, if there is one."""
+    return time.clock_gettime_ns(_STEADY) // 1_000_000
 
 
 def _build_url(address: PostgresAddress, environ: Mapping[str, str]) -> URL:

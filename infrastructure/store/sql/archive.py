@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from typing import Protocol
 
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import LedgerError, SessionInUse
@@ -106,13 +107,34 @@ _LIST_CONTENTS = "SELECT sha256, kept_ms, LENGTH(data) FROM contents"
 _LIST_RECENT = f"SELECT sha256, SUBSTR(data, 1, {_BEGINNING_BYTES}) FROM contents WHERE kept_ms >= :since_ms"
 
 
+class SubmittedSessions(Protocol):
+    """The sessions that a fleet keeps beside the records."""
+
+    def forget(self, connection: SqlConnection, session_id: str) -> None:
+        """Remove a session whose record is removed, in that transaction, if it is one of these."""
+        ...
+
+    def prune_unbegun(
+        self, connection: SqlConnection, before_ms: int, cwd: str | None, *, dry_run: bool
+    ) -> int:
+        """Remove those that ended until then without a record, of a folder or of all; how many."""
+        ...
+
+
 class Pruning:
     """Removes what one asks for, each session in a transaction of its own and under its lock."""
 
-    def __init__(self, engine: SqlEngine, locks: SessionLocks, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        engine: SqlEngine,
+        locks: SessionLocks,
+        clock: Callable[[], int],
+        submitted: SubmittedSessions | None,
+    ) -> None:
         self._engine = engine
         self._locks = locks
         self._clock = clock
+        self._submitted = submitted
 
     def run(
         self,
@@ -165,6 +187,8 @@ class Pruning:
                 for table in filter(connection.has_table, _LATER_TABLES):
                     connection.execute(f"DELETE FROM {table} WHERE session_id = :session_id", named)
                 connection.execute("DELETE FROM sessions WHERE id = :session_id", named)
+                if self._submitted is not None:
+                    self._submitted.forget(connection, session_id)
             return freed
 
     def _remove_contents(
@@ -242,17 +266,28 @@ _REDACT_REASON = (
     f"UPDATE {REVIEW_ANSWERS} SET reason = :reason WHERE session_id = :session_id AND digest = :digest"
 )
 
+# Of a fleet, which only a database that several machines share has.
+_SUBMITTED = "fleet_sessions"
+_TEXTS = ("name", "cwd", "prompt", "error")
+
 
 class SqlArchive:
     """Every session of one database. Raises LedgerError where it cannot be read or written."""
 
     def __init__(
-        self, engine: SqlEngine, writer: Writer, locks: SessionLocks, clock: Callable[[], int]
+        self,
+        engine: SqlEngine,
+        writer: Writer,
+        locks: SessionLocks,
+        clock: Callable[[], int],
+        *,
+        submitted: SubmittedSessions | None = None,
     ) -> None:
         self._engine = engine
         self._writer = writer
         self._locks = locks
         self._clock = clock
+        self._submitted = submitted
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
         return await run_in_thread(lambda _stop: self.list_blocking())
@@ -323,13 +358,25 @@ class SqlArchive:
         answers the same.
         """
 
-        pruning = Pruning(self._engine, self._locks, self._clock)
+        pruning = Pruning(self._engine, self._locks, self._clock, self._submitted)
         done = self._writer.submit(
             lambda connection: pruning.run(
                 connection, older_than_days=older_than_days, keep=keep, ids=ids, dry_run=dry_run
             )
         )
         return await wait_to_the_end(done)
+
+    async def prune_unbegun(self, before_ms: int, cwd: str | None, *, dry_run: bool = False) -> int:
+        """Remove submitted sessions that ended until then without a record, of a folder or of all; how many."""
+        submitted = self._submitted
+        if submitted is None:
+            return 0
+
+        def remove(connection: SqlConnection) -> int:
+            with self._engine.begin_transaction(connection):
+                return submitted.prune_unbegun(connection, before_ms, cwd, dry_run=dry_run)
+
+        return await wait_to_the_end(self._writer.submit(remove))
 
     def list_blocking(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first. Blocks."""
@@ -412,6 +459,8 @@ def redact(engine: SqlEngine, connection: SqlConnection, session_id: str, text: 
         found = _redact_records(connection, session_id, text, now_ms)
         if connection.has_table(REVIEW_ANSWERS):
             _redact_reasons(connection, session_id, text)
+        if connection.has_table(_SUBMITTED):
+            _redact_submission(connection, session_id, text)
         row = SessionRow(*session)
         connection.execute(
             _REDACT_SESSION,
@@ -448,3 +497,14 @@ def _redact_reasons(connection: SqlConnection, session_id: str, text: str) -> No
         if reason is not None and text in reason:
             place = {"session_id": session_id, "digest": digest}
             connection.execute(_REDACT_REASON, {"reason": redact_name(reason, text), **place})
+
+
+def _redact_submission(connection: SqlConnection, session_id: str, text: str) -> None:
+    """Take a text out of what a fleet keeps of a session beside its record."""
+    named = {"session_id": session_id}
+    for column in _TEXTS:
+        query = f"SELECT {column} FROM {_SUBMITTED} WHERE session_id = :session_id"
+        row = connection.execute(query, named).fetchone()
+        if row is not None and row[0] and text in row[0]:
+            change = f"UPDATE {_SUBMITTED} SET {column} = :value WHERE session_id = :session_id"
+            connection.execute(change, {**named, "value": redact_name(row[0], text)})

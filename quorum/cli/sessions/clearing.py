@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from quorum.cli.sessions import PruneOptions, RedactOptions
 from quorum.cli.sessions.table import print_table
+from quorum.domain.sessions.pruning import Pruned
 from quorum.domain.text.amounts import format_amount
 from quorum.errors import UsageError, complain
 from quorum.session_store import SessionStore
@@ -15,7 +16,6 @@ from quorum.session_store import SessionStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quorum.domain.sessions.pruning import Pruned
     from quorum.domain.sessions.session_summary import SessionSummary
 
 _DAY_MS = 86_400_000
@@ -27,9 +27,12 @@ async def prune(wish: PruneOptions, store: SessionStore) -> int:
         raise UsageError("say what to delete: --older-than DAYS, --keep N, or both")
     sessions = await store.list_chosen(everywhere=wish.all)
     ids = _select_sessions(sessions, wish)
-    seen = await store.archive.prune(ids=ids, dry_run=True) if ids else None
-    complain(f"{session.id} is in use and stays" for session in (seen.spared if seen else ()))
-    if seen is None or not seen.sessions:
+    seen = await store.archive.prune(ids=ids, dry_run=True) if ids else Pruned()
+    complain(f"{session.id} is in use and stays" for session in seen.spared)
+    before = None if wish.older_than is None else _find_latest_ms(wish)
+    cwd = None if wish.all else store.cwd
+    unbegun = 0 if before is None else await store.archive.prune_unbegun(before, cwd, dry_run=True)
+    if not seen.sessions and not unbegun:
         complain(
             [
                 "no session matches, so none is deleted"
@@ -38,13 +41,17 @@ async def prune(wish: PruneOptions, store: SessionStore) -> int:
             ]
         )
         return 0
-    print_table([each for each in seen.sessions if each.owner is None], sessions, width=None, folders=wish.all)
+    if seen.sessions:
+        shown = [each for each in seen.sessions if each.owner is None]
+        print_table(shown, sessions, width=None, folders=wish.all)
     if wish.dry_run:
-        complain([f"{_render_amount(seen)} would be deleted; nothing was done"])
-    elif wish.yes or _confirm(seen):
-        complain(
-            [f"{_render_amount(await store.archive.prune(ids=[gone.id for gone in seen.sessions]))} deleted"]
-        )
+        complain([f"{_render_amount(seen, unbegun)} would be deleted; nothing was done"])
+    elif wish.yes or _confirm(_render_amount(seen, unbegun)):
+        if seen.sessions:
+            seen = await store.archive.prune(ids=[gone.id for gone in seen.sessions])
+        if before is not None:
+            unbegun = await store.archive.prune_unbegun(before, cwd)
+        complain([f"{_render_amount(seen, unbegun)} deleted"])
     else:
         complain(["nothing was deleted"])
     return 0
@@ -52,7 +59,7 @@ async def prune(wish: PruneOptions, store: SessionStore) -> int:
 
 def _select_sessions(sessions: Sequence[SessionSummary], wish: PruneOptions) -> list[str]:
     """The ids of what fits every option given. The sessions stand with the one used last first."""
-    latest = time.time_ns() // 1_000_000 - (wish.older_than or 0) * _DAY_MS
+    latest = _find_latest_ms(wish)
     return [
         session.id
         for session in sessions[wish.keep or 0 :]
@@ -60,20 +67,26 @@ def _select_sessions(sessions: Sequence[SessionSummary], wish: PruneOptions) -> 
     ]
 
 
-def _confirm(seen: Pruned) -> bool:
+def _find_latest_ms(wish: PruneOptions) -> int:
+    """When what is deleted was used at the latest."""
+    return round(time.time_ns() // 1_000_000 - (wish.older_than or 0) * _DAY_MS)
+
+
+def _confirm(amount: str) -> bool:
     """Ask on the terminal. Raises UsageError where there is none."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("nobody is there to ask; --yes deletes them without asking, --dry-run only shows them")
     sys.stdout.flush()
-    sys.stderr.write(f"Delete {_render_amount(seen)} for good? [y/N] ")
+    sys.stderr.write(f"Delete {amount} for good? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _render_amount(pruned: Pruned) -> str:
+def _render_amount(pruned: Pruned, unbegun: int) -> str:
     count, contents = len(pruned.sessions), pruned.contents
     kept = f" with {format_amount(contents, 'stored content')}" if contents else ""
-    return f"{format_amount(count, 'session')}{kept} ({format_amount(pruned.bytes, 'byte')})"
+    queued = f" and {unbegun} of a fleet that never began" if unbegun else ""
+    return f"{format_amount(count, 'session')}{kept} ({format_amount(pruned.bytes, 'byte')}){queued}"
 
 
 async def redact(wish: RedactOptions, store: SessionStore) -> int:

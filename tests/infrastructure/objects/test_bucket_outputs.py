@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import obstore
 import pytest
 
 from quorum.application.ports.storage import BlobStore
-from quorum.domain.errors import BlobError, ConfigError
+from quorum.domain.errors import BlobError, ConfigError, LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.text.output import Structured, Text
 from quorum.infrastructure import blocking
@@ -142,18 +142,93 @@ def test_what_is_no_bucket_is_refused_and_not_repeated(blobs):
     assert "hunter2" not in str(caught.value)
 
 
+class ForgetfulStore(BaseHTTPRequestHandler):
+    """Says of every object that it is kept; gives back what the server says, or nothing."""
+
+    answer: bytes | None = None
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(200)
+        self.send_header("ETag", '"5f"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_response(404 if self.answer is None else 200)
+        data = self.answer or b""
+        self.send_header("ETag", '"5f"')
+        self.send_header("Last-Modified", "Sun, 29 Nov 2026 22:00:00 GMT")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(params=[None, b"another"], ids=["nothing", "another object"])
+def forgetful(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a store that keeps nothing."""
+    handler = type("Handler", (ForgetfulStore,), {"answer": request.param})
+    served = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    thread.join()
+    served.server_close()
+
+
+async def test_a_store_that_takes_what_it_does_not_keep_gets_no_second_object(
+    forgetful: str, table: StorageTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(object_store, "_READ_BACK_SECS", (0.0, 0.0))
+    environ = {
+        "AWS_ENDPOINT_URL": forgetful,
+        "AWS_ACCESS_KEY_ID": "someone",
+        "AWS_SECRET_ACCESS_KEY": "hunter2",
+        "AWS_REGION": "us-east-1",
+        "XDG_STATE_HOME": str(tmp_path),
+    }
+    storage = await asyncio.to_thread(open_storage, table, environ)
+    before = set(threading.enumerate())
+    large = [hashlib.sha512(b"%d" % number).digest() for number in range(400)]
+
+    await storage.contents.put([b"".join(large)])
+    for reading in set(threading.enumerate()) - before:
+        if reading.name == "read back":
+            await asyncio.to_thread(reading.join)
+    with pytest.raises(
+        LedgerError, match=r"said that it kept .*contents/.*, and holds (nothing|another object)"
+    ):
+        await storage.contents.put([b"".join(reversed(large))])
+    await asyncio.to_thread(storage.close)
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 429])
-def test_a_store_that_does_not_answer_for_a_while_is_waited_for(status, monkeypatch):
+def test_a_store_that_does_not_answer_for_a_while_is_waited_for_and_read_back_once(status, monkeypatch):
     monkeypatch.setattr(object_store, "_RETRY", {"max_retries": 0})
     monkeypatch.setattr(blocking, "_RETRY_SECS", 0.01)
     statuses = [status] * 3
+    read: list[str] = []
 
     class Store(BaseHTTPRequestHandler):
-        def do_HEAD(self):
-            self.send_response_only(statuses.pop() if statuses else 200)
-            self.send_header("Content-Length", "3")
+        def answer(self, status: int, data: bytes = b"") -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response_only(status)
+            self.send_header("ETag", '"5f"')
+            self.send_header("Content-Length", str(len(data)))
             self.send_header("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")
             self.end_headers()
+            self.wfile.write(data)
+
+        def do_PUT(self):
+            self.answer(statuses.pop() if statuses else 200)
+
+        def do_GET(self):
+            read.append(self.path)
+            self.answer(200, b"object")
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -165,7 +240,11 @@ def test_a_store_that_does_not_answer_for_a_while_is_waited_for(status, monkeypa
         }
         store = object_store.ObjectStore(parse_bucket("s3://outputs", environ))
 
-        assert store.holds("one")
+        for key in ("one", "two"):
+            store.create(key, b"object")
+            for thread in threading.enumerate():
+                if thread.name == "read back":
+                    thread.join()
         server.shutdown()
 
-    assert statuses == []
+    assert (statuses, read) == ([], ["/outputs/one"])

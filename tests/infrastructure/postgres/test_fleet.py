@@ -6,20 +6,38 @@ import asyncio
 import gc
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import procrastinate
+import procrastinate.utils
 import pytest
 
-from quorum.application.ports.fleet import SessionBusy
+from quorum.application.ports.fleet import SessionBusy, SessionKilled
+from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.errors import ConfigError
-from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.domain.events.event import CallStarted, TurnStarted
+from quorum.domain.fleet_session import (
+    MOST_KILLS,
+    MOST_LOSSES,
+    Advance,
+    FleetRequest,
+    FleetSession,
+    FleetState,
+    WorkerIdentity,
+)
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.sessions.session_summary import ContinuedSession
+from quorum.infrastructure import wall_clock
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet, open_storage
-from quorum.infrastructure.store.postgres import fleet as fleet_worker
+from quorum.infrastructure.store.postgres import fleet as fleet_module
+from quorum.infrastructure.store.postgres import fleet_worker, server
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.fleet import PostgresFleet
+from quorum.infrastructure.store.postgres.server import PostgresServer
 from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import PostgresForTests
 
@@ -117,14 +135,7 @@ async def test_an_answer_to_a_review_queues_its_session_in_the_same_transaction(
     await fleet.advance_sessions(advance, concurrency=1, until_empty=True)
     assert states(fleet) == [FleetState.REVIEW_OPEN, FleetState.ENDED]
 
-    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
-    for session_id in (waiting, ended, "of no fleet"):
-        await storage.answers.add(
-            RemoteAnswer(
-                session_id=session_id, digest="5f", approves=True, reason=None, answered_by="ada", at_ms=1
-            )
-        )
-    await asyncio.to_thread(storage.close)
+    await answer_reviews(url, waiting, ended, "of no fleet")
 
     assert states(fleet) == [FleetState.QUEUED, FleetState.ENDED]
 
@@ -320,3 +331,466 @@ async def test_the_session_of_a_worker_that_is_gone_is_taken_by_another(
 
     assert states(fleet) == [FleetState.ENDED]
     assert list(advanced.values()) == [1]
+
+
+def execute(postgres: PostgresForTests, url: str, statement: str) -> None:
+    with postgres.connect(parse_address(url).database) as connection:
+        connection.execute(statement)
+
+
+def find(fleet: PostgresFleet, session_id: str) -> FleetSession:
+    session = fleet.find(session_id)
+    assert session is not None
+    return session
+
+
+def read_database_ms(postgres: PostgresForTests, url: str) -> int:
+    with postgres.connect(parse_address(url).database) as connection:
+        (now,) = connection.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000").fetchone() or (0,)
+    return int(now)  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def day_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of this machine is a day ahead of that of the database."""
+    read = wall_clock.read_wall_clock_ms
+    monkeypatch.setattr(procrastinate.utils, "utcnow", lambda: datetime.now(UTC) + timedelta(days=1))
+    monkeypatch.setattr(server, "read_wall_clock_ms", lambda: read() + 86_400_000)
+
+
+async def be_busy(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+    raise SessionBusy("process 7 has it")
+
+
+async def be_killed(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+    raise SessionKilled("killed by SIGKILL; it said last: out of memory")
+
+
+async def end(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+    return ENDED
+
+
+@pytest.mark.usefixtures("day_ahead")
+async def test_a_worker_whose_clock_is_ahead_parks_by_the_clock_of_the_database(
+    postgres: PostgresForTests, url: str
+):
+    fleet = PostgresFleet(parse_address(url), {})
+    (busy,) = submit(fleet, "one")
+    before = read_database_ms(postgres, url)
+
+    await fleet.advance_sessions(be_busy, concurrency=1, until_empty=True)
+
+    session = find(fleet, busy)
+    now = read_database_ms(postgres, url)
+    fleet.close()
+    assert session.parked_until_ms is not None
+    assert before < session.parked_until_ms < now + 60_000
+    for at_ms in (session.submitted_ms, session.updated_ms):
+        assert abs(at_ms - now) < 60_000
+    assert (session.state, session.advance.error) == (FleetState.QUEUED, "process 7 has it")
+
+
+@pytest.mark.usefixtures("day_ahead")
+async def test_records_have_the_time_of_the_database(postgres: PostgresForTests, url: str):
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = await asyncio.to_thread(storage.open_session, ContinuedSession("s"), cwd="/work")
+    assert opened.ledger is not None
+    await opened.ledger.append(TurnStarted(prompt="x"))
+    await opened.ledger.aclose()
+
+    (record,) = await storage.archive.read("s")
+
+    await asyncio.to_thread(storage.close)
+    assert abs(record.at_ms - read_database_ms(postgres, url)) < 60_000
+
+
+@pytest.mark.usefixtures("day_ahead")
+async def test_what_a_worker_that_is_gone_ran_is_queued_for_now(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (session,) = submit(fleet, "one")
+    lose_worker(postgres, url)
+
+    assert await rescue(url) == [session]
+
+    assert find(fleet, session).parked_until_ms is None
+
+
+async def test_what_an_earlier_quorum_parked_for_a_day_is_freed(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.1)
+    (parked,) = submit(fleet, "one")
+    execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '1 day'")
+    assert find(fleet, parked).parked_until_ms is not None
+
+    working = asyncio.ensure_future(fleet.advance_sessions(end, concurrency=1, until_empty=False))
+    while not find(fleet, parked).state.is_final:  # noqa: ASYNC110 - a row of the database
+        await asyncio.sleep(0.05)
+    working.cancel()
+    await asyncio.wait([working])
+
+
+async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_be_queued_again(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (poison,) = submit(fleet, "one")
+    await begin_call(url, poison)
+    for kills in range(1, MOST_KILLS + 1):
+        execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = NULL")
+        await fleet.advance_sessions(be_killed, concurrency=1, until_empty=True)
+        assert (find(fleet, poison).attempts, find(fleet, poison).kills) == (kills, kills)
+
+    session = find(fleet, poison)
+    assert session.is_set_aside
+    last_call = 'its last call was run_command {"command": "sort huge"}'
+    last_words = "its process was killed by SIGKILL; it said last: out of memory"
+    assert f"set aside after 3 times in a row, {last_call}: {last_words}" in session.advance.error
+    assert f"quorum fleet retry {poison}" in session.advance.error
+    assert fleet.retry([poison, "of no fleet"]) == (poison,)
+    assert fleet.retry([poison]) == ()
+    session = find(fleet, poison)
+    assert (session.state, session.prompt, session.kills) == (FleetState.QUEUED, "one", 0)
+    await fleet.advance_sessions(end, concurrency=1, until_empty=True)
+    assert states(fleet) == [FleetState.ENDED]
+
+
+@asynccontextmanager
+async def open_jobs(url: str, identity: WorkerIdentity | None = None) -> AsyncIterator[fleet_worker.FleetJobs]:
+    options = PostgresServer(parse_address(url), {}).build_connect_options()
+    connector = procrastinate.PsycopgConnector(kwargs=options)
+    async with procrastinate.App(connector=connector).open_async():
+        yield fleet_worker.FleetJobs(connector, identity)
+
+
+async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[str]:
+    """What a worker does regularly, or, with an identity, when it begins."""
+    async with open_jobs(url, identity) as jobs:
+        if identity is not None:
+            await jobs.register_worker()
+            return []
+        lost = await jobs.rescue()
+        await jobs.remove_gone()
+        return lost
+
+
+def lose_worker(
+    postgres: PostgresForTests, url: str, *, server_id: str = "", is_draining: bool = False
+) -> None:
+    """Leave what a worker leaves that is killed while it runs what is queued."""
+    with postgres.connect(parse_address(url).database) as connection:
+        (worker,) = connection.execute(
+            "INSERT INTO procrastinate_workers(last_heartbeat) VALUES (now() - interval '1 hour') RETURNING id"
+        ).fetchone() or (0,)
+        connection.execute(
+            "INSERT INTO fleet_workers VALUES (%s, 'process 7', %s, %s, '1.2', '/srv')",
+            (worker, server_id, is_draining),
+        )
+        connection.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", (worker,))
+
+
+async def test_a_session_that_is_lost_with_its_worker_each_time_is_set_aside(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (poison,) = submit(fleet, "one")
+
+    for _ in range(MOST_LOSSES):
+        assert not find(fleet, poison).is_set_aside
+        assert fleet.begin_attempt(poison) is not None
+        lose_worker(postgres, url)
+        for session_id in await rescue(url):
+            fleet.put_loss(session_id)
+
+    assert fleet.begin_attempt(poison) is None
+    session = find(fleet, poison)
+    assert (session.is_set_aside, session.attempts, session.prompt) == (True, MOST_LOSSES, "one")
+
+
+async def test_what_is_no_kill_is_not_counted_as_one(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (session,) = submit(fleet, "one")
+
+    await fleet.advance_sessions(be_busy, concurrency=1, until_empty=True)
+    lose_worker(postgres, url, is_draining=True)
+    assert await rescue(url) == []
+    assert find(fleet, session).state is FleetState.QUEUED
+    lose_worker(postgres, url, server_id="5f")
+    await rescue(url, WorkerIdentity(name="process 7", server_id="6e"))
+    assert find(fleet, session).state is FleetState.RUNNING
+    await rescue(url, WorkerIdentity(name="process 7", server_id="5f"))  # the parent has started another one
+
+    assert find(fleet, session).state is FleetState.QUEUED
+    assert (find(fleet, session).attempts, find(fleet, session).losses) == (1, 0)
+    assert [worker.identity.server_id for worker in fleet.list_workers()] == ["", ""]
+
+
+async def test_a_worker_that_was_only_cut_off_keeps_its_name_and_what_nobody_took_and_loses_nothing(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    identity = WorkerIdentity(name="process 7", server_id="5f")
+    (taken,) = submit(fleet, "taken")
+    async with open_jobs(url, identity) as jobs:
+        worker = await jobs.register_worker()
+        await jobs.fetch_job([fleet_worker.QUEUE], worker)
+        execute(postgres, url, "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
+        assert await rescue(url) == [taken]
+        fleet.put_loss(taken)
+        assert find(fleet, taken).losses == 1
+        (ours,) = fleet.submit([FleetRequest(prompt="ours", cwd="/work", priority=1)])
+        await jobs.update_heartbeat(worker)
+        assert find(fleet, taken).losses == 0
+        await jobs.fetch_job([fleet_worker.QUEUE], worker)
+        execute(postgres, url, "DELETE FROM procrastinate_workers")  # as an earlier quorum does as it begins
+
+        await jobs.update_heartbeat(worker)
+        assert await rescue(url) == []
+
+        (listed,) = fleet.list_workers()
+        assert (listed.identity.name, listed.sessions) == ("process 7", (ours.session_id,))
+        assert (find(fleet, taken).state, find(fleet, taken).losses) == (FleetState.QUEUED, 0)
+
+
+async def test_what_a_worker_drained_is_known_when_the_next_one_begins(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.1)
+    submit(fleet, "one")
+    lose_worker(postgres, url, is_draining=True)
+    losses: list[int] = []
+    done = asyncio.Event()
+
+    async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        losses.append(session.losses)
+        done.set()
+        return ENDED
+
+    working = asyncio.ensure_future(fleet.advance_sessions(note, concurrency=1, until_empty=False))
+    await asyncio.wait_for(done.wait(), 30)
+    working.cancel()
+    await asyncio.wait([working])
+
+    assert losses == [0]
+
+
+def test_what_is_written_as_a_connection_is_cut_is_written_once(
+    fleet: PostgresFleet, cut: PostgresFleet, proxy: CuttingProxy
+):
+    def cut_next() -> None:
+        proxy.cut_at(b"COMMIT", answered=True)
+
+    cut_next()
+    (session,) = cut.submit([FleetRequest(prompt="one", cwd="/work")])
+    session_id = session.session_id
+    cut_next()
+    cut.begin_attempt(session_id)
+    cut_next()
+    cut.put_kill(session_id, "killed")
+    cut_next()
+    cut.put_loss(session_id)
+
+    kept = find(fleet, session_id)
+    assert (kept.attempts, kept.kills, kept.losses) == (1, 1, 1)
+    cut_next()
+    cut.put(session_id, Advance(state=FleetState.FAILED))
+    cut_next()
+    assert cut.retry([session_id]) == (session_id,)
+    cut_next()
+    assert cut.cancel([session_id]) == (session_id,)
+    assert proxy.cuts == 7
+
+
+async def test_a_worker_that_is_asked_to_end_says_so_and_leaves_what_does_not_end_to_others(
+    fleet: PostgresFleet, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
+    (session,) = submit(fleet, "one")
+    begun = asyncio.Event()
+    seen: list[bool] = []
+
+    async def wait(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            seen.extend(worker.is_draining for worker in fleet.list_workers())
+        raise AssertionError
+
+    identity = WorkerIdentity(name="process 7")
+    working = asyncio.ensure_future(
+        fleet.advance_sessions(wait, concurrency=1, until_empty=False, worker=identity)
+    )
+    await begun.wait()
+    working.cancel()
+    await asyncio.wait([working])
+
+    assert seen == [True]
+    assert (find(fleet, session).state, find(fleet, session).losses) == (FleetState.QUEUED, 0)
+
+
+async def test_submitters_take_turns_and_a_higher_priority_comes_first(
+    fleet: PostgresFleet, monkeypatch: pytest.MonkeyPatch
+):
+    order: list[str] = []
+
+    async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        order.append(session.name)
+        if session.name == "a1":
+            monkeypatch.setattr(fleet_module, "name_answerer", lambda: "late@host")
+            await asyncio.to_thread(submit, fleet, "c0", "c1")
+        return ENDED
+
+    for person, prompts in (("ada", ["a0", "a1", "a2", "a3"]), ("bob", ["b0", "b1"])):
+        monkeypatch.setattr(fleet_module, "name_answerer", lambda person=person: person)
+        submit(fleet, *prompts)
+    fleet.submit([FleetRequest(prompt="urgent", name="urgent", cwd="/work", priority=1)])
+    fleet.submit([FleetRequest(prompt="idle", name="idle", cwd="/work", priority=-9)])
+
+    await fleet.advance_sessions(note, concurrency=1, until_empty=True)
+
+    assert order == ["urgent", "a0", "b0", "a1", "b1", "c0", "a2", "c1", "a3", "idle"]
+
+
+async def test_a_session_keeps_its_priority_when_it_is_answered(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    requests = [FleetRequest(prompt="x", name=str(number), cwd="/work", priority=number) for number in (1, 2)]
+    low, high = (session.session_id for session in fleet.submit(requests))
+    fleet.put(low, Advance(state=FleetState.REVIEW_OPEN))
+    fleet.put(high, Advance(state=FleetState.REVIEW_OPEN))
+    execute(postgres, url, "DELETE FROM procrastinate_jobs")
+    order: list[str] = []
+
+    async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        order.append(session.session_id)
+        return ENDED
+
+    await answer_reviews(url, low, high)
+    await fleet.advance_sessions(note, concurrency=1, until_empty=True)
+
+    assert order == [high, low]
+
+
+async def test_workers_that_give_signs_of_life_are_listed_with_what_they_run(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (session,) = submit(fleet, "one")
+    identity = WorkerIdentity(name="process 7 on build1", version="1.2", folder="/srv")
+    seen: list[object] = []
+
+    async def look(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        execute(postgres, url, "INSERT INTO procrastinate_workers DEFAULT VALUES")
+        execute(
+            postgres, url, "INSERT INTO procrastinate_workers(last_heartbeat) VALUES (now() - interval '1 day')"
+        )
+        seen.extend((worker.identity.name, worker.sessions) for worker in fleet.list_workers())
+        seen.append(find(fleet, session).worker)
+        return ENDED
+
+    await fleet.advance_sessions(look, concurrency=1, until_empty=True, worker=identity)
+
+    assert seen == [("process 7 on build1", (session,)), ("worker 2", ()), "process 7 on build1"]
+
+
+async def test_a_fleet_of_an_earlier_quorum_goes_on_beside_a_newer_one(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (old,) = submit(fleet, "one")
+    execute(postgres, url, "DROP TABLE fleet_queue, fleet_workers")
+    execute(postgres, url, "DELETE FROM procrastinate_jobs")
+    await answer_reviews(url, old)  # before any newer fleet was opened
+
+    newer = PostgresFleet(parse_address(url), {})
+    session = find(newer, old)
+    assert (session.state, session.attempts) == (FleetState.QUEUED, 0)
+    assert newer.begin_attempt(old) is not None
+    newer.put(old, ENDED)
+    newer.close()
+
+    assert states(fleet) == [FleetState.ENDED]
+
+
+@pytest.mark.parametrize("is_dry", [False, True])
+async def test_pruning_takes_the_rows_of_a_fleet_too(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str, is_dry: bool
+):
+    done, waiting, unbegun, queued, running = submit(fleet, "done", "waiting", "unbegun", "queued", "running")
+    (elsewhere,) = fleet.submit([FleetRequest(prompt="x", cwd="/elsewhere")])
+    fleet.put(done, ENDED)
+    fleet.put(waiting, Advance(state=FleetState.REVIEW_OPEN))
+    fleet.cancel([unbegun, elsewhere.session_id])
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = {}
+    for session_id in (done, waiting, running):
+        choice = ContinuedSession(session_id)
+        opened[session_id] = await asyncio.to_thread(storage.open_session, choice, cwd="/work")
+        await opened[session_id].ledger.append(TurnStarted(prompt="x"))
+    for session_id in (done, waiting):
+        await opened[session_id].ledger.aclose()
+
+    until = fleet.read_clock_ms()
+
+    await storage.archive.prune(keep=0, dry_run=is_dry)
+    none = await storage.archive.prune_unbegun(until - 60_000, None, dry_run=is_dry)
+    unbegun_here = await storage.archive.prune_unbegun(until, "/work", dry_run=is_dry)
+
+    await opened[running].ledger.aclose()
+    await asyncio.to_thread(storage.close)
+    left = {session.session_id for session in fleet.list_sessions()}
+    everything = {done, waiting, unbegun, queued, running, elsewhere.session_id}
+    assert (none, unbegun_here) == (0, 1)
+    assert left == (everything if is_dry else {queued, running, elsewhere.session_id})
+
+
+async def test_a_failed_session_keeps_its_prompt_until_a_turn_has_begun(fleet: PostgresFleet, url: str):
+    begun, unbegun = submit(fleet, "begun", "unbegun")
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = await asyncio.to_thread(storage.open_session, ContinuedSession(begun), cwd="/work")
+    assert opened.ledger is not None
+    await opened.ledger.append(TurnStarted(prompt="begun"))
+    await opened.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+    for session_id in (begun, unbegun):
+        fleet.put(session_id, Advance(state=FleetState.FAILED, status="failed", error="KeyError"))
+
+    assert [session.prompt for session in fleet.list_sessions()] == [None, "unbegun"]
+    assert fleet.retry([begun, unbegun]) == (begun, unbegun)
+
+
+async def test_a_text_is_redacted_in_what_a_fleet_keeps_beside_the_record(fleet: PostgresFleet, url: str):
+    (session,) = fleet.submit([FleetRequest(prompt="use key-1", name="with key-1", cwd="/key-1")])
+    await begin_call(url, session.session_id)
+    for _ in range(MOST_KILLS):
+        fleet.put_kill(session.session_id, "killed by SIGKILL; it said last: key-1 is wrong")
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+
+    await storage.archive.redact(session.session_id, "key-1")
+
+    await asyncio.to_thread(storage.close)
+    kept = find(fleet, session.session_id)
+    assert kept.prompt is not None
+    assert not any("key-1" in text for text in (kept.name, kept.cwd, kept.prompt, kept.advance.error))
+    assert "sort huge" in kept.advance.error
+
+
+async def begin_call(url: str, session_id: str) -> None:
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    opened = await asyncio.to_thread(storage.open_session, ContinuedSession(session_id), cwd="/work")
+    assert opened.ledger is not None
+    context = ToolExecutionContext(call_id="call-1", batch_id="b", call_index=0, turn_index=0)
+    await opened.ledger.append(
+        CallStarted(context=context, tool="run_command", arguments={"command": "sort huge"})
+    )
+    await opened.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+
+async def answer_reviews(url: str, *session_ids: str) -> None:
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
+    for session_id in session_ids:
+        answer = RemoteAnswer(
+            session_id=session_id, digest="5f", approves=True, reason=None, answered_by="ada", at_ms=1
+        )
+        await storage.answers.add(answer)
+    await asyncio.to_thread(storage.close)

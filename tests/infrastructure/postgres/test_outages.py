@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ ANSWER = RemoteAnswer(session_id="s", digest="5f", approves=True, reason=None, a
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocking, "_RETRY_SECS", 0.01)
     monkeypatch.setattr(blocking, "_TELL_SECS", 0.0)
+    monkeypatch.setattr(blocking.Outage, "most_secs", math.inf)
 
 
 @pytest.fixture
