@@ -260,7 +260,6 @@ OF_SESSIONS = (
     "quorum.infrastructure.models.clouds.endpoint",
     "quorum.infrastructure.models.shared.stored_keys",
     "quorum.infrastructure.store.postgres.database",
-    "quorum.infrastructure.store.postgres.fleet",
     "quorum.domain.review.hazards.inspection",
     # what is loaded at its first use
     "anyio.streams.tls",

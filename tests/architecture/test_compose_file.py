@@ -17,7 +17,7 @@ import yaml
 from quorum.command_line.reading import parse
 from quorum.infrastructure.config.loading import list_setting_values, load_settings
 from quorum.infrastructure.config.toml_text import parse_key_path
-from quorum.infrastructure.store.postgres import fleet_worker
+from quorum.infrastructure.store.postgres import fleet
 from quorum.infrastructure.store.postgres.address import parse_address
 
 FILE = Path(__file__).parents[2] / "docs" / "compose.yaml"
@@ -80,7 +80,7 @@ def test_the_unit_of_a_worker_signals_only_the_worker_and_waits_for_its_sessions
 
     service = unit["Service"]
     assert service["KillMode"] == "mixed"
-    assert float(service["TimeoutStopSec"]) > fleet_worker._GRACE_SECS
+    assert float(service["TimeoutStopSec"]) > fleet._GRACE_SECS
     assert service["OOMPolicy"] == "continue"
     program, *arguments = shlex.split(service["ExecStart"])
     assert Path(program).name == "quorum"

@@ -30,7 +30,7 @@ from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.fleet import FleetRows, enqueue_answered
+from quorum.infrastructure.store.postgres.fleet_table import FleetRows, enqueue_answered
 from quorum.infrastructure.store.postgres.server import (
     BUSY_SECS,
     LOCK_NOT_AVAILABLE,

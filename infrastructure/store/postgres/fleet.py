@@ -1,398 +1,354 @@
-"""The fleet in PostgreSQL: its sessions, and the queue of jobs that advance them.
+"""The fleet in PostgreSQL, and its worker: it runs the jobs of the queue, and rescues those of workers that are
+gone.
 
-The queue consists of the tables of procrastinate, written in transactions of the ledger.
+An outage of the database ends neither it nor what it runs.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from importlib import resources
-from typing import Any
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
-from sqlalchemy.engine import Row
+import psycopg
+from msgspec.structs import asdict
+from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
+from procrastinate.exceptions import ConnectorException
+from procrastinate.job_context import AbortReason
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager, NotificationCallback
+from psycopg_pool import AsyncNullConnectionPool
 
-from quorum.application.identifiers import generate_id
-from quorum.application.ports.fleet import AdvanceSession
+from quorum.application.ports.fleet import AdvanceSession, SessionBusy, SessionKilled
 from quorum.domain.errors import LedgerError
-from quorum.domain.events.event import CallStarted
-from quorum.domain.events.report import RunStatus
-from quorum.domain.fleet_session import (
-    MOST_KILLS,
-    MOST_LOSSES,
-    Advance,
-    FleetRequest,
-    FleetSession,
-    FleetState,
-    LiveWorker,
-    WorkerIdentity,
+from quorum.domain.fleet_session import WorkerIdentity
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.store.postgres.fleet_table import GONE_SECS, QUEUE, TASK, FleetTable
+
+_HEARTBEAT_SECS = 3.0
+_LOOK_SECS = 5.0
+"""How often each worker looks for jobs of those that are gone, and, besides being notified, for new ones."""
+_RETRY_SECS = 5
+_LONGEST_RETRY_SECS = 60
+_RECONNECT_SECS = 1.0
+_CONNECT_SECS = 5.0
+_GRACE_SECS = 30.0
+"""How long a worker that is asked to end waits for its sessions. Then they are left to others."""
+_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+_REGISTER = (
+    "INSERT INTO fleet_workers (worker_id, name, server_id, version, folder, is_draining)"
+    " VALUES (%(worker_id)s, %(name)s, %(server_id)s, %(version)s, %(folder)s, %(is_draining)s)"
 )
-from quorum.infrastructure.answerer import name_answerer
-from quorum.infrastructure.store.postgres.address import PostgresAddress
-from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.fleet_worker import GONE_SECS, QUEUE, TASK, FleetWorker
-from quorum.infrastructure.store.postgres.server import PostgresServer
-from quorum.infrastructure.store.sql.answers import encode_text
-from quorum.infrastructure.store.sql.connection import NO_VALUES, SqlConnection, Values
-from quorum.infrastructure.store.sql.rows import build_insert
-
-_LIBRARY = "procrastinate"
-_ALONE = 0x71756F73  # two that make the tables at once wait for each other
-_ENQUEUE = (
-    "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, :place, :lock, NULL,"
-    " CAST(:args AS jsonb), NULL)::procrastinate_job_to_defer_v1])"
+_BEFORE = "server_id = %(server_id)s AND server_id <> '' AND worker_id <> %(worker_id)s"
+_JOBS_BEFORE = (
+    f"SELECT j.id FROM procrastinate_jobs AS j JOIN fleet_workers USING (worker_id) WHERE {_BEFORE}"
+    " AND j.status = 'doing' AND j.id <> ALL(%(held)s)"
 )
-_STATE = "SELECT state FROM fleet_sessions WHERE session_id = :session_id FOR UPDATE"
-_CANCEL = (
-    "SELECT procrastinate_cancel_job_v1(id, true, false) FROM procrastinate_jobs"
-    " WHERE lock = :lock AND status IN ('todo', 'doing')"
+_REMOVE_BEFORE = (
+    f"DELETE FROM procrastinate_workers WHERE id IN (SELECT worker_id FROM fleet_workers WHERE {_BEFORE})"
+)
+_DRAIN = "UPDATE fleet_workers SET is_draining = true WHERE worker_id = %(worker_id)s"
+_DRAINING = "SELECT worker_id FROM fleet_workers WHERE is_draining"
+_BEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker_id)s RETURNING id"
+_RECLAIM = (
+    "UPDATE procrastinate_jobs SET worker_id = %(worker_id)s"
+    " WHERE id = ANY(%(held)s) AND status = 'doing' AND worker_id IS NULL RETURNING id"
+)
+_GIVE_BACK_LOSSES = (
+    "UPDATE fleet_queue SET losses = losses - 1 WHERE session_id = ANY(%(sessions)s) AND losses > 0"
+)
+# Its jobs keep the id of a worker that is gone until they are rescued: they tell whether it was draining.
+_REMOVE_GONE = (
+    "DELETE FROM procrastinate_workers AS w WHERE id <> %(worker_id)s"
+    " AND last_heartbeat < now() - make_interval(secs => %(gone_secs)s)"
+    " AND NOT EXISTS (SELECT FROM procrastinate_jobs AS j WHERE j.worker_id = w.id AND j.status = 'doing')"
+)
+# An earlier quorum parks by the clock of its machine, which may be ahead.
+_UNPARK = (
+    "UPDATE procrastinate_jobs SET scheduled_at = now() WHERE queue_name = %(queue)s AND status = 'todo'"
+    f" AND scheduled_at > now() + interval '{2 * _LONGEST_RETRY_SECS} seconds'"
 )
 
 
-# Beside the tables of revisions: a worker of an earlier quorum goes on with these beside it, and without them.
-_OWN_TABLES = """
-CREATE TABLE fleet_queue (
-    session_id text PRIMARY KEY REFERENCES fleet_sessions ON DELETE CASCADE,
-    priority integer NOT NULL DEFAULT 0,
-    attempts integer NOT NULL DEFAULT 0,
-    kills integer NOT NULL DEFAULT 0,
-    losses integer NOT NULL DEFAULT 0
-);
-CREATE TABLE fleet_workers (
-    worker_id bigint PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE,
-    name text NOT NULL,
-    server_id text NOT NULL,
-    is_draining boolean NOT NULL DEFAULT false,
-    version text NOT NULL,
-    folder text NOT NULL
-)
-"""
+class FleetJobs(JobManager):
+    """The jobs of the queue as one worker asks for them, which tells who it is.
 
-
-def make_queue(connection: PostgresConnection) -> None:
-    """Make the tables of the queue, in the transaction of this connection, if there are none."""
-    if _has_table(connection, "fleet_queue"):
-        return
-    connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
-    # Not through SQLAlchemy, which would look for parameters in it.
-    cursor = connection.pooled.connection.cursor()
-    if not _has_table(connection, "procrastinate_jobs"):
-        cursor.execute((resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8"))
-    if not _has_table(connection, "fleet_queue"):
-        cursor.execute(_OWN_TABLES)
-
-
-def _has_table(connection: SqlConnection, name: str) -> bool:
-    row = connection.execute("SELECT to_regclass(:name)", {"name": name}).fetchone()
-    return row is not None and row[0] is not None
-
-
-_SPAN = 100_000_000
-"""So many ranks has each priority in the queue, whose jobs are taken by the highest number."""
-# Of a session that was advanced before, the rank says nothing about how far its submitter is: it is the first.
-_NEW = (
-    "FROM procrastinate_jobs AS j JOIN fleet_sessions AS s ON s.session_id = j.lock"
-    " WHERE j.priority > :below AND j.priority <= :top AND s.state IS NULL AND j.status IN ('todo', 'doing')"
-)
-_NEXT_OF_ALL = (
-    "SELECT max(j.priority) FILTER (WHERE j.status = 'todo' AND j.attempts = 0), min(j.priority)"
-    f" FILTER (WHERE j.status = 'doing') {_NEW}"
-)
-_LAST_OF_ONE = f"SELECT min(j.priority) {_NEW} AND s.submitted_by = :submitted_by"
-_PRIORITY = "SELECT priority FROM fleet_queue WHERE session_id = :session_id"
-
-
-class _Places:
-    """The places in the queue for the sessions of one submitter, in one transaction.
-
-    The first of each submitter that waits comes before the second of any, and who comes later begins where the
-    others are: each has the same share of the workers, however many they submit.
+    Jobs that are tried again wait by the clock of the database, which the library would not ask. The library
+    ends a worker that cannot ask, and kills what it runs; or is silent from then on.
     """
 
-    def __init__(self, connection: SqlConnection, submitted_by: str) -> None:
-        connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
-        self._connection = connection
-        self._submitted_by = submitted_by
-        self._last: dict[int, int] = {}
+    def __init__(
+        self,
+        connector: PsycopgConnector,
+        identity: WorkerIdentity | None = None,
+        *,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(connector)
+        self._identity = identity
+        self._is_ending = is_ending
+        self._worker_id = 0
+        self._is_unsure = False
+        self._held: dict[int, str] = {}
+        """The jobs that this worker has and has not ended, each with its session."""
 
-    def take(self, priority: int) -> int:
-        """The next one, as the number by which jobs are taken."""
-        top = priority * _SPAN
-        last = self._last.get(priority)
-        place = self._find_first(top) if last is None else last - 1
-        self._last[priority] = place
-        return max(place, top - _SPAN + 1)
+    async def register_worker(self) -> int:
+        """Begin, and take over at once what the worker before this one of its server was running.
 
-    def _find_first(self, top: int) -> int:
-        limits = {"below": top - _SPAN, "top": top}
-        waiting, running = self._connection.execute(_NEXT_OF_ALL, limits).fetchone() or (None, None)
-        row = self._connection.execute(_LAST_OF_ONE, {**limits, "submitted_by": self._submitted_by}).fetchone()
-        front = next((place for place in (waiting, running) if place is not None), top)
-        own = row[0] if row is not None else None
-        return int(front if own is None else min(front, own - 1))
-
-
-def enqueue(connection: SqlConnection, session_id: str, place: int) -> None:
-    """Have a worker advance this session, once the transaction is committed."""
-    connection.execute(
-        _ENQUEUE,
-        {
-            "queue": QUEUE,
-            "task": TASK,
-            "place": place,
-            "lock": session_id,  # one at a time advances it, and in this order
-            "args": json.dumps({"session_id": session_id}),
-        },
-    )
-
-
-def enqueue_answered(connection: SqlConnection, session_id: str) -> None:
-    """The same after an answer to a review of it, if it is a session of the fleet that is not over."""
-    row = connection.execute(_STATE, {"session_id": session_id}).fetchone()
-    if row is not None and not ((state := row[0]) and FleetState(state).is_final):
-        enqueue(connection, session_id, _find_top(connection, session_id))
-
-
-def _find_top(connection: SqlConnection, session_id: str) -> int:
-    """The first place of a session's priority: what has begun comes before what has not."""
-    if not _has_table(connection, "fleet_queue"):
-        return 0
-    row = connection.execute(_PRIORITY, {"session_id": session_id}).fetchone()
-    return int(row[0]) * _SPAN if row is not None else 0
-
-
-class FleetRows:
-    """Implements `SubmittedSessions`."""
-
-    def forget(self, connection: SqlConnection, session_id: str) -> None:
-        """Remove a session of the fleet whose record is removed, and its jobs."""
-        if _has_table(connection, "procrastinate_jobs"):
-            cancel_jobs(connection, session_id)
-        connection.execute("DELETE FROM fleet_sessions WHERE session_id = :id", {"id": session_id})
-
-    def prune_unbegun(
-        self, connection: SqlConnection, before_ms: int, cwd: str | None, *, dry_run: bool
-    ) -> int:
-        values = {"before": before_ms, "cwd": encode_text(cwd or ""), "everywhere": cwd is None}
-        if dry_run:
-            row = connection.execute(f"SELECT count(*) {_UNBEGUN}", values).fetchone()
-            return int(row[0]) if row is not None else 0
-        return len(connection.execute(f"DELETE {_UNBEGUN} RETURNING session_id", values).fetchall())
-
-
-def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
-    """Remove the jobs of a session that wait, and have the worker stop that runs one."""
-    connection.execute(_CANCEL, {"lock": session_id})
-
-
-# Whether a session is queued or runs is what the queue says; `state` is what came of it last, NULL before the
-# first time. `prompt` is NULL once a turn has begun with it: the record has it then.
-_ADDED = (
-    "session_id",
-    "name",
-    "cwd",
-    "key",
-    "prompt",
-    "submitted_by",
-    "submitted_ms",
-    "updated_ms",
-    "status",
-    "error",
-)
-_ADD_PRIORITY = build_insert("fleet_queue", ("session_id", "priority"))
-_ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT DO NOTHING"
-_FINAL = ", ".join(f"'{state.value}'" for state in FleetState if state.is_final)
-_UNBEGUN = (
-    f"FROM fleet_sessions WHERE state IN ({_FINAL}) AND updated_ms <= :before AND (:everywhere OR cwd = :cwd)"
-    " AND NOT EXISTS (SELECT FROM sessions WHERE id = session_id)"
-)
-_FREE_KEY = (
-    f"UPDATE fleet_sessions SET key = NULL WHERE key = :of AND state IN ({_FINAL})"
-    f" AND status <> '{RunStatus.COMPLETED.value}'"
-)
-_PROMPT_UNTIL_BEGUN = "CASE WHEN NOT EXISTS (SELECT FROM sessions WHERE id = :id AND turns > 0) THEN prompt END"
-_PUT = (
-    "UPDATE fleet_sessions SET state = :state, status = :status, error = :error, updated_ms = :updated_ms,"
-    f" prompt = CASE WHEN :state = 'failed' THEN {_PROMPT_UNTIL_BEGUN} END"
-    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
-)
-_PUT_DELAY = (
-    "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms"
-    f" WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
-)
-_SET_ASIDE = (
-    "UPDATE fleet_sessions SET state = 'failed', status = 'failed', error = :error, updated_ms = :updated_ms,"
-    f" prompt = {_PROMPT_UNTIL_BEGUN} WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
-)
-_PUT_COUNT = (
-    "INSERT INTO fleet_queue (session_id, {0}) VALUES (:id, :counted)"
-    " ON CONFLICT (session_id) DO UPDATE SET {0} = :counted"
-)
-_PUT_ATTEMPTS, _PUT_KILLS, _PUT_LOSSES = map(_PUT_COUNT.format, ("attempts", "kills", "losses"))
-_END_ATTEMPT = "UPDATE fleet_queue SET kills = 0, losses = 0 WHERE session_id = :id"
-_LAST_CALL = (
-    f"SELECT payload FROM records WHERE session_id = :id AND type = '{CallStarted.type}'"
-    " ORDER BY rowid DESC LIMIT 1"
-)
-_LONGEST_CALL = 200
-_RETRY = (
-    "UPDATE fleet_sessions SET state = NULL, status = '', error = '', updated_ms = :updated_ms"
-    " WHERE session_id = :id AND state = 'failed'"
-)
-_SELECT = (
-    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error,"
-    " COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts, COALESCE(kills, 0) AS kills,"
-    " COALESCE(losses, 0) AS losses"
-    " FROM fleet_sessions LEFT JOIN fleet_queue USING (session_id)"
-)
-_WORKER_NAME = "COALESCE(w.name, 'worker ' || j.worker_id)"
-_JOBS = (
-    f"SELECT j.lock, CAST(j.status AS text) AS status, {_WORKER_NAME} AS worker,"
-    " CASE WHEN j.scheduled_at > now() THEN CAST(extract(epoch FROM j.scheduled_at) * 1000 AS bigint) END"
-    " AS parked_until_ms FROM procrastinate_jobs AS j LEFT JOIN fleet_workers AS w USING (worker_id)"
-    " WHERE j.status IN ('todo', 'doing')"
-)
-_WORKERS = (
-    "SELECT p.id, w.name, w.version, w.folder, COALESCE(w.is_draining, false) AS is_draining,"
-    " array_remove(array_agg(j.lock ORDER BY j.id), NULL) AS sessions"
-    " FROM procrastinate_workers AS p LEFT JOIN fleet_workers AS w ON w.worker_id = p.id"
-    " LEFT JOIN procrastinate_jobs AS j ON j.worker_id = p.id AND j.status = 'doing'"
-    f" WHERE p.last_heartbeat > now() - interval '{GONE_SECS} seconds'"
-    " GROUP BY p.id, w.worker_id ORDER BY p.id"
-)
-
-
-class PostgresFleet:
-    """Implements `Fleet` and `FleetTable` in the database of the sessions."""
-
-    def __init__(self, address: PostgresAddress, environ: Mapping[str, str]) -> None:
-        """Open it, and make the tables of its queue if there are none. Blocks.
-
-        Raises ConfigError and LedgerError.
+        A worker that was taken for gone in an outage does so again, and keeps what it runs.
         """
-        self._server = PostgresServer(address, environ)
+        worker_id = await super().register_worker()
+        if self._identity is not None:
+            named: dict[str, object] = {"is_draining": self._is_ending(), **asdict(self._identity)}
+            await self.connector.execute_query_async(_REGISTER, worker_id=worker_id, **named)
+            before: dict[str, object] = {"worker_id": worker_id, "server_id": self._identity.server_id}
+            for job in await self.connector.execute_query_all_async(
+                _JOBS_BEFORE, held=list(self._held), **before
+            ):
+                with suppress(ConnectorException):  # another worker was first
+                    await self.retry_job_by_id_async(job["id"], _AT_ONCE)
+            await self.connector.execute_query_async(_REMOVE_BEFORE, **before)
+        if self._held:
+            await self._reclaim(worker_id)
+        self._worker_id = worker_id  # only now: what is half done is done again
+        return worker_id
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        with suppress(ConnectorException):  # it is found out by its silence
+            await super().unregister_worker(self._worker_id)
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        """Give a sign of life, under another id where this worker was taken for gone."""
+        with suppress(ConnectorException):
+            if not await self.connector.execute_query_all_async(_BEAT, worker_id=self._worker_id):
+                await self.register_worker()
+
+    async def _reclaim(self, worker_id: int) -> None:
+        """Keep the jobs that nobody else has taken. The other sessions were counted as lost, and are not."""
+        held = dict(self._held)
+        kept = await self.connector.execute_query_all_async(_RECLAIM, worker_id=worker_id, held=list(held))
+        taken = held.keys() - {row["id"] for row in kept}
+        await self.connector.execute_query_async(_GIVE_BACK_LOSSES, sessions=[held[id] for id in taken])
+
+    async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
+        """Nothing: `remove_gone` does it once their jobs are rescued."""
+        return []
+
+    async def remove_gone(self) -> None:
+        """Remove the workers that are gone and whose jobs are rescued. One that lives on notices it."""
+        await self.connector.execute_query_async(_REMOVE_GONE, worker_id=self._worker_id, gone_secs=GONE_SECS)
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        while True:
+            with suppress(ConnectorException):
+                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        while True:
+            try:
+                if self._is_unsure:
+                    await self._give_back_unknown()
+                job = await super().fetch_job(queues, self._worker_id)
+            except ConnectorException:  # or taken for gone, until the next sign of life
+                if self._is_ending():
+                    return None
+                self._is_unsure = True
+            else:
+                if job is not None and job.id is not None:
+                    self._held[job.id] = str(job.lock)
+                return job
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        await self._end(job, lambda: JobManager.finish_job(self, job, status, delete_job))
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        """Park it, a second longer each time. `retry_at` is not used: it is by the clock of this machine."""
+        wait = timedelta(seconds=min(_RETRY_SECS + job.attempts, _LONGEST_RETRY_SECS))
+
+        async def park() -> None:
+            asked = await self.connector.execute_query_one_async("SELECT now() AS now")
+            await JobManager.retry_job(self, job, asked["now"] + wait, priority, queue, lock)
+
+        await self._end(job, park)
+
+    async def drain(self) -> None:
+        """Tell that what becomes of the sessions that run is this worker's doing."""
+        with suppress(ConnectorException):
+            await self.connector.execute_query_async(_DRAIN, worker_id=self._worker_id)
+
+    async def rescue(self) -> list[str]:
+        """Queue jobs of workers that are gone again; the ids of the sessions that were lost with them, and not
+        drained. Two that do so at once do no harm."""
+        await self.connector.execute_query_async(_UNPARK, queue=QUEUE)
+        draining = {row["worker_id"] for row in await self.connector.execute_query_all_async(_DRAINING)}
+        lost: list[str] = []
+        for job in await self.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS):
+            if job.id in self._held:
+                continue
+            try:
+                await JobManager.retry_job(self, job, _AT_ONCE)
+            except ConnectorException as error:
+                if not _is_refused(error):
+                    raise
+            else:
+                if job.worker_id not in draining:
+                    lost.append(str(job.lock))
+        return lost
+
+    async def _give_back_unknown(self) -> None:
+        """Queue again what was fetched when the connection broke before that was heard of."""
+        for job in await self.list_jobs_async(status="doing", worker_id=self._worker_id):
+            if job.id not in self._held:
+                await JobManager.retry_job(self, job, _AT_ONCE)
+        self._is_unsure = False
+
+    async def _end(self, job: Job, ask: Callable[[], Awaitable[None]]) -> None:
+        """Say how a job ended until that is heard. Others may have it, if this worker was taken for gone."""
+        while True:
+            try:
+                await ask()
+                break
+            except ConnectorException as error:
+                if _is_refused(error) or self._is_ending():
+                    break
+            await asyncio.sleep(_RECONNECT_SECS)
+        self._held.pop(job.id or 0, None)
+
+
+def _is_refused(error: ConnectorException) -> bool:
+    """Whether the job has ended, or another worker was first."""
+    return isinstance(error.__cause__, psycopg.errors.RaiseException)
+
+
+class FleetWorker:
+    """Runs jobs until it is cancelled. A job that fails in any way is tried again: a session that is advanced
+    twice does nothing twice."""
+
+    def __init__(
+        self,
+        table: FleetTable,
+        connect_options: Mapping[str, str],
+        advance: AdvanceSession,
+        *,
+        concurrency: int,
+        identity: WorkerIdentity | None,
+    ) -> None:
+        self._table = table
+        self._advance = advance
+        self._concurrency = concurrency
+        self._connect_options = dict(connect_options)
+        self._identity = identity
+        self._jobs: FleetJobs | None = None
+        self._is_ending = False
+        _silence_library()
+
+    async def run(self, *, until_empty: bool) -> None:
+        """Work. The database may go away and come back; cancelled, it ends once its sessions do."""
+        working = asyncio.ensure_future(self._work(until_empty=until_empty))
         try:
-            self._server.check()
-            self._server.write(make_queue)
-        except BaseException:
-            self._server.close()
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._is_ending = True
+            # The next signal may end this process at once: then the sessions that run were not killed.
+            if self._jobs is not None:
+                await self._jobs.drain()
+            working.cancel()
+            await asyncio.wait([working])
             raise
 
-    def submit(
-        self, requests: Sequence[FleetRequest], *, retry_failed: bool = False
-    ) -> tuple[FleetSession, ...]:
-        """Have these advanced: all of them, or none. Without those whose key was submitted before."""
-        new = {generate_id(): request for request in requests}
+    async def _work(self, *, until_empty: bool) -> None:
+        while not self._is_ending:
+            app, jobs = self._build_app()
+            try:
+                async with app.open_async():
+                    self._jobs = jobs
+                    rescue = asyncio.ensure_future(self._rescue_regularly(jobs))
+                    try:
+                        await app.run_worker_async(
+                            queues=[QUEUE],
+                            concurrency=self._concurrency,
+                            wait=not until_empty,
+                            fetch_job_polling_interval=_LOOK_SECS,
+                            abort_job_polling_interval=_LOOK_SECS,
+                            shutdown_graceful_timeout=_GRACE_SECS,
+                            update_heartbeat_interval=_HEARTBEAT_SECS,
+                            stalled_worker_timeout=GONE_SECS,
+                            delete_jobs="always",
+                            install_signal_handlers=False,
+                        )
+                    finally:
+                        rescue.cancel()
+                        self._jobs = None
+                if until_empty:
+                    return
+            except (ConnectorException, psycopg.Error, OSError):
+                pass  # it is away as the worker begins
+            await asyncio.sleep(_RECONNECT_SECS)
 
-        def add(connection: PostgresConnection) -> None:
-            places = _Places(connection, encode_text(name_answerer()))
-            for session_id, request in new.items():
-                if retry_failed and request.key:
-                    connection.execute(_FREE_KEY, {"of": encode_text(request.key)})
-                if connection.execute(_ADD, self._build_row(session_id, request)).rowcount:
-                    values = {"session_id": session_id, "priority": request.priority}
-                    connection.execute(_ADD_PRIORITY, values)
-                    enqueue(connection, session_id, places.take(request.priority))
+    async def _run_job(self, context: JobContext, session_id: str) -> None:
+        session = await asyncio.to_thread(self._table.begin_attempt, session_id)
+        if session is None:
+            return
+        try:
+            advance = await self._advance(session, lambda: context.abort_reason() is AbortReason.USER_REQUEST)
+        except SessionKilled as killed:
+            if not await asyncio.to_thread(self._table.put_kill, session_id, str(killed)):
+                raise
+        except SessionBusy as busy:
+            await asyncio.to_thread(self._table.put_delay, session_id, str(busy))
+            raise
+        else:
+            await asyncio.to_thread(self._table.put, session_id, advance)
 
-        self._server.write(add)
-        return tuple(session for session in self.list_sessions() if session.session_id in new)
+    async def _rescue_regularly(self, jobs: FleetJobs) -> None:
+        while True:
+            try:
+                await self._rescue(jobs)
+            except LedgerError:
+                pass  # it was waited for; what is not counted is tried once more
+            except (ConnectorException, psycopg.Error):
+                with suppress(LedgerError):  # it is waited for, and whoever watches outages is told
+                    await run_in_thread(lambda _stop: self._table.find(""))
+                await asyncio.sleep(GONE_SECS)  # the others have been silent, too
+            await asyncio.sleep(_LOOK_SECS * random.uniform(0.5, 1.5))
 
-    def list_sessions(self) -> tuple[FleetSession, ...]:
-        return self._read(f"{_SELECT} ORDER BY number")
+    async def _rescue(self, jobs: FleetJobs) -> None:
+        lost = await jobs.rescue()
+        await run_in_thread(lambda _stop: [self._table.put_loss(session_id) for session_id in lost])
+        await jobs.remove_gone()
 
-    def find(self, session_id: str) -> FleetSession | None:
-        found = self._read(f"{_SELECT} WHERE session_id = :id", {"id": session_id})
-        return found[0] if found else None
-
-    def cancel(self, session_ids: Sequence[str]) -> tuple[str, ...]:
-        cancelled: dict[str, None] = {}  # the transaction may be done twice
-
-        def end(connection: PostgresConnection) -> None:
-            for session_id in session_ids:
-                if self._put(connection, session_id, Advance(state=FleetState.CANCELLED)):
-                    cancel_jobs(connection, session_id)
-                    cancelled[session_id] = None
-
-        self._server.write(end)
-        return tuple(cancelled)
-
-    def retry(self, session_ids: Sequence[str]) -> tuple[str, ...]:
-        """Queue these again, as they were; the ids of those that had failed, or were set aside."""
-        retried: dict[str, None] = {}  # the transaction may be done twice
-
-        def queue(connection: PostgresConnection) -> None:
-            for session_id in session_ids:
-                if connection.execute(_RETRY, {"id": session_id, "updated_ms": self.read_clock_ms()}).rowcount:
-                    connection.execute(_END_ATTEMPT, {"id": session_id})
-                    enqueue(connection, session_id, _find_top(connection, session_id))
-                    retried[session_id] = None
-
-        self._server.write(queue)
-        return tuple(retried)
-
-    def put(self, session_id: str, advance: Advance) -> None:
-        """Keep what came of advancing a session. One that was cancelled stays so."""
-        self._server.write(lambda connection: self._put(connection, session_id, advance))
-
-    def put_delay(self, session_id: str, reason: str) -> None:
-        """Keep why a session is queued again."""
-        values = {"id": session_id, "error": encode_text(reason), "updated_ms": self.read_clock_ms()}
-        self._server.write(lambda connection: connection.execute(_PUT_DELAY, values))
-
-    def begin_attempt(self, session_id: str) -> FleetSession | None:
-        """Count the process that is to be started for a session; None where it has ended."""
-        session = self.find(session_id)
-        if session is None or session.state.is_final:
-            return None
-        values = {"id": session_id, "counted": session.attempts + 1}
-        self._server.write(lambda connection: connection.execute(_PUT_ATTEMPTS, values))
-        return session
-
-    def put_kill(self, session_id: str, last_words: str) -> bool:
-        """Keep that the process of a session was killed; whether the session is set aside for that."""
-        session, reason = self.find(session_id), f"its process was {last_words}"
-        return session is not None and self._put_end(session, _PUT_KILLS, session.kills + 1, MOST_KILLS, reason)
-
-    def put_loss(self, session_id: str) -> bool:
-        """The same, where its worker is gone."""
-        session, reason = self.find(session_id), "its worker gave no sign of life any more"
-        return session is not None and self._put_end(
-            session, _PUT_LOSSES, session.losses + 1, MOST_LOSSES, reason
+    def _build_app(self) -> tuple[App, FleetJobs]:
+        # Each ask has a connection of its own: a pool that lost its own waits long before it makes others.
+        connector = PsycopgConnector(
+            kwargs=self._connect_options,
+            pool_factory=AsyncNullConnectionPool,
+            min_size=0,
+            max_size=4,
+            timeout=_CONNECT_SECS,
         )
+        app = App(connector=connector)
+        app.job_manager = jobs = FleetJobs(connector, self._identity, is_ending=lambda: self._is_ending)
+        # That it is tried again is decided here, and for how long it waits in FleetJobs.
+        app.task(name=TASK, queue=QUEUE, pass_context=True, retry=RetryStrategy())(self._run_job)
+        return app, jobs
 
-    def _put_end(self, session: FleetSession, put_count: str, counted: int, most: int, reason: str) -> bool:
-        session_id, is_set_aside = session.session_id, counted >= most
 
-        def keep(connection: PostgresConnection) -> None:
-            connection.execute(put_count, {"id": session_id, "counted": counted})
-            error = (
-                f"set aside after {counted} times in a row{_find_last_call(connection, session_id)}: {reason}; "
-                f"quorum fleet retry {session_id} queues it again"
-            )
-            values = {
-                "error": encode_text(error if is_set_aside else reason),
-                "updated_ms": self.read_clock_ms(),
-            }
-            connection.execute(_SET_ASIDE if is_set_aside else _PUT_DELAY, {"id": session_id, **values})
-
-        self._server.write(keep)
-        return is_set_aside
-
-    def list_workers(self) -> tuple[LiveWorker, ...]:
-        rows = self._server.read(lambda connection: connection.execute(_WORKERS).all())
-        return tuple(
-            LiveWorker(
-                identity=WorkerIdentity(
-                    name=row.name or f"worker {row.id}", version=row.version or "", folder=row.folder or ""
-                ),
-                is_draining=row.is_draining,
-                sessions=tuple(row.sessions),
-            )
-            for row in rows
-        )
-
-    def read_clock_ms(self) -> int:
-        return self._server.read_clock_ms()
+class PostgresFleet(FleetTable):
+    """Implements `Fleet` in the database of the sessions."""
 
     async def advance_sessions(
         self,
@@ -407,81 +363,11 @@ class PostgresFleet:
         queue = FleetWorker(self, options, advance, concurrency=concurrency, identity=worker)
         await queue.run(until_empty=until_empty)
 
-    def close(self) -> None:
-        self._server.close()
 
-    def _put(self, connection: PostgresConnection, session_id: str, advance: Advance) -> bool:
-        """Whether the session was there and had not ended."""
-        values = {
-            "id": session_id,
-            "state": advance.state.value,
-            "status": advance.status,
-            "error": encode_text(advance.error),
-            "updated_ms": self.read_clock_ms(),
-        }
-        connection.execute(_END_ATTEMPT, {"id": session_id})
-        return connection.execute(_PUT, values).rowcount > 0
-
-    def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
-        rows, jobs = self._server.read(
-            lambda connection: (connection.execute(query, values).all(), connection.execute(_JOBS).all())
-        )
-        found: dict[str, Row[Any]] = {}
-        for job in jobs:
-            if job.status == "doing" or job.lock not in found:
-                found[job.lock] = job
-        return tuple(_read_row(row, found.get(row.session_id)) for row in rows)
-
-    def _build_row(self, session_id: str, request: FleetRequest) -> dict[str, object]:
-        now = self.read_clock_ms()
-        return {
-            "session_id": session_id,
-            "name": encode_text(request.name),
-            "cwd": encode_text(request.cwd),
-            "key": encode_text(request.key) or None,
-            "prompt": encode_text(request.prompt),
-            "submitted_by": encode_text(name_answerer()),
-            "submitted_ms": now,
-            "updated_ms": now,
-            "status": "",
-            "error": "",
-        }
-
-
-def _find_last_call(connection: SqlConnection, session_id: str) -> str:
-    row = connection.execute(_LAST_CALL, {"id": session_id}).fetchone()
-    try:
-        begun = json.loads(row[0]) if row is not None else {}
-        return f", its last call was {begun['tool']} {json.dumps(begun['arguments'])[:_LONGEST_CALL]}"
-    except (ValueError, TypeError, KeyError):  # none, or one that was redacted
-        return ""
-
-
-def _read_row(row: Row[Any], job: Row[Any] | None) -> FleetSession:
-    """A session; its job is the one that runs or, if none does, one that is queued."""
-    try:
-        state = FleetState(row.state) if row.state else FleetState.QUEUED
-    except ValueError as error:
-        raise LedgerError(
-            f"the session {row.session_id} of the fleet has an unknown state; update quorum"
-        ) from error
-    if state.is_final:
-        job = None
-    elif job is not None:
-        state = FleetState.RUNNING if job.status == "doing" else FleetState.QUEUED
-    return FleetSession(
-        session_id=row.session_id,
-        name=row.name,
-        cwd=row.cwd,
-        submitted_by=row.submitted_by,
-        submitted_ms=row.submitted_ms,
-        updated_ms=row.updated_ms,
-        prompt=row.prompt,
-        priority=row.priority,
-        attempts=row.attempts,
-        kills=row.kills,
-        losses=row.losses,
-        parked_until_ms=job.parked_until_ms if job is not None and state is FleetState.QUEUED else None,
-        worker=job.worker or "" if job is not None and state is FleetState.RUNNING else "",
-        advance=Advance(state=state, status=row.status, error=row.error),
-    )
+def _silence_library() -> None:
+    """What becomes of sessions is said elsewhere; a log without a handler would be printed."""
+    for name in ("procrastinate", "psycopg.pool"):
+        log = logging.getLogger(name)
+        if not log.handlers:
+            log.addHandler(logging.NullHandler())
+            log.propagate = False

@@ -34,7 +34,7 @@ from quorum.infrastructure import wall_clock
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet, open_storage
 from quorum.infrastructure.store.postgres import fleet as fleet_module
-from quorum.infrastructure.store.postgres import fleet_worker, server
+from quorum.infrastructure.store.postgres import fleet_table, server
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.fleet import PostgresFleet
 from quorum.infrastructure.store.postgres.server import PostgresServer
@@ -191,8 +191,8 @@ def proxy(postgres: PostgresForTests) -> Iterator[CuttingProxy]:
 @pytest.fixture
 def cut(proxy: CuttingProxy, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresFleet]:
     """The same fleet, through the proxy."""
-    monkeypatch.setattr(fleet_worker, "_RECONNECT_SECS", 0.01)
-    monkeypatch.setattr(fleet_worker, "_CONNECT_SECS", 0.5)
+    monkeypatch.setattr(fleet_module, "_RECONNECT_SECS", 0.01)
+    monkeypatch.setattr(fleet_module, "_CONNECT_SECS", 0.5)
     name = parse_address(url).database
     opened = PostgresFleet(parse_address(f"postgresql+psycopg://quorum@/{name}?host={proxy.folder}"), {})
     yield opened
@@ -227,9 +227,9 @@ async def test_a_job_outlasts_connections_that_are_cut_as_it_is_fetched_and_ends
 async def test_an_outage_ends_no_session_and_the_worker_is_heard_of_and_goes_on_after_it(
     fleet: PostgresFleet, cut: PostgresFleet, proxy: CuttingProxy, postgres, url: str, monkeypatch
 ):
-    monkeypatch.setattr(fleet_worker, "_HEARTBEAT_SECS", 0.05)
-    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.05)
-    monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
+    monkeypatch.setattr(fleet_module, "_HEARTBEAT_SECS", 0.05)
+    monkeypatch.setattr(fleet_module, "_LOOK_SECS", 0.05)
+    monkeypatch.setattr(fleet_module, "_GRACE_SECS", 0.0)
     submit(fleet, "long", "short")
     begun, release, short = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -307,9 +307,9 @@ async def test_a_running_session_is_told_that_it_is_cancelled(fleet: PostgresFle
 async def test_the_session_of_a_worker_that_is_gone_is_taken_by_another(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(fleet_worker, "GONE_SECS", 1.0)
-    monkeypatch.setattr(fleet_worker, "_HEARTBEAT_SECS", 0.2)
-    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.2)
+    monkeypatch.setattr(fleet_module, "GONE_SECS", 1.0)
+    monkeypatch.setattr(fleet_module, "_HEARTBEAT_SECS", 0.2)
+    monkeypatch.setattr(fleet_module, "_LOOK_SECS", 0.2)
     submit(fleet, "one")
     with postgres.connect(parse_address(url).database) as connection:  # as a worker that is killed leaves it
         connection.execute(
@@ -419,7 +419,7 @@ async def test_what_a_worker_that_is_gone_ran_is_queued_for_now(
 async def test_what_an_earlier_quorum_parked_for_a_day_is_freed(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.1)
+    monkeypatch.setattr(fleet_module, "_LOOK_SECS", 0.1)
     (parked,) = submit(fleet, "one")
     execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '1 day'")
     assert find(fleet, parked).parked_until_ms is not None
@@ -456,11 +456,11 @@ async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_
 
 
 @asynccontextmanager
-async def open_jobs(url: str, identity: WorkerIdentity | None = None) -> AsyncIterator[fleet_worker.FleetJobs]:
+async def open_jobs(url: str, identity: WorkerIdentity | None = None) -> AsyncIterator[fleet_module.FleetJobs]:
     options = PostgresServer(parse_address(url), {}).build_connect_options()
     connector = procrastinate.PsycopgConnector(kwargs=options)
     async with procrastinate.App(connector=connector).open_async():
-        yield fleet_worker.FleetJobs(connector, identity)
+        yield fleet_module.FleetJobs(connector, identity)
 
 
 async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[str]:
@@ -532,7 +532,7 @@ async def test_a_worker_that_was_only_cut_off_keeps_its_name_and_what_nobody_too
     (taken,) = submit(fleet, "taken")
     async with open_jobs(url, identity) as jobs:
         worker = await jobs.register_worker()
-        await jobs.fetch_job([fleet_worker.QUEUE], worker)
+        await jobs.fetch_job([fleet_module.QUEUE], worker)
         execute(postgres, url, "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
         assert await rescue(url) == [taken]
         fleet.put_loss(taken)
@@ -540,7 +540,7 @@ async def test_a_worker_that_was_only_cut_off_keeps_its_name_and_what_nobody_too
         (ours,) = fleet.submit([FleetRequest(prompt="ours", cwd="/work", priority=1)])
         await jobs.update_heartbeat(worker)
         assert find(fleet, taken).losses == 0
-        await jobs.fetch_job([fleet_worker.QUEUE], worker)
+        await jobs.fetch_job([fleet_module.QUEUE], worker)
         execute(postgres, url, "DELETE FROM procrastinate_workers")  # as an earlier quorum does as it begins
 
         await jobs.update_heartbeat(worker)
@@ -554,7 +554,7 @@ async def test_a_worker_that_was_only_cut_off_keeps_its_name_and_what_nobody_too
 async def test_what_a_worker_drained_is_known_when_the_next_one_begins(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(fleet_worker, "_LOOK_SECS", 0.1)
+    monkeypatch.setattr(fleet_module, "_LOOK_SECS", 0.1)
     submit(fleet, "one")
     lose_worker(postgres, url, is_draining=True)
     losses: list[int] = []
@@ -603,7 +603,7 @@ def test_what_is_written_as_a_connection_is_cut_is_written_once(
 async def test_a_worker_that_is_asked_to_end_says_so_and_leaves_what_does_not_end_to_others(
     fleet: PostgresFleet, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(fleet_worker, "_GRACE_SECS", 0.0)
+    monkeypatch.setattr(fleet_module, "_GRACE_SECS", 0.0)
     (session,) = submit(fleet, "one")
     begun = asyncio.Event()
     seen: list[bool] = []
@@ -636,12 +636,12 @@ async def test_submitters_take_turns_and_a_higher_priority_comes_first(
     async def note(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
         order.append(session.name)
         if session.name == "a1":
-            monkeypatch.setattr(fleet_module, "name_answerer", lambda: "late@host")
+            monkeypatch.setattr(fleet_table, "name_answerer", lambda: "late@host")
             await asyncio.to_thread(submit, fleet, "c0", "c1")
         return ENDED
 
     for person, prompts in (("ada", ["a0", "a1", "a2", "a3"]), ("bob", ["b0", "b1"])):
-        monkeypatch.setattr(fleet_module, "name_answerer", lambda person=person: person)
+        monkeypatch.setattr(fleet_table, "name_answerer", lambda person=person: person)
         submit(fleet, *prompts)
     fleet.submit([FleetRequest(prompt="urgent", name="urgent", cwd="/work", priority=1)])
     fleet.submit([FleetRequest(prompt="idle", name="idle", cwd="/work", priority=-9)])
