@@ -269,7 +269,7 @@ class TurnLoop:
         tally.add_calls(result.records, calls)
         results, repeated = self._repeats.note(calls, result.results)
         if result.aborted is not None:
-            tally.give_up(result.aborted)
+            tally.give_up(result.aborted, is_of_host=result.is_record_lost)
         elif result.interrupted:
             tally.interrupt()
         elif tally.rejected_alike >= self._limits.max_identical_rejections:
@@ -297,7 +297,7 @@ class TurnLoop:
         result = await self._runtime.run(batch)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
-            tally.give_up(result.aborted)
+            tally.give_up(result.aborted, is_of_host=result.is_record_lost)
         elif result.interrupted:
             tally.interrupt()
         (record,), (message,) = result.records, result.results
@@ -329,7 +329,7 @@ class TurnLoop:
         result = await self._runtime.withhold(self._create_batch(calls), message)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
-            tally.give_up(result.aborted)
+            tally.give_up(result.aborted, is_of_host=result.is_record_lost)
         if result.interrupted:
             tally.interrupt()
         return result
