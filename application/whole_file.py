@@ -16,6 +16,8 @@ _UNNAMED: int = getattr(os, "O_TMPFILE", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Kernels and file systems answer so that know no such files, and those without hard links.
 _NOT_KNOWN = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL})
+# What is mounted in its place, and what is another's in a folder that all may write to, is not replaced.
+_NOT_REPLACED = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS, errno.ENOENT})
 
 
@@ -58,15 +60,16 @@ def _create_unnamed(name: str, folder: int, mode: int, write: Callable[[int], ob
 
 def write_whole_file(path: Path, content: bytes, *, replaces: bool = False) -> None:
     """Write a new file that only the person can read. With `replaces` it is one as programs make them, or takes
-    the place of another and keeps its mode; what is no regular file is written to. Raises OSError."""
+    the place of another and keeps its mode; what cannot be replaced is written to. Raises OSError."""
     mode = None
     if replaces and os.path.lexists(path):
-        path = Path(os.path.realpath(path))
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or not os.access(path.parent, os.W_OK):
-            path.write_bytes(content)
-            return
-        mode = stat.S_IMODE(status.st_mode)
+        named, path = path, Path(os.path.realpath(path))
+        if named.exists():  # else it is a link to a file that is made now
+            status = named.stat()  # what is open here may have no name but that of its link
+            if not stat.S_ISREG(status.st_mode) or not _may_replace(path, status):
+                named.write_bytes(content)
+                return
+            mode = stat.S_IMODE(status.st_mode)
 
     def write(descriptor: int) -> None:
         with os.fdopen(os.dup(descriptor), "wb") as file:
@@ -83,8 +86,15 @@ def write_whole_file(path: Path, content: bytes, *, replaces: bool = False) -> N
         create_whole_file(temporary, folder, 0o666, write)
         try:
             os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
+        except BaseException as error:
             os.unlink(temporary, dir_fd=folder)
-            raise
+            if not isinstance(error, OSError) or error.errno not in _NOT_REPLACED:
+                raise
+            path.write_bytes(content)
     finally:
         os.close(folder)
+
+
+def _may_replace(path: Path, status: os.stat_result) -> bool:
+    """Whether the file has this name, which an open one may have lost, in a folder that may be written to."""
+    return path.exists() and os.path.samestat(path.stat(), status) and os.access(path.parent, os.W_OK)

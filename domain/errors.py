@@ -19,6 +19,7 @@ QuorumError
 │   ├── LostConnection     the server of the record does not answer, and was waited for
 │   └── SessionInUse       another process writes this session's record
 ├── AnswerRefused          a decision cannot be answered: it does not wait any more (exit 2)
+├── HostFailed             a turn stopped for want of what its host is to give, and is not over
 ├── ProgramChanged         a part of quorum cannot be loaded, because its files were changed while it runs
 ├── UnreadableEvent        a record holds an event that this version cannot read
 ├── RestoreError           files cannot be given back as they were
@@ -115,6 +116,10 @@ class ConversationError(QuorumError):
 class ProgramChanged(QuorumError, ImportError):
     """A module of quorum is not there any more, or of another version than those that run. The text names the
     remedy."""
+
+
+class HostFailed(QuorumError):
+    """A turn stopped as the machine or the server of the record failed, and is not over. The text says how."""
 
 
 class IllegalTransition(QuorumError):

@@ -67,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run what the command line asks for and exit the process with its code."""
     use_own_packages()
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if argv is None and _is_decision(arguments) and "--resident" not in arguments:
-        _end_in_time(arguments)
     try:
+        if argv is None and _is_decision(arguments) and "--resident" not in arguments:
+            _end_in_time(arguments)
         code = _exit_code(arguments)
     except ImportError as error:
         print(f"quorum: {_explain_import_error(error)}", file=sys.stderr)
@@ -77,6 +77,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     except MemoryError:  # so little that nothing could say so in a better place
         print("quorum: there is not enough memory; end other programs, or raise the limit", file=sys.stderr)
         code = USAGE
+    except Exception as error:
+        if not _is_decision(arguments):
+            raise
+        code = _refuse_call(error)
     if argv is None:
         _end_process(code)
     if code:
@@ -135,7 +139,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
     has_output = guard_streams()
     try:
-        if _is_decision(arguments) or ("gate" in arguments and _is_gate(arguments)):
+        if _is_gate(arguments):
             return _run_gate(arguments)
         code = _run(arguments, signals, has_output=has_output)
         sys.stdout.flush()
@@ -156,6 +160,9 @@ def _is_decision(arguments: Sequence[str]) -> bool:
 
 
 def _is_gate(arguments: Sequence[str]) -> bool:
+    """The same, whatever options stand before the command."""
+    if _is_decision(arguments) or "gate" not in arguments:
+        return _is_decision(arguments)
     from quorum.command_line.words import split_command
 
     return split_command(arguments)[0] in (("gate",), ("gate", "decide"))
@@ -187,12 +194,16 @@ def _run_gate(arguments: Sequence[str]) -> int:
         abandon_output()
         print(f"quorum: the caller cannot be answered: {lost}", file=sys.stderr)
         return USAGE
-    except Exception as error:  # noqa: BLE001 - of whatever kind: the call must not run for it
-        print(f"quorum: nothing was decided: {type(error).__name__}: {error}", file=sys.stderr)
-        return USAGE
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - of whatever kind: the call must not run
+        return _refuse_call(error)
     os._exit(
         code
     )  # all is recorded and written; to take the interpreter down costs a quarter of the whole time
+
+
+def _refuse_call(error: BaseException) -> int:
+    print(f"quorum: nothing was decided: {type(error).__name__}: {error}", file=sys.stderr)
+    return USAGE
 
 
 def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
@@ -224,6 +235,8 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
+        if _is_gate(arguments):  # the codes of other commands mean something else to its caller
+            raise
         from quorum.domain.errors import OUT_OF_MEMORY, is_out_of_memory
         from quorum.starting import is_explained
         from quorum.tui.agent.opening import StartFailure

@@ -236,8 +236,6 @@ _RECORD = 0.6
 _STUB_BYTES = 400
 # In tokens: in a window up to this size the usual tools and instructions would take a third and more.
 _SMALL_WINDOW = 12_000
-# Counts differ a little. An answer that took much more than the window shows that the window is larger.
-_FULL = 0.97
 # Results have this part of the limit, however full the window is.
 _LEAST_ROOM = 10
 _MARGIN = 0.95
@@ -289,10 +287,14 @@ class ContextManager:
         self._accepted_bytes = 0
         self._is_failure_reported = False
 
-    def fills_window(self, model: str, usage: Usage) -> bool:
-        """Whether a request and its answer took all of the model's window, as far as that is known."""
-        window = self.gauge.measure(model).window or 0
-        return window * _FULL <= usage.context <= window * (2 - _FULL) and usage.context > 0
+    def find_known_window(self, model: str) -> int | None:
+        """The tokens of the model's window; None where they are not known."""
+        return self.gauge.measure(model).window
+
+    def fits_window(self, model: str, upcoming: Message) -> bool:
+        """Whether a request with this message fits the model's window, as far as that is known."""
+        window = self.find_known_window(model)
+        return not window or self.gauge.estimate_request_tokens(upcoming) < window
 
     async def compact_after(self, model: str, usage: Usage) -> None:
         """Shorten the conversation if its last request, which took as much as this says, came too near."""

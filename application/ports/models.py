@@ -26,8 +26,9 @@ class LlmRequest(Struct, frozen=True, kw_only=True):
     """One request: the whole conversation, and what is offered with it.
 
     `tools` are neutral schemas {name, description, input_schema}. `max_output_tokens` bounds the answer in
-    place of the settings. An `effort` that the model's API does not take is left out. `left_out` says why a
-    model, by its full name, is not sent an attachment, by its hash; what it does not take is added.
+    place of the settings; `window` is that of the model, where it is known. An `effort` that the model's API
+    does not take is left out. `left_out` says why a model, by its full name, is not sent an attachment, by its
+    hash; what it does not take is added.
     """
 
     messages: tuple[Message, ...]
@@ -35,6 +36,7 @@ class LlmRequest(Struct, frozen=True, kw_only=True):
     tools: tuple[JsonObject, ...] = ()
     tool_choice: ToolChoice = "auto"
     max_output_tokens: int | None = None
+    window: int | None = None
     effort: Effort = Effort.DEFAULT
     left_out: dict[tuple[str, str], str] = field(default_factory=dict)
 

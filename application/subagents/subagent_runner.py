@@ -19,7 +19,15 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import ConfigError, LedgerError, LostConnection, ProviderError
+from quorum.domain.errors import (
+    ConfigError,
+    LedgerError,
+    LostConnection,
+    ProviderError,
+    QuorumError,
+    explain_host_failure,
+    explain_unforeseen,
+)
 from quorum.domain.events.event import (
     CallFinished,
     CallQueued,
@@ -306,8 +314,9 @@ class SubagentRunner:
 
     async def _carry_out(
         self, started: SubagentStarted, task: SubagentTask
-    ) -> tuple[SubagentOutcome, asyncio.CancelledError | None]:
-        """The end of the task, and the cancellation that arrived meanwhile."""
+    ) -> tuple[SubagentOutcome, BaseException | None]:
+        """The end of the task, and what is to be raised once that is recorded: a cancellation that arrived
+        meanwhile, or an error that is not the subagent's alone."""
         stop: asyncio.CancelledError | None = None
         try:
             await self._events.announce(started)
@@ -322,6 +331,8 @@ class SubagentRunner:
                 work.cancel()
         if work.cancelled():  # before its session had begun
             return SubagentOutcome(status=RunStatus.INTERRUPTED, text=""), stop
+        if (error := work.exception()) is not None:
+            return SubagentOutcome(status=RunStatus.FAILED, text="", error=_explain(error)), error
         return work.result(), stop
 
     async def _open_and_run(
@@ -345,6 +356,11 @@ class SubagentRunner:
             await session.aclose()
         except LedgerError as error:
             await self._events.record(ErrorOccurred(message=str(error)))
+
+
+def _explain(error: BaseException) -> str:
+    known = str(error) if isinstance(error, QuorumError) else explain_host_failure(error)
+    return known or explain_unforeseen(error)
 
 
 class _SubagentRelay:

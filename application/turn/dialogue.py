@@ -115,8 +115,12 @@ class ContextKeeper(Protocol):
         """Return the most tokens that an answer to the conversation can have; None where that is not known."""
         ...
 
-    def fills_window(self, model: str, usage: Usage) -> bool:
-        """Return whether a request and its answer took all of the window."""
+    def find_known_window(self, model: str) -> int | None:
+        """Return the tokens of the window; None where they are not known."""
+        ...
+
+    def fits_window(self, model: str, upcoming: Message) -> bool:
+        """Return whether a request with this message fits the window, as far as that is known."""
         ...
 
     async def compact_after(self, model: str, usage: Usage) -> None:
@@ -361,6 +365,13 @@ class Dialogue:
         """Make this the whole conversation, as when rewinding. Raises ConversationError."""
         self.conversation.restore(messages)
 
+    async def has_room_for(self, text: str) -> bool:
+        """Whether a request with this prompt fits the window, once room was made for it."""
+        prompt = UserMessage(text)
+        await self._make_room(prompt)
+        keeper = self._context_keeper
+        return keeper is None or keeper.fits_window(self._session.serving, prompt)
+
     async def _make_room(self, upcoming: UserMessage | ToolResults | None) -> None:
         if self._context_keeper is not None:
             await self._context_keeper.compact_if_full(self._session.serving, upcoming)
@@ -426,6 +437,7 @@ class Dialogue:
     ) -> LlmResponse:
         """Send the conversation. Of an answer that breaks off, what has arrived is accepted."""
         limits = iter((max_output_tokens,))  # another model has limits of its own
+        keeper = self._context_keeper
 
         async def build(exchange: LlmExchange) -> LlmRequest:
             tools = await self.tools.choose()
@@ -437,6 +449,7 @@ class Dialogue:
                 tools=tools,
                 tool_choice=tool_choice,
                 max_output_tokens=next(limits, None),
+                window=keeper.find_known_window(exchange.model) if keeper is not None else None,
                 effort=self._get_effort(exchange.model),
                 left_out=self.conversation.left_out,
             )
@@ -452,12 +465,7 @@ class Dialogue:
                 self._count_lost(arriving, tally)
             raise
         self._count_lost(arriving, tally)
-        # many gateways say of such an answer that it ended
-        return response.mark_cut() if self._fills_window(response) else response
-
-    def _fills_window(self, response: LlmResponse) -> bool:
-        keeper = self._context_keeper
-        return keeper is not None and keeper.fills_window(self._session.answering, response.usage)
+        return response
 
     def _count_lost(self, arriving: ArrivingAnswer, tally: RunTally) -> None:
         """Count what was used by answers of which nothing is kept."""
@@ -480,7 +488,7 @@ class Dialogue:
 
         Where the model cannot give more, it is the answer as it was, which is counted already.
         """
-        if self._context_keeper is not None and _is_cut_in_call(cut) and self._fills_window(cut):
+        if self._context_keeper is not None and _is_cut_in_call(cut):
             await self._context_keeper.compact_after(self._session.answering, cut.usage)
         tokens = self._compute_larger_output(cut)
         if tokens is None:

@@ -32,7 +32,9 @@ from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
 from quorum.domain.errors import (
     ConversationError,
     HookAborted,
+    HostFailed,
     LedgerError,
+    LostConnection,
     NothingToReview,
     ProviderError,
     RequestSkipped,
@@ -53,10 +55,12 @@ class RunAgent:
 
     Calls that another process left open are recovered first: see `recover`. `attachments` are images and PDFs
     that prompts may name. `begin_turn` is called at the beginning of each turn. `rewind_refusal` says why the
-    conversation cannot be taken back; it is empty where it can.
+    conversation cannot be taken back; it is empty where it can. With `leaves_host_failures` a turn that ends
+    for one raises HostFailed in place of a report, and is not over: another process may go on with it.
     """
 
     rewind_refusal = ""
+    leaves_host_failures = False
 
     def __init__(  # noqa: PLR0913 - all that a turn needs meets here
         self,
@@ -313,15 +317,18 @@ class RunAgent:
         except SpendCapReached as stop:
             tally.limit(stop.cap, str(stop))
         except (HookAborted, RequestSkipped, NothingToReview, LedgerError) as stop:
-            tally.give_up(str(stop))
+            tally.give_up(str(stop), is_of_host=isinstance(stop, LostConnection))
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
         except Exception as error:  # noqa: BLE001 - what nobody foresaw ends a turn, and not the app with all its tabs
             if not limit.expired():
-                tally.give_up(explain_host_failure(error) or explain_unforeseen(error))
+                why = explain_host_failure(error)
+                tally.give_up(why or explain_unforeseen(error), is_of_host=bool(why))
         if limit.expired():
             tally.expire(self._limits.max_secs)
+        elif tally.host_failure and self.leaves_host_failures:
+            raise HostFailed(tally.host_failure)
         return await run_to_end(self._conclude(tally))
 
     async def _begin(self, prompt: str, said: UserMessage | None, notices: Sequence[str]) -> None:

@@ -69,6 +69,8 @@ class RunTally:
         self._interrupted = self._provider_failed = self._limited = self._gave_up = self._refused = False
         self._subagents_need_approval = False
         self._expired = ""
+        self.host_failure = ""
+        """What is wrong with the machine or the server of the record, where the run ended for that."""
         self.has_proposed_plan = False  # whether a plan was made that no person was asked about
 
     @property
@@ -146,9 +148,11 @@ class RunTally:
         """Note that the time of the run was over: what that cut short, nobody interrupted."""
         self._expired = f"the turn took longer than the {secs:g} s of agent.{MAX_TIME}"
 
-    def give_up(self, error: str) -> None:
-        """Note that the run ended without an answer, for a reason of quorum's own."""
+    def give_up(self, error: str, *, is_of_host: bool = False) -> None:
+        """Note that the run ended without an answer, for a reason of quorum's own, or of its host."""
         self._gave_up, self._error = True, error
+        if is_of_host:
+            self.host_failure = error
 
     def refuse(self) -> None:
         self._refused = True

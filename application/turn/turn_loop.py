@@ -227,7 +227,7 @@ class TurnLoop:
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
                     response = await self._dialogue.say(None, tally)
-                case StopKind.MAX_TOKENS if self._may_continue(response, continuations):
+                case StopKind.MAX_TOKENS if await self._may_continue(response, continuations):
                     continuations += 1
                     response = await self._dialogue.say(CONTINUE_CUT_OFF, tally, continues=True)
                 case StopKind.MAX_TOKENS | StopKind.PAUSE:
@@ -259,8 +259,10 @@ class TurnLoop:
         self._is_told_of_leak = True
         return await self._dialogue.say(self._dialogue.reply_to_leaked_call(leaked), tally)
 
-    def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
-        return continuations < self._limits.max_continuations and not response.holds_calls
+    async def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
+        if continuations >= self._limits.max_continuations or response.holds_calls:
+            return False
+        return await self._dialogue.has_room_for(CONTINUE_CUT_OFF)
 
     async def run_batch(self, batch: ToolBatch, tally: RunTally) -> LlmResponse | None:
         """Run the calls and send their results. None when the turn ends with them instead."""
@@ -269,7 +271,7 @@ class TurnLoop:
         tally.add_calls(result.records, calls)
         results, repeated = self._repeats.note(calls, result.results)
         if result.aborted is not None:
-            tally.give_up(result.aborted)
+            tally.give_up(result.aborted, is_of_host=result.is_record_lost)
         elif result.interrupted:
             tally.interrupt()
         elif tally.rejected_alike >= self._limits.max_identical_rejections:
@@ -297,7 +299,7 @@ class TurnLoop:
         result = await self._runtime.run(batch)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
-            tally.give_up(result.aborted)
+            tally.give_up(result.aborted, is_of_host=result.is_record_lost)
         elif result.interrupted:
             tally.interrupt()
         (record,), (message,) = result.records, result.results
@@ -329,7 +331,7 @@ class TurnLoop:
         result = await self._runtime.withhold(self._create_batch(calls), message)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
-            tally.give_up(result.aborted)
+            tally.give_up(result.aborted, is_of_host=result.is_record_lost)
         if result.interrupted:
             tally.interrupt()
         return result

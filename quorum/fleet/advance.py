@@ -12,7 +12,7 @@ from typing import NoReturn
 from quorum.application.session.advance import Ended, LeftOpen, SessionAdvance
 from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import SessionOptions
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import HostFailed, LedgerError
 from quorum.domain.events.event import TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.fleet_session import FleetSession
@@ -97,7 +97,13 @@ async def _advance(
             )
             printer.leave(report, ())
             return report.exit_code
-        match await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner):
+        agent.run.leaves_host_failures = True
+        try:
+            advanced = await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner)
+        except HostFailed as failed:
+            complain([str(failed)])
+            _end_unrecorded()
+        match advanced:
             case Ended(report):
                 if agent.unrecorded:
                     _end_unrecorded()

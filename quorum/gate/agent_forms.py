@@ -52,7 +52,7 @@ _GREP = AgentTool("Grep", {"include": "glob", "dir_path": "path"})
 _LIST = AgentTool("LS", {"dir_path": "path", **_drop("file_filtering_options")})
 _NOTE = AgentTool("TodoWrite")
 _STATUS = AgentTool("TaskGet")  # what is about the agent's own tasks and subagents
-_TASK = AgentTool("Task")
+_TASK = AgentTool("Task", dict.fromkeys(("agent_type", "agent_name"), "subagent_type"))
 _GEMINI: Mapping[str, AgentTool] = {
     "run_shell_command": AgentTool(
         "Bash",
@@ -137,7 +137,7 @@ _COPILOT: Mapping[str, AgentTool] = {
     "write_agent": _STATUS,
     "list_agents": _STATUS,
     "fetch_copilot_cli_documentation": _STATUS,
-    "task": AgentTool("Task", _drop("mode")),
+    "task": AgentTool("Task", {**_TASK.fields, **_drop("mode")}),
 }
 _OPENCODE: Mapping[str, AgentTool] = {
     "bash": AgentTool("Bash", {"workdir": _FOLDER}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -103,14 +103,15 @@ _CODEX_NOTES = frozenset(
         ),
     }
 )
-# To start a subagent with nothing but these is a note where its calls pass the same hook. With others it may
-# run where there are no hooks.
+# To start a subagent of the program's own with nothing but these is a note where its calls pass the same hook.
+# With others it may run where there are no hooks, and so may one that a file of the project defines: the file
+# may name hooks and servers, which are started unasked, too.
 _SUBAGENTS = frozenset({"Agent", "Task"})
 _CODEX_SUBAGENTS = frozenset(f"{group}spawn_agent" for group in _GROUPS)
 _FIELDS_OF_SUBAGENTS = frozenset(
     {
         *("description", "prompt", "message", "items", "name", "task_name", "run_in_background"),
-        *("subagent_type", "agent_type", "agent_name", "model", "effort", "reasoning_effort", "context_tier"),
+        *("subagent_type", "agent_type", "model", "effort", "reasoning_effort", "context_tier"),
         *("fork_turns", "fork_context", "task_id", "resume", "wait_for_previous"),
     }
 )
@@ -133,10 +134,12 @@ def translate_call(
     environment: Mapping[str, str] | None = None,
     is_before_use: bool = False,
     is_codex: bool = False,
+    subagents: Collection[str] = (),
 ) -> ProposedCall:
     """A call in the form of Claude Code or Codex. Raises BadPayload for arguments that its tool does not have.
 
     `is_before_use`: a hook asks which each call passes, also of subagents, and does not answer for the person.
+    `subagents` are the kinds that the caller itself brings.
     What cannot be placed, and a tool that is not known, has effects that are not known.
     """
     environment = environment or {}
@@ -154,7 +157,13 @@ def translate_call(
             )
         except _Unplaced:
             pass
-    if _is_note(tool, given, is_before_use=is_before_use, is_codex=is_codex):
+    if tool in _SUBAGENTS or (is_codex and tool in _CODEX_SUBAGENTS):
+        is_note = is_before_use and _is_usual_subagent(given, subagents)
+    elif tool in QUESTIONS:
+        is_note = is_before_use
+    else:
+        is_note = tool in _NOTES or (is_codex and tool in _CODEX_NOTES)
+    if is_note:
         return ProposedCall(
             tool=f"caller__{tool}", arguments=given, effect=CallEffect.NOTE, caller_tool=tool, cwd=cwd
         )
@@ -170,12 +179,11 @@ def translate_call(
     )
 
 
-def _is_note(tool: str, given: JsonObject, *, is_before_use: bool, is_codex: bool) -> bool:
-    if tool in _SUBAGENTS or (is_codex and tool in _CODEX_SUBAGENTS):
-        return is_before_use and _FIELDS_OF_SUBAGENTS.issuperset(given)
-    if tool in QUESTIONS:
-        return is_before_use
-    return tool in _NOTES or (is_codex and tool in _CODEX_NOTES)
+def _is_usual_subagent(given: JsonObject, subagents: Collection[str]) -> bool:
+    kinds = (given.get(name) for name in ("subagent_type", "agent_type"))
+    return _FIELDS_OF_SUBAGENTS.issuperset(given) and all(
+        kind is None or (isinstance(kind, str) and kind in subagents) for kind in kinds
+    )
 
 
 def name_unknown(tool: str) -> str:

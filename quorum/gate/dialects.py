@@ -176,7 +176,21 @@ def recognize_caller(payload: JsonObject, environment: Mapping[str, str]) -> Hoo
     return HookCaller.UNKNOWN
 
 
+# The kinds of subagents that the programs define themselves.
+_SUBAGENTS: Mapping[str, frozenset[str]] = {
+    HookCaller.CLAUDE_CODE: frozenset(
+        {"general-purpose", "Explore", "Plan", "claude-code-guide", "statusline-setup"}
+    ),
+    HookCaller.CODEX: frozenset({"default", "explorer", "worker"}),
+    HookCaller.COPILOT: frozenset({"general-purpose", "explore", "task", "code-review"}),
+    HookCaller.GEMINI: frozenset({"generalist", "codebase_investigator", "cli_help"}),
+    HookCaller.KIMI: frozenset({"coder", "explore", "plan"}),
+    HookCaller.OPENCODE: frozenset({"general", "explore"}),
+    HookCaller.QWEN: frozenset({"general-purpose", "Explore", "statusline-setup"}),
+}
 PRE_TOOL_USE, PERMISSION_REQUEST, PROMPT = "PreToolUse", "PermissionRequest", "UserPromptSubmit"
+IS_LEFT_OPEN = "quorum_is_left_open"
+"""A field of hooks that stand for a permission: the caller asks only about what its own rules leave open."""
 _BLOCKED = 2
 _LONGEST_REASON = 4_000
 _NOTIFICATION = "<task-notification>"  # Claude Code writes such prompts when a command or subagent has ended
@@ -238,8 +252,9 @@ def _read_hook(caller: str, payload: JsonObject, environment: Mapping[str, str],
                 given,
                 cwd=cwd,
                 environment=environment,
-                is_before_use=event == PRE_TOOL_USE,
+                is_before_use=event == PRE_TOOL_USE and IS_LEFT_OPEN not in payload,
                 is_codex=caller == HookCaller.CODEX,
+                subagents=_SUBAGENTS.get(caller, frozenset()),
             )
             if doubt := read_optional(payload, FOLDER_DOUBT, str):
                 call = replace(call, folder_doubt=doubt)

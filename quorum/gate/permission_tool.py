@@ -15,7 +15,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.gate import tui_client
 from quorum.gate.caller_calls import QUESTIONS
-from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
+from quorum.gate.dialects import DIALECTS, IS_LEFT_OPEN, PRE_TOOL_USE
 from quorum.gate.gate_sessions import GateSessions, Load, UnaskedApprover
 from quorum.gate.payload import BadPayload, parse_payload, read_optional, require, require_object
 
@@ -82,6 +82,7 @@ class PermissionTool:
             "transcript_path": "",
             "permission_mode": "default",
             "hook_event_name": PRE_TOOL_USE,
+            IS_LEFT_OPEN: True,
             "cwd": read_optional(given, "cwd", str) or str(self._root),
             "tool_name": require(given, "tool_name", str),
             "tool_input": require_object(given, "input"),

@@ -29,7 +29,7 @@ from quorum.application.session.session_record import SessionRecord
 from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.turn.attachments import Attachments
-from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.dialogue import ContextKeeper, Dialogue
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.run_tally import AgentLimits, RunTally
 from quorum.application.turn.steering import PendingMessages
@@ -140,6 +140,7 @@ class Bench:
         record: SessionRecord | None = None,
         offered: Sequence[JsonObject] = OFFERED,
         is_attended: bool = True,
+        context_keeper: ContextKeeper | None = None,
     ) -> None:
         self.pauses: list[float] = []
         self.world = World()
@@ -186,6 +187,7 @@ class Bench:
                 pending_messages=pending_messages,
                 is_attended=lambda: is_attended,
                 sleep=self._pause,
+                context_keeper=context_keeper,
             ),
             hooks=chain,
             runtime=ToolRuntime(
@@ -677,8 +679,11 @@ class AlwaysCompacts:
     async def make_room(self, model: str, error: ProviderError) -> bool:
         return error.kind is ProviderErrorKind.TOO_LONG
 
-    def fills_window(self, model: str, usage: Usage) -> bool:
-        return False
+    def find_known_window(self, model: str) -> int | None:
+        return None
+
+    def fits_window(self, model: str, upcoming: object) -> bool:
+        return True
 
     async def compact_after(self, model: str, usage: Usage) -> None:
         return
@@ -691,6 +696,22 @@ class AlwaysCompacts:
 
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
         return results
+
+
+class NeverFits(AlwaysCompacts):
+    """Has no room for more."""
+
+    def fits_window(self, model: str, upcoming: object) -> bool:
+        return False
+
+
+async def test_an_answer_whose_continuation_would_not_fit_ends_the_turn_with_what_was_said() -> None:
+    bench = Bench(cut("half way"), context_keeper=NeverFits())
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.stop_reason, report.text) == (RunStatus.LIMIT, "max_tokens", "half way")
+    assert len(bench.session.sent) == 1
 
 
 async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeated_too() -> None:

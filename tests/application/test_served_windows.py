@@ -12,6 +12,7 @@ from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
@@ -19,7 +20,6 @@ from quorum.domain.conversation.response import (
     MAX_TOKENS,
     REFUSAL,
     LlmResponse,
-    StopKind,
     StopReason,
     TextBlock,
     Usage,
@@ -185,33 +185,36 @@ def _talk_to(rig: Rig, *answers: LlmResponse) -> tuple[Dialogue, FakeSession]:
     return dialogue, session
 
 
-@pytest.mark.parametrize(
-    ("window", "used", "stop", "taken_as"),
-    [
-        (4_000, 3_990, END_TURN, MAX_TOKENS),
-        (4_000, 3_990, StopReason(StopKind.OTHER, "done"), MAX_TOKENS),
-        (4_000, 3_990, REFUSAL, REFUSAL),
-        (4_000, 3_600, END_TURN, END_TURN),
-        (4_000, 6_000, END_TURN, END_TURN),
-        (4_000, 0, END_TURN, END_TURN),
-        (None, 3_990, END_TURN, END_TURN),
-        (0, 0, END_TURN, END_TURN),
-    ],
-)
-async def test_an_answer_that_fills_the_window_was_cut_whatever_its_server_says(
-    window: int | None, used: int, stop: StopReason, taken_as: StopReason
-) -> None:
-    usage = Usage(cache_read=max(used - 100, 0), output=min(used, 100))
-    answer = LlmResponse(content=(TextBlock("and then"),), stop_reason=stop, usage=usage)
-    dialogue, _ = _talk_to(Rig(window=window), answer)
+@pytest.mark.parametrize("stop", [END_TURN, MAX_TOKENS, REFUSAL])
+async def test_an_answer_that_ends_near_the_window_ended_as_its_server_says(stop: StopReason) -> None:
+    usage = Usage(cache_read=3_890, output=100)
+    answer = LlmResponse(content=(TextBlock("and so"),), stop_reason=stop, usage=usage)
+    dialogue, session = _talk_to(Rig(window=4_000), answer)
 
-    assert (await dialogue.say("go", RunTally("s"))).stop_reason == taken_as
+    assert (await dialogue.say("go", RunTally("s"))).stop_reason == stop
+    assert [sent.window for sent in session.sent] == [4_000]
+
+
+@pytest.mark.parametrize(
+    ("compact_at", "used", "has_room"), [(0.0, 3_995, False), (0.0, 2_000, True), (0.8, 3_995, True)]
+)
+async def test_a_continuation_is_asked_for_only_where_it_fits_once_room_was_made(
+    compact_at: float, used: int, has_room: bool
+) -> None:
+    rig = Rig([LlmResponse.from_text("what was said")], budget=ContextBudget(compact_at=compact_at))
+    rig.talk(8)
+    usage = Usage(input=used - 90, output=90)
+    cut = LlmResponse(content=(TextBlock("and"),), stop_reason=MAX_TOKENS, usage=usage)
+    dialogue, _ = _talk_to(rig, cut)
+    await dialogue.say("go", RunTally("s"))
+
+    assert await dialogue.has_room_for("Continue.") is has_room
 
 
 async def test_a_call_that_is_cut_at_the_window_is_asked_for_again_after_room_was_made() -> None:
     rig = Rig([LlmResponse.from_text("what was said")])
     rig.talk(8)
-    cut = replace(calls_response(a_call("write")), usage=Usage(input=3_900, output=90))
+    cut = replace(calls_response(a_call("write")), usage=Usage(input=3_900, output=90)).mark_cut()
     whole = calls_response(a_call("write", {"cell": "a"}))
     dialogue, session = _talk_to(rig, cut, whole)
 

@@ -13,7 +13,7 @@ from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.errors import LedgerError, LostConnection
+from quorum.domain.errors import HostFailed, LedgerError, LostConnection, ProgramChanged
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
@@ -23,6 +23,7 @@ from quorum.domain.events.event import (
     ReviewRequested,
     SessionResumed,
     SessionStarted,
+    TurnFinished,
     TurnStarted,
 )
 from quorum.domain.events.report import RunStatus
@@ -316,6 +317,37 @@ async def test_that_a_server_is_waited_for_is_shown_whichever_thread_says_so() -
     await asyncio.sleep(0)
 
     assert bench.observer.events[-1] == ErrorOccurred(message="it does not answer")
+
+
+async def test_a_turn_that_its_host_ends_is_not_over_where_others_may_go_on_with_it() -> None:
+    away = Refusing(CallStarted, LostConnection("the server does not answer"))
+    bench = Bench(writes("one"), ledger=away)
+    await bench.front.open()
+    bench.agent.leaves_host_failures = True
+
+    with pytest.raises(HostFailed, match="the server does not answer"):
+        await bench.agent.execute("go")
+
+    assert not any(isinstance(event, TurnFinished) for event in away.events)
+    past = [each for each in records_of(away) if not isinstance(each.event, CallStarted)]
+    again = Bench(LlmResponse.from_text("done"), ledger=FakeLedger("session-1"), past=tuple(past))
+    assert not again.front.state.finished
+    await again.front.open()
+    assert (await again.agent.retry()).text == "done"
+
+
+@pytest.mark.parametrize(
+    "error", [ProgramChanged("restart it"), MemoryError(), LostConnection("away")], ids=repr
+)
+async def test_what_the_machine_refuses_is_raised_where_others_may_go_on(error: Exception) -> None:
+    ledger = FakeLedger("session-1")
+    bench = Bench(error, ledger=ledger)  # type: ignore[arg-type]
+    bench.agent.leaves_host_failures = True
+
+    with pytest.raises(HostFailed):
+        await bench.agent.execute("go")
+
+    assert not any(isinstance(event, TurnFinished) for event in ledger.events)
 
 
 async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_later() -> None:

@@ -15,7 +15,7 @@ from quorum.application.subagents.subagent_runner import LinkedLedger, SubagentP
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Usage
-from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
+from quorum.domain.errors import LedgerError, LostConnection, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
     CallStarted,
     EffectsObserved,
@@ -131,6 +131,18 @@ async def test_subagents_work_at_the_same_time_and_each_ends_when_it_is_done() -
     assert rig.runner.take_spent() == [SPENT] * 3
     assert rig.runner.take_spent() == []
     assert all(each.is_closed for each in sessions.opened.values())
+
+
+@pytest.mark.parametrize("error", [LostConnection("away"), MemoryError(), KeyError("x")], ids=repr)
+async def test_an_error_that_is_not_the_subagents_alone_is_raised_once_its_end_is_recorded(
+    error: Exception,
+) -> None:
+    rig = Rig(FakeSessions({"a": error}))
+
+    with pytest.raises(type(error)):
+        await rig.start("a")
+
+    assert rig.ends == {"owner-t1": RunStatus.FAILED}
 
 
 async def test_more_than_there_is_room_for_wait_for_their_turn() -> None:

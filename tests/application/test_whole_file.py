@@ -72,6 +72,48 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     os.close(reading)
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system does not show open files")
+@pytest.mark.parametrize("is_pipe", [True, False])
+def test_what_is_open_and_has_no_name_is_written_to(tmp_path: Path, is_pipe: bool) -> None:
+    if is_pipe:
+        reading, writing = os.pipe()
+    else:
+        writing = os.open(tmp_path / "gone", os.O_RDWR | os.O_CREAT)
+        reading = os.dup(writing)
+        (tmp_path / "gone").unlink()
+    (tmp_path / "out").symlink_to(f"/proc/self/fd/{writing}")
+
+    write_whole_file(tmp_path / "out", b"content", replaces=True)
+
+    assert os.read(reading, 100) == b"content"
+    assert os.listdir(tmp_path) == ["out"]
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("new")
+
+    write_whole_file(tmp_path / "link", b"content", replaces=True)
+
+    assert (os.readlink(tmp_path / "link"), (tmp_path / "new").read_bytes()) == ("new", b"content")
+
+
+@pytest.mark.parametrize("reason", [errno.EBUSY, errno.EXDEV, errno.EPERM])
+def test_what_cannot_be_replaced_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(reason, "mounted")
+
+    (tmp_path / "a").write_text("before, and longer")
+    monkeypatch.setattr(os, "replace", refuse)
+
+    write_whole_file(tmp_path / "a", b"after", replaces=True)
+
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "after")]
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_new_file_has_no_name_before_it_is_whole_where_the_system_can_do_without(
     tmp_path: Path, are_unnamed: bool, links: bool, monkeypatch: pytest.MonkeyPatch

@@ -48,6 +48,7 @@ class Sent:
     system: str = ""
     effort: Effort = Effort.DEFAULT
     max_output_tokens: int | None = None
+    window: int | None = None
 
 
 @dataclass(eq=False)
@@ -79,6 +80,7 @@ class FakeSession(ConversationSession):
                 system=request.system,
                 effort=request.effort,
                 max_output_tokens=request.max_output_tokens,
+                window=request.window,
             )
         )
         entry = self.script.pop(0)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.calls.tool_parser import ToolParser
-from quorum.domain.conversation.response import LlmResponse, StopKind
+from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -40,6 +40,8 @@ _WINDOW_FIELDS = (
     "max_context_length",
 )
 _SMALLEST = 256
+# In tokens: what servers leave of a window that they fill, and count beside what was sent.
+_A_FEW = 8
 
 
 class ServedModel(Struct, frozen=True):
@@ -88,6 +90,11 @@ def _read_ollama_window(shown: JsonObject) -> int | None:
         if name == "num_ctx" and value.isdecimal() and int(value) >= _SMALLEST:
             return int(value)
     return None
+
+
+def _fills(window: int | None, usage: Usage) -> bool:
+    """Whether a request and its answer took the window. One that took more shows that the window is larger."""
+    return window is not None and usage.context > 0 and abs(usage.context - window) <= _A_FEW
 
 
 def _split_lines(text: str) -> Iterator[tuple[str, str]]:
@@ -194,8 +201,9 @@ class OpenAiChat(OpenAiDialect):
         names = [str(tool["name"]) for tool in request.tools]
         answer = ChatAnswer(self.provider, on_event, self._failures, reader, names)
         response = await self._client.send(request.model, body, answer)
-        # gateways call this an end, too
-        return response.mark_cut() if response.usage.output == most else response
+        # gateways call both an end, too
+        is_cut = response.usage.output == most or _fills(request.window, response.usage)
+        return response.mark_cut() if is_cut else response
 
     def _is_about_reasoning(self, error: ProviderError) -> bool:
         """Some models refuse a history of which they did not think every answer, as after a change of model."""

@@ -23,8 +23,8 @@ class ApiRequest(Struct, frozen=True, kw_only=True):
     `model` is the provider's own name of the model; `tools` are neutral schemas
     {name, description, input_schema}. `attachments` are the contents of its images and PDFs in base64,
     by their hash.
-    `max_output_tokens` bounds the answer in place of the provider's settings. `effort` is one that the API
-    takes.
+    `max_output_tokens` bounds the answer in place of the provider's settings; `window` is that of the
+    model, where it is known. `effort` is one that the API takes.
     """
 
     model: str
@@ -34,6 +34,7 @@ class ApiRequest(Struct, frozen=True, kw_only=True):
     tool_choice: ToolChoice
     attachments: Mapping[str, str] = field(default_factory=dict)
     max_output_tokens: int | None = None
+    window: int | None = None
     effort: Effort = Effort.DEFAULT
 
 

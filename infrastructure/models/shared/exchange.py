@@ -125,6 +125,7 @@ class ApiExchange:
             tools=request.tools,
             tool_choice=request.tool_choice,
             max_output_tokens=request.max_output_tokens,
+            window=request.window,
             effort=request.effort if request.effort in self._efforts else Effort.DEFAULT,
         )
         arriving = ArrivingAnswer(on_event)

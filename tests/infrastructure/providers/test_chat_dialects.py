@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import (
     END_TURN,
     REFUSAL,
@@ -24,6 +25,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Say
@@ -406,6 +408,33 @@ async def test_an_answer_of_just_the_tokens_it_may_have_was_cut_whatever_its_ser
     async with server_rig("openai-chat", max_output_tokens=16) as rig:
         rig.script(Raw(body=f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()))
         response = await rig.session.send_with_tools("go", TOOLS, on_event=lambda _event: None)
+
+    assert response.stop_reason.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("window", "used", "kind"),
+    [
+        (4_000, 4_000, StopKind.MAX_TOKENS),
+        (4_000, 3_999, StopKind.MAX_TOKENS),
+        (4_000, 3_950, StopKind.END_TURN),
+        (4_000, 4_100, StopKind.END_TURN),
+        (4_000, 0, StopKind.END_TURN),
+        (0, 0, StopKind.END_TURN),
+        (None, 4_000, StopKind.END_TURN),
+    ],
+)
+async def test_an_answer_that_reaches_the_window_was_cut_whatever_its_server_says(
+    window: int | None, used: int, kind: StopKind
+) -> None:
+    usage = {"prompt_tokens": max(used - 100, 0), "completion_tokens": min(used, 100)}
+    chunk = {"choices": [{"delta": {"content": "and"}, "finish_reason": "stop"}], "usage": usage}
+    request = ApiRequest(
+        model="m", system="", messages=(UserMessage("go"),), tools=(), tool_choice="auto", window=window
+    )
+    async with server_rig("openai-chat") as rig:
+        rig.script(Raw(body=f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()))
+        response = await rig.client.exchange(request, lambda _event: None)
 
     assert response.stop_reason.kind is kind
 

@@ -238,7 +238,7 @@ def test_a_command_of_copilot_in_a_shell_of_its_own_asks_also_where_a_rule_allow
         (
             "copilot",
             "task",
-            {"name": "n", "description": "d", "prompt": "p", "agent_type": "t", "mode": "sync"},
+            {"name": "n", "description": "d", "prompt": "p", "agent_type": "explore", "mode": "sync"},
         ),
         ("copilot", "stop_bash", {"shellId": "one"}),
         ("opencode", "task", {"description": "d", "prompt": "p", "subagent_type": "general"}),
@@ -250,6 +250,8 @@ def test_notes_and_subagents_of_the_agents_run_unasked(
     rig.file("a.png")
 
     assert run_and_read(rig, agent, tool, given) == "allowed"
+    for kind in {"subagent_type", "agent_type", "agent_name"} & given.keys():
+        assert run_and_read(rig, agent, tool, {**given, kind: "deployer"}) == "stopped"
     assert run_and_read(rig, agent, tool, {**given, "isolation": "remote", "path": "/etc/x"}) == (
         "allowed" if tool in ("GetGoal", "stop_bash") else "stopped"
     )

@@ -125,6 +125,12 @@ def test_a_subagent_that_may_run_elsewhere_is_asked_about(rig: GateRig, more: di
     assert rig.claude("Agent", **NOTES["Agent"], **more).permission == "ask"
 
 
+@pytest.mark.parametrize("kind", ["deployer", "coder", "GENERAL-PURPOSE", "", 1, ["Explore"]], ids=str)
+@pytest.mark.parametrize("field", ["subagent_type", "agent_type"])
+def test_a_subagent_that_a_file_may_define_is_asked_about(rig: GateRig, field: str, kind: object) -> None:
+    assert rig.claude("Agent", **NOTES["Agent"] | {field: kind}).permission == "ask"
+
+
 def test_a_skill_is_asked_about_because_its_commands_pass_no_hook(rig: GateRig) -> None:
     rig.configure('[review]\nmode = "auto"\n')
 

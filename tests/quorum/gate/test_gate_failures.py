@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import resource
@@ -14,9 +15,13 @@ from typing import Any
 
 import pytest
 
+from quorum import __main__ as program
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import CallFinished, CallStarted, HookRan
 from quorum.domain.sessions.replay import replay_state
+from quorum.gate import resident_client
+from quorum.tui.agent.opening import StartFailure
 from tests.quorum.gate.test_gate_record import gate_process, only, sessions_of
 from tests.support.gate_rig import GateAnswer, GateRig
 from tests.support.sse_server import Hang, Raw, Refuse, Reply, Say, SseServer
@@ -246,3 +251,35 @@ def test_a_hook_that_hangs_asks_in_time(rig: GateRig) -> None:
     call = json.dumps(rig.payload("Bash", command="ls")).encode()
 
     assert rig.send(call, "claude", "--timeout", "1").permission == "ask"
+
+
+# ---------------------------------------------------------------- a host that fails
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        MemoryError(),
+        ImportError("lib.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        ConfigError("quorum.toml: expected a table"),
+        StartFailure(MemoryError()),
+        KeyboardInterrupt(),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+@pytest.mark.parametrize(
+    "arguments", [["gate", "--dialect", "claude"], ["--debug", "gate", "--dialect=claude"]]
+)
+def test_a_gate_that_cannot_be_run_ends_with_the_code_that_forbids_the_call(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], failure: BaseException
+) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise failure
+
+    monkeypatch.setattr(resident_client, "answer_quickly", lambda _: None)
+    monkeypatch.setattr(program, "_run_asked", fail)
+    monkeypatch.setattr(os, "_exit", sys.exit)  # the process is that of the tests
+
+    assert program._exit_code(arguments) == program.USAGE

@@ -39,6 +39,14 @@ async def test_what_would_be_asked_about_is_denied_where_nobody_is_there(rig: Ga
     assert "nobody could be asked here" in answer["message"]
 
 
+async def test_a_subagent_is_not_allowed_unasked_as_its_calls_may_not_reach_this_tool(rig: GateRig) -> None:
+    asked = PermissionTool(StartOptions(), rig.root, load, tui=None, timeout_secs=USUAL_SECS)
+    call = {"tool_name": "Agent", "input": {"description": "d", "prompt": "p"}}
+
+    assert json.loads(await asked.answer(call))["behavior"] == "deny"
+    await asked.aclose()
+
+
 async def test_a_rule_denies_with_its_reason(rig: GateRig) -> None:
     rig.configure('[permissions]\ndeny = ["run_command(ls *)"]\n')
 

@@ -80,6 +80,7 @@ def test_notes_of_codex_go_on_and_those_of_other_agents_with_its_names_do_not(
         ("view_image", {"path": "../p.png"}),
         ("view_image", {"path": "p.png", "crop": 1}),
         ("collaborationspawn_agent", {"message": "m", "machine": "other"}),
+        ("collaborationspawn_agent", {"message": "m", "agent_type": "deployer"}),
         ("create_goal", {"objective": "o"}),
         ("new_tool", {}),
     ],
