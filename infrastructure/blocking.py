@@ -69,12 +69,12 @@ def watch_outages(tell: Callable[[str], None]) -> Iterator[None]:
 class Outage:
     """Since when a server does not answer, as all threads see it that wait for it."""
 
-    def __init__(self, place: str, patience_secs: float = 0.0) -> None:
+    def __init__(self, place: str) -> None:
         self._place = place
         self._lock = threading.Lock()
         self._since = self._last = -math.inf
         self._is_told = False
-        self.patience_secs = patience_secs
+        self.patience_secs = 0.0
 
     def outlast(self, work: Callable[[], _Result], lost: type[Exception]) -> _Result:
         """Do this in a thread; where it raises `lost`, wait and do it again, for as long as that is worth it.

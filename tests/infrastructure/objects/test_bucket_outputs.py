@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import Mock
 
 import obstore
 import pytest
@@ -169,3 +170,6 @@ def test_a_store_that_does_not_answer_for_a_while_is_waited_for(status, monkeypa
         server.shutdown()
 
     assert statuses == []
+    monkeypatch.setattr(blocking.Outage, "pause", Mock(side_effect=blocking.Stopped))
+    with pytest.raises(blocking.Stopped):
+        store.holds("two")
