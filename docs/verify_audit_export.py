@@ -175,8 +175,13 @@ def find_newer_links(export: dict[str, Any]) -> dict[int, int]:
     return {n: each for n, each in named.items() if type(each) is int and each > NEWEST_LINK}
 
 
-def check_redactions(export: dict[str, Any], newer: dict[int, int]) -> dict[int, list[dict[str, Any]]]:
-    """The redactions by their records; each is linked to the one before it, up to one of a newer record."""
+def check_redactions(
+    export: dict[str, Any], newer: dict[int, int]
+) -> tuple[dict[int, list[dict[str, Any]]], bool]:
+    """The redactions by their records, each linked to the one before it, and whether these are all.
+
+    From one of a newer record on that does not fit, nothing is known of them.
+    """
     previous = NO_LINK
     by_record: dict[int, list[dict[str, Any]]] = {}
     for number, entry in enumerate(export["redactions"]):
@@ -191,19 +196,19 @@ def check_redactions(export: dict[str, Any], newer: dict[int, int]) -> dict[int,
         )
         if entry["seq"] != number or link.hex() != entry["link"]:
             if entry["record_seq"] in newer:
-                break
+                return by_record, False
             raise Unsound(f"redaction {number} is not the one that was made, or one is missing")
         if not 0 <= entry["record_seq"] < len(export["records"]):
             raise Unsound(f"record {escape(entry['record_seq'])} was redacted, and is missing")
         by_record.setdefault(entry["record_seq"], []).append(entry)
         previous = link
-    return by_record
+    return by_record, True
 
 
 def check_chain(export: dict[str, Any]) -> list[int]:
     """Check every record; the numbers of those from which something was taken out."""
     newer = find_newer_links(export)
-    redactions = check_redactions(export, newer)
+    redactions, are_all = check_redactions(export, newer)
     before, redacted = NO_LINK, []
     for number, record in enumerate(export["records"]):
         if record["seq"] != number:
@@ -224,7 +229,8 @@ def check_chain(export: dict[str, Any]) -> list[int]:
             continue
         entries = redactions.get(number, [])
         led = follow_redactions(record, entries)
-        if led != now and not (record["redaction"] is not None and found == 1 and not entries):
+        may_be_unrecorded = not are_all or (found == 1 and not entries)
+        if led != now and not (record["redaction"] is not None and may_be_unrecorded):
             raise Unsound(f"record {number} was replaced without a recorded redaction")
         if record["redaction"] is not None:
             redacted.append(number)

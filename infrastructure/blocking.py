@@ -72,12 +72,12 @@ class Outage:
     most_secs: ClassVar[float] = math.inf
     """How long this process waits at most for any server: less where somebody else does not wait for it."""
 
-    def __init__(self, place: str, patience_secs: float = 0.0) -> None:
+    def __init__(self, place: str) -> None:
         self._place = place
         self._lock = threading.Lock()
         self._since = self._last = -math.inf
         self._is_told = False
-        self.patience_secs = patience_secs
+        self.patience_secs = 0.0
 
     @property
     def _patience(self) -> float:

@@ -1,13 +1,15 @@
 """Temporary folders. A process that is killed leaves its own, and the next session or review removes it.
 
 The folder for temporary files is everybody's. So each of ours is locked by itself, by the process that uses it,
-and the kernel ends the lock with the process; folders of other users, and links, are left alone.
+and the kernel ends the lock with the process; folders of other users, others of the person's, and links are
+left alone.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -26,6 +28,7 @@ _PREFIXES = (
     *(COPY_PREFIX, DIFF_PREFIX, MEMBER_PREFIX, INPUT_PREFIX),
     *(UNRECORDED_PREFIX, SERVE_PREFIX, COPILOT_PREFIX),
 )
+_NAME = re.compile(f"(?:{'|'.join(_PREFIXES)})[a-z0-9_]{{8}}")  # as `mkdtemp` makes it
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -45,7 +48,7 @@ def remove_abandoned_folders() -> None:
     parent = Path(tempfile.gettempdir())
     with suppress(OSError):
         for name in os.listdir(parent):
-            if name.startswith(_PREFIXES):
+            if _NAME.fullmatch(name):
                 _remove_if_abandoned(parent / name)
 
 
@@ -56,7 +59,8 @@ def _make_locked(prefix: str) -> tuple[Path, int]:
             lock = os.open(folder, _FOLDER)
         except FileNotFoundError:
             continue  # swept before it was ours
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(OSError):  # where nothing can be locked, nothing is swept either
+            fcntl.flock(lock, fcntl.LOCK_EX)
         if _is_same(folder, lock):
             return folder, lock
         os.close(lock)
@@ -69,7 +73,9 @@ def _remove_if_abandoned(folder: Path) -> None:
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(lock).st_uid == os.geteuid() and _is_same(folder, lock):
+        status = os.fstat(lock)
+        is_ours = status.st_uid == os.geteuid() and status.st_mode & 0o777 == 0o700
+        if is_ours and _is_same(folder, lock):
             shutil.rmtree(folder, ignore_errors=True)
     except OSError:  # its process is alive
         return

@@ -202,7 +202,13 @@ class ServedApps:
         self._count = 0
         self._listening: dict[AppProcess, RemoteApp] = {}
         self._keeping = ExitStack()
-        self._folder = self._keeping.enter_context(open_swept_folder(SERVE_PREFIX)) if listens else None
+        self._folder = self._make_folder() if listens else None
+
+    def _make_folder(self) -> Path:
+        """The folder of their sockets, which each app locks for a moment; this process has the outer one locked."""
+        folder = self._keeping.enter_context(open_swept_folder(SERVE_PREFIX)) / "apps"
+        folder.mkdir(mode=0o700)
+        return folder
 
     async def start(self, size: tuple[int, int], continues: bool) -> AppProcess:
         """Start one, on a screen of so many columns and lines."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
 import os
 import secrets
 import signal
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -180,6 +183,36 @@ def test_what_other_sessions_of_the_workspace_left_is_taken_over_and_no_running_
     assert sorted(path.name for path in kept.iterdir()) == ["alive", "elsewhere"]
     end_alive()
     assert list((kept / "alive").iterdir()) == []
+
+
+def test_a_command_of_another_session_in_an_earlier_quorum_may_run_and_is_left_alone(tmp_path: Path) -> None:
+    policy = PathPolicy(roots=(str(tmp_path),))
+    for name in ("own", "other"):
+        unfinished = UnfinishedCommands(tmp_path / "kept" / name, policy)
+        unfinished.begin(find_guarded([str(tmp_path)], policy), (), [str(tmp_path)])
+        killed(unfinished)  # as one that locks nothing
+        (file,) = (tmp_path / "kept" / name).iterdir()
+        file.write_text(file.read_text().replace(', "is_locked": true', ""))
+
+    commands, said = UnfinishedCommands(tmp_path / "kept" / "own", policy).pop_all()
+
+    assert (len(commands), said) == (1, [])
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["other"]
+
+
+def test_where_nothing_can_be_locked_a_command_is_kept_for_its_own_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
+    policy = PathPolicy(roots=(str(tmp_path),))
+    unfinished = UnfinishedCommands(tmp_path / "kept" / "own", policy)
+    unfinished.begin(find_guarded([str(tmp_path)], policy), (), [str(tmp_path)])
+    killed(unfinished)
+
+    assert UnfinishedCommands(tmp_path / "kept" / "other", policy).pop_all() == ([], [])
+    ((command,), said) = UnfinishedCommands(tmp_path / "kept" / "own", policy).pop_all()
+
+    assert (command.roots, said) == ((str(tmp_path),), [])
 
 
 def test_a_list_is_compared_in_the_folders_that_it_was_made_for(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ class UnfinishedCommand(Struct, frozen=True, kw_only=True):
 class UnfinishedCommands:
     """Those of one session, in a `folder` of its own beside those of other sessions. Blocks.
 
-    Each file is locked by its process: one that can be locked was left by a process that was killed.
+    Each file is locked by its process: one that can be locked was left by a process that was killed. An earlier
+    quorum locks none, nor can it be done on each file system: of those, only the session's own are taken.
     """
 
     def __init__(self, folder: Path, policy: PathPolicy) -> None:
@@ -65,7 +66,7 @@ class UnfinishedCommands:
     def begin(self, before: GuardedFiles, opened: Sequence[str], roots: Sequence[str]) -> Callable[[], None]:
         """Keep this until what is returned is called. The command runs also where it cannot be kept."""
         places = {path: [each.itself, each.parent, each.link] for path, each in before.places.items()}
-        kept = {"roots": list(roots), "places": places, "opened": list(opened)}
+        kept = {"roots": list(roots), "places": places, "opened": list(opened), "is_locked": True}
         file = self._folder / f"{secrets.token_hex(8)}{_SUFFIX}"
         with suppress(OSError):
             self._own[file] = self._open(file.with_suffix(_INCOMPLETE))
@@ -80,8 +81,11 @@ class UnfinishedCommands:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileNotFoundError):  # another process has just found the folder empty
                 descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                return descriptor
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.fstat(descriptor).st_nlink:
+                    return descriptor
+                os.close(descriptor)  # it was taken for abandoned before it was locked
         raise OSError(f"{self._folder} is removed again and again")
 
     def _end(self, file: Path) -> None:
@@ -101,7 +105,8 @@ class UnfinishedCommands:
         for file in sorted(self._folder.parent.glob("*/*")):
             if file.suffix not in (_SUFFIX, _INCOMPLETE):
                 continue
-            with suppress(OSError), _lock_abandoned(file) as is_abandoned:
+            is_own = file.parent == self._folder
+            with suppress(OSError), _lock_abandoned(file, is_own=is_own) as is_abandoned:
                 if is_abandoned and self._collect(file, found, said):
                     file.unlink()
             with suppress(OSError):
@@ -125,6 +130,8 @@ class UnfinishedCommands:
         first, *added = map(str, kept["roots"])
         if first != os.path.realpath(self._policy.roots[0]):
             raise ValueError("another workspace")
+        if file.parent != self._folder and not kept.get("is_locked"):
+            raise ValueError("of an earlier quorum, which may run still")
         # Nothing is renamed in a folder that does not belong to the workspace any more.
         roots = (first, *(folder for folder in added if folder in self._policy.roots))
         places = {
@@ -147,13 +154,17 @@ class UnfinishedCommands:
 
 
 @contextmanager
-def _lock_abandoned(file: Path) -> Iterator[bool]:
-    """Hold the lock of a file whose process is gone; whether that is so. Raises OSError."""
+def _lock_abandoned(file: Path, *, is_own: bool) -> Iterator[bool]:
+    """Hold the lock of a file whose process is gone; whether that is so. Nobody else writes the session whose
+    `is_own` it is: where nothing can be locked, that tells. Raises OSError.
+    """
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         yield False
+    except OSError:
+        yield is_own
     else:
         yield True
     finally:

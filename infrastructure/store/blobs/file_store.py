@@ -19,9 +19,9 @@ from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.output import Content, Structured, Text
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.store.blobs.line_index import FileLines
-from quorum.infrastructure.store.blobs.spill import FileSpill, open_temporary
+from quorum.infrastructure.store.blobs.spill import BLOB_ID, FileSpill, open_temporary
 
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_ID = re.compile(BLOB_ID)
 _TEXT, _JSON = ".txt", ".json"
 _PIECE_CHARS = 1 << 20
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
+import time
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,8 +18,11 @@ from quorum.domain.events.masking import MaskedText, SecretMask
 MOST_BYTES = 1 << 30
 
 
+BLOB_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUFFIX = ".tmp"
+_TEMPORARY = re.compile(rf"\.{BLOB_ID}\.(?:txt|json){re.escape(_SUFFIX)}")
+_KEPT_SECS = 24 * 3600
 
 
 def open_temporary(name: str | Path, folder: int | None = None) -> int:
@@ -25,22 +30,27 @@ def open_temporary(name: str | Path, folder: int | None = None) -> int:
 
     Raises OSError.
     """
-    while True:
-        descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:
-            return descriptor
-        os.close(descriptor)  # it was taken for abandoned before it was locked
+    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+    with contextlib.suppress(OSError):  # not every file system has locks: there it is known by its age alone
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
 
 
 def remove_abandoned_temporaries(folder: Path) -> None:
-    """Remove the files in a folder of the store that killed processes had not written to the end."""
+    """Remove the files in a folder of the store that killed processes had not written to the end.
+
+    The folder may hold a person's own files, and an earlier quorum that runs still locks none: only what has
+    such a name and did not change for a day is removed.
+    """
     for path in folder.glob(f".*{_SUFFIX}"):
+        if not _TEMPORARY.fullmatch(path.name):
+            continue
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+                if os.fstat(descriptor).st_mtime < time.time() - _KEPT_SECS:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
             finally:
                 os.close(descriptor)
 

@@ -62,7 +62,7 @@ class ObjectStore:
 
     def __init__(self, address: BucketAddress) -> None:
         self._address = address
-        self._outage = Outage(address.place, PATIENCE_SECS)
+        self._outage = Outage(address.place)  # not waited for before its first answer: the address may be wrong
         self._is_unread = threading.Lock()
         self._flaw = ""
 
@@ -186,10 +186,15 @@ class ObjectStore:
 
         def translate() -> _Result:
             try:
-                return work()
+                result = work()
             except (BaseError, OSError, ValueError) as error:
-                kind = LostStore if _PASSING.search(_get_details(error)) else BlobError
+                details = _get_details(error)
+                if "Status {" in details:
+                    self._outage.patience_secs = PATIENCE_SECS
+                kind = LostStore if _PASSING.search(details) else BlobError
                 raise kind(f"{self.place} {what}: {_explain(error)}") from error
+            self._outage.patience_secs = PATIENCE_SECS
+            return result
 
         return self._outage.outlast(translate, LostStore)
 

@@ -77,18 +77,20 @@ class SessionChain:
         )
 
     def link(self, at_ms: int, event_type: str, payload: bytes, event: JsonObject) -> ChainedRecord:
-        """The next record. Its time is never before that of the one before, whatever the clock says."""
-        self._at_ms = max(at_ms, self._at_ms)
+        """The next record. Its time is never before that of the one before, whatever the clock says.
+
+        Whatever it raises, as where memory is short, no place is given.
+        """
         record = chain_record(
             self.session_id,
             self._link,
             seq=self._seq,
-            at_ms=self._at_ms,
+            at_ms=max(at_ms, self._at_ms),
             event_type=event_type,
             payload=payload,
         )
-        self._seq, self._link = record.seq + 1, record.link
-        self._facts = self._facts.after(event)
+        facts = self._facts.after(event)
+        self._seq, self._link, self._at_ms, self._facts = record.seq + 1, record.link, record.at_ms, facts
         if self._started_ms is None:
             self._started_ms = record.at_ms
         return record

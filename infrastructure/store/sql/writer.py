@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
@@ -101,7 +101,7 @@ class Writer:
 
     def flush(self) -> Future[None]:
         """Write what waits. Ends with a LedgerError where that cannot be; it is kept then."""
-        return self.submit(lambda _connection: self._write(()))
+        return self.submit(lambda _connection: self._write())
 
     def close(self) -> None:
         """Write what waits, and end. Raises LedgerError for what could not be written, which is lost then."""
@@ -157,25 +157,23 @@ class Writer:
 
     def _try_to_write(self, entries: list[LedgerEntry]) -> None:
         refused: list[tuple[asyncio.Future[None], BaseException | None]] = []
-        linked: list[LedgerEntry] = []
         try:
             for entry in entries:
+                self._backlog.append(entry)  # before it has its place: what has one is written
                 try:
                     payload, event = entry.encode()
                     entry.record = entry.chain.link(entry.at_ms, entry.type, payload, event)
-                except Exception as error:  # noqa: BLE001 - as where memory is short: those before it have their place
+                except BaseException as error:  # noqa: BLE001 - as where memory is short
+                    self._backlog.pop()
                     refused.append((entry.done, error))
-                else:
-                    linked.append(entry)
-            self._write(linked)
+            self._write()
         except BaseException as error:  # noqa: BLE001 - whoever waits must get it, whatever it is
             _end([*refused, *((entry.done, error) for entry in entries)])
             return
-        _end([*refused, *((entry.done, _find_trouble(entry)) for entry in linked)])
+        _end([*refused, *((entry.done, _find_trouble(entry)) for entry in entries if entry.record is not None)])
 
-    def _write(self, entries: Iterable[LedgerEntry]) -> None:
-        """Write these and what waits, or keep it. What belongs to a lost session cannot be kept."""
-        self._backlog += entries
+    def _write(self) -> None:
+        """Write what waits, or keep it. What belongs to a lost session cannot be kept."""
         self._engine.outlast(self._write_backlog)
 
     def _write_backlog(self) -> None:
@@ -225,7 +223,7 @@ class Writer:
 
     def _stop(self, stop: _Stop) -> None:
         try:
-            self._write(())
+            self._write()
         except LedgerError as error:
             lost = LedgerError(f"{len(self._backlog)} events of the session are not recorded: {error}")
             stop.done.set_exception(lost)

@@ -346,16 +346,19 @@ def test_rubbish_that_is_signed_is_no_export(check: Checker, key: SigningKey) ->
         assert check(sign(payload, key), key)[0] == 1
 
 
+def make_newer(record: dict[str, str]) -> None:
+    record["payload"] = record["payload"][:-1] + ',"link_format":4}'
+    salted = bytes.fromhex(record["salt"]) + record["payload"].encode()
+    record["digest"] = sha256(salted).hexdigest()
+
+
 @pytest.mark.parametrize("changed", [False, True])
 def test_what_a_newer_version_signed_is_not_checked_and_what_was_changed_in_it_does_not_hold(
     check: Checker, key: SigningKey, changed: bool
 ) -> None:
     stored = store([*EVENTS[:2], {**EVENTS[3], "link_format": 3}])
     payload = json.loads(cbor2.loads(export(stored, key)).value[2])
-    record = payload["records"][1]
-    record["payload"] = record["payload"][:-1] + ',"link_format":4}'
-    salted = bytes.fromhex(record["salt"]) + record["payload"].encode()
-    record["digest"] = sha256(salted).hexdigest()
+    make_newer(payload["records"][1])
     if changed:
         payload["records"][2]["at_ms"] += 1
 
@@ -364,6 +367,17 @@ def test_what_a_newer_version_signed_is_not_checked_and_what_was_changed_in_it_d
     assert (code, "DOES NOT HOLD" in text, "written by a newer quorum" in text) == (
         (1, True, False) if changed else (2, False, True)
     )
+
+
+def test_of_redactions_after_one_by_a_newer_version_nothing_is_said(check: Checker, key: SigningKey) -> None:
+    payload = json.loads(cbor2.loads(export(redacted(store(EVENTS), 2), key)).value[2])
+    make_newer(payload["records"][1])
+    (entry,) = payload["redactions"]
+    payload["redactions"] = [{**entry, "record_seq": 1, "link": "00" * 32}, {**entry, "seq": 1}]
+
+    code, text = check(sign(encode_canonical(payload), key), key)
+
+    assert (code, "DOES NOT HOLD" in text, "written by a newer quorum" in text) == (2, False, True)
 
 
 @pytest.mark.long

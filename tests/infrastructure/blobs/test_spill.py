@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from quorum.application.identifiers import generate_id
 from quorum.domain.errors import BlobError
 from quorum.domain.text.output import Text
 from quorum.infrastructure.store.blobs import spill as module
@@ -74,14 +79,57 @@ def test_a_full_disk_does_not_stop_the_tool_and_is_reported_when_it_is_to_be_kep
     assert list((tmp_path / "blobs").iterdir()) == []
 
 
+def make_old(path):
+    os.utime(path, (0, 0))
+    return path
+
+
 def test_what_killed_processes_left_is_removed_and_nothing_that_is_being_written(tmp_path):
-    at_work = module.FileSpill(tmp_path)
+    at_work, left, fresh = (
+        module.FileSpill(tmp_path),
+        *(tmp_path / f".{generate_id()}.txt.tmp" for _ in range(2)),
+    )
     at_work.write("in the making")
-    (tmp_path / ".left.txt.tmp").write_text("torn")
-    (tmp_path / "whole.txt").write_text("kept")
+    make_old(next(tmp_path.iterdir()))
+    for path in (left, fresh, tmp_path / "whole.txt"):
+        path.write_text("text")
+    make_old(left)
 
     module.remove_abandoned_temporaries(tmp_path)
 
-    assert not (tmp_path / ".left.txt.tmp").exists()
+    assert not left.exists()
+    assert fresh.exists()  # of an earlier quorum that writes it, perhaps, which locks nothing
     assert (tmp_path / f"{at_work.keep()}.txt").read_text() == "in the making"
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".notes.tmp",
+        ".notes.txt.tmp",
+        ".01234567-89ab-4def-8123-456789abcdef.txt.tmp",
+        ".{}.md.tmp",
+        ".x{}.txt.tmp",
+    ],
+)
+def test_old_files_of_the_person_in_the_folder_are_left_alone(tmp_path, name):
+    theirs = tmp_path / name.format(generate_id())
+    theirs.write_text("theirs")
+
+    module.remove_abandoned_temporaries(make_old(theirs).parent)
+
+    assert theirs.exists()
+
+
+@pytest.mark.parametrize("refusal", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+async def test_where_nothing_can_be_locked_outputs_are_kept_all_the_same(tmp_path, monkeypatch, refusal):
+    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(refusal, os.strerror(refusal))))
+    store = FileBlobStore(tmp_path)
+    spill = store.open_spill()
+    spill.write("grown")
+
+    kept = [await store.store(Text("whole")), spill.keep()]
+    module.remove_abandoned_temporaries(tmp_path)
+
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(kept)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -61,11 +64,11 @@ def test_that_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(parent
         other.kill()
     kept = tmp_path / "kept"
     write(kept, {"file": "x"})
-    (parent / "quorum-review-link").symlink_to(kept)
-    (parent / "quorum-review-file").write_text("x", encoding="utf-8")
+    (parent / "quorum-review-the_link").symlink_to(kept)
+    (parent / "quorum-review-the_file").write_text("x", encoding="utf-8")
     (parent / "another").mkdir()
     remove_abandoned_folders()
-    assert sorted(os.listdir(parent)) == ["another", "quorum-review-file", "quorum-review-link"]
+    assert sorted(os.listdir(parent)) == ["another", "quorum-review-the_file", "quorum-review-the_link"]
     assert (kept / "file").exists()
 
 
@@ -89,21 +92,51 @@ def test_without_a_folder_for_temporary_files_there_is_nothing_to_sweep(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give folders away")
 def test_folders_of_other_users_are_left_alone(parent: Path) -> None:
-    theirs = parent / "quorum-review-theirs"
-    theirs.mkdir()
+    theirs = parent / "quorum-review-of_them_"
+    theirs.mkdir(mode=0o700)
     os.chown(theirs, 12345, 12345)
     remove_abandoned_folders()
     assert theirs.is_dir()
 
 
-@pytest.mark.parametrize("name", ["quorum-review-abandoned", "quorum-diff-abandoned"])
+def leave(parent: Path, name: str) -> None:
+    (parent / name).mkdir(mode=0o700)
+    write(parent, {f"{name}/old.py": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("quorum-session-notes", 0o700),
+        ("quorum-review-left_one-more", 0o700),
+        ("quorum-payload-examples", 0o755),
+    ],
+)
+def test_folders_of_the_person_with_such_a_name_are_left_alone(parent: Path, name: str, mode: int) -> None:
+    leave(parent, name)
+    (parent / name).chmod(mode)
+    remove_abandoned_folders()
+    assert (parent / name / "old.py").exists()
+
+
+def test_where_nothing_can_be_locked_there_is_a_folder_and_it_is_not_swept(
+    parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
+    with open_swept_folder(COPY_PREFIX) as folder:
+        remove_abandoned_folders()
+        assert folder.is_dir()
+    assert os.listdir(parent) == []
+
+
+@pytest.mark.parametrize("name", ["quorum-review-left_one", "quorum-diff-left_one"])
 async def test_a_review_begins_with_sweeping(parent: Path, tmp_path: Path, name: str) -> None:
     folder = make_repository(tmp_path / "r", {"a.py": "one\n"})
     write(folder, {"a.py": "two\n"})
-    write(parent, {f"{name}/old.py": "x"})
+    leave(parent, name)
     source = RepositoryChanges(folder, {"PATH": os.environ["PATH"]}, make_tools=None)
     await source.read(CodeReviewRequest())
     assert os.listdir(parent) == []
-    write(parent, {f"{name}/old.py": "x"})
+    leave(parent, name)
     await source.read_diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "the diff")
     assert os.listdir(parent) == []

@@ -11,8 +11,8 @@ import pytest
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ModelChanged, StateMerged, UsageCounted
+from quorum.domain.sessions.session_facts import StoredSessionFacts
 from quorum.infrastructure.store.ledger import sqlite_file
-from quorum.infrastructure.store.sql.session_chain import SessionChain
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 
 
@@ -220,14 +220,14 @@ async def test_a_thread_that_cannot_be_started_is_an_error_and_tried_again_with_
 
 async def test_an_event_that_cannot_be_linked_leaves_those_beside_it_in_their_places(database, monkeypatch):
     session = begun(database)
-    link = SessionChain.link
+    add_up = StoredSessionFacts.after
 
-    def run_short(chain, at_ms, event_type, payload, event):
-        if b"two" in payload:
+    def run_short(facts, event):
+        if event.get("prompt") == "two":
             raise MemoryError
-        return link(chain, at_ms, event_type, payload, event)
+        return add_up(facts, event)
 
-    monkeypatch.setattr(SessionChain, "link", run_short)
+    monkeypatch.setattr(StoredSessionFacts, "after", run_short)
     ended = await asyncio.gather(
         *(session.ledger.append(prompt(each)) for each in ("one", "two", "three")), return_exceptions=True
     )
@@ -249,5 +249,5 @@ async def test_a_writer_that_ends_early_says_what_is_lost_and_keeps_nobody_waiti
         database._writer.close()
 
 
-def _run_short(_entries: object) -> None:
+def _run_short() -> None:
     raise MemoryError

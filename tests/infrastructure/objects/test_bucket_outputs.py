@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import Mock
 
 import obstore
 import pytest
@@ -248,3 +249,6 @@ def test_a_store_that_does_not_answer_for_a_while_is_waited_for_and_read_back_on
         server.shutdown()
 
     assert (statuses, read) == ([], ["/outputs/one"])
+    monkeypatch.setattr(blocking.Outage, "pause", Mock(side_effect=blocking.Stopped))
+    with pytest.raises(blocking.Stopped):
+        store.holds("two")
