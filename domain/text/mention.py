@@ -167,14 +167,17 @@ class Reference(Struct, frozen=True, kw_only=True):
 def find_references(text: str) -> Iterator[Reference]:
     """What a text refers to, in its order. What stands in code is none, nor is a colour such as #336699.
 
-    A range such as `#21-23` refers to each of its numbers, and to the first MOST_IN_RANGE where it is longer.
+    A range such as `#21-23`, also backwards, refers to each of its numbers, the smallest first, and to the first
+    MOST_IN_RANGE where it is longer.
     """
     for found in _REFERENCE.finditer(_CODE.sub(lambda code: " " * len(code[0]), text)):
         if found["linked"] is not None:
             host = "" if found["host"] == "github.com" else found["host"]
             yield Reference(number=int(found["linked"]), repository=found["place"], host=host)
         elif found["last"] is not None:
-            first, last = int(found["number"]), int(found["last"])
+            first, last = found["number"], found["last"]
+            # The second may leave out the digits that it has in common with the first.
+            first, last = sorted((int(first), int(first[: max(0, len(first) - len(last))] + last)))
             for number in range(first, min(last + 1, first + MOST_IN_RANGE)):
                 yield Reference(number=number, repository=found["repository"] or "")
         elif found["repository"] or len(found["number"]) not in _COLOUR_LENGTHS:
