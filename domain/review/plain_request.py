@@ -452,9 +452,9 @@ class PlainRequest(Struct, frozen=True, dict=True):
 
     def _spells(self, name: str) -> bool:
         """Whether it has the name letter by letter: names that differ in case are names of two things. Other
-        words stand for what is in the workspace alone."""
-        is_elsewhere = name.startswith(("/", "~"))
-        others = frozenset() if is_elsewhere else list_spellings(name) - {normalize_name(name)}
+        words stand for what is in the workspace alone, and is written in small letters."""
+        is_known = name == name.casefold() and not name.startswith(("/", "~"))
+        others = list_spellings(name) - {normalize_name(name)} if is_known else frozenset()
         return _strip_name(name) in self._spelled or not self._words.isdisjoint(others)
 
     def _says_kind(self, terms: RequestTerms) -> bool:

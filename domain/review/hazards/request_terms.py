@@ -171,6 +171,8 @@ _ELSEWHERE = frozenset(
 )
 _DATABASE_PROGRAMS = CLIENTS | {"dropdb", "redis-cli"}
 _OBJECTS_OF_CONTAINERS = frozenset({"container", "image", "volume", "network", "context", "secret", "config"})
+_CASELESS = frozenset({"-iname", "-ipath", "-iwholename", "-iregex", "-ilname"})
+_SELECTING = re.compile(r"-[fkl].*|--(filename|kustomize|selector|field-selector)(=.*)?")
 _CLUSTERS = frozenset({"kubectl", "oc"})
 _ENGINES = _CLUSTERS | {"helm", "docker", "podman", "nerdctl", "docker-compose", "podman-compose"}
 _ENGINE = re.compile(
@@ -297,6 +299,8 @@ def _name_kind(terms: RequestTerms, run: Invocation) -> RequestTerms:
     command = next(iter(skip_leading_options(run)), "")
     operands = _list_objects(run)
     match run.program:
+        case program if program in _CLUSTERS and any(map(_SELECTING.fullmatch, run.arguments)):
+            return replace(terms, is_exact=False)
         case "git" if command in ("branch", "tag", "worktree"):
             kind = command
         case "docker" | "podman" | "nerdctl" if command in ("rm", "kill"):
@@ -309,6 +313,12 @@ def _name_kind(terms: RequestTerms, run: Invocation) -> RequestTerms:
             program in _CLUSTERS and command == "delete" and operands[1:] and "/" not in operands[0]
         ):
             kind = operands[0].casefold().partition(".")[0]
+        case "docker" | "podman" | "nerdctl" if command == "compose" and operands[:1] in (["rm"], ["kill"]):
+            kind = "service"
+        case "docker-compose" | "podman-compose" if command in ("rm", "kill"):
+            kind = "service"
+        case "find" if any(word in _CASELESS for word in run.arguments):
+            return replace(terms, is_exact=False)
         case "helm":
             return replace(terms, kind="helm|releases?|charts?|deployments?|app", needs_kind=True)
         case _:
