@@ -15,8 +15,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from quorum.domain.replacing import replace
 from quorum.domain.text.paths import is_below_any
 
 _writable: list[Sequence[str]] = []
@@ -91,8 +93,7 @@ def note_writable(folders: Sequence[str]) -> None:
         _writable.append(folders)
 
 
-@dataclass
-class HeldLink:
+class HeldLink(Struct, frozen=True):
     """A link as it was before the first of the running commands that could replace it, and how many run."""
 
     text: str
@@ -112,18 +113,23 @@ def hold_links(paths: Iterable[str]) -> Callable[[], None]:
                 with suppress(OSError):  # somebody has removed it since it was found
                     _held_links[path] = HeldLink(os.readlink(path), os.path.realpath(path))
             if path in _held_links:
-                _held_links[path].commands += 1
+                _held_links[path] = _count(_held_links[path], 1)
                 held.append(path)
 
     def release() -> None:
         with _holding:
             while held:
-                link = _held_links[path := held.pop()]
-                link.commands -= 1
-                if not link.commands:
+                link = _count(_held_links[path := held.pop()], -1)
+                if link.commands:
+                    _held_links[path] = link
+                else:
                     del _held_links[path]
 
     return release
+
+
+def _count(link: HeldLink, change: int) -> HeldLink:
+    return replace(link, commands=link.commands + change)
 
 
 def _find_changed_link(words: Sequence[str], folder: str) -> str | None:
