@@ -12,13 +12,20 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from msgspec import Struct
+
+from quorum.domain.replacing import replace
 from quorum.domain.text.paths import is_below_any
 
 _writable: list[Sequence[str]] = []
+_held_links: dict[str, HeldLink] = {}
+_holding = threading.Lock()
 _MOST_LINKS = 40
+WORD_PARTS = re.compile(r"[\s=\"'`;|&<>(){},]+")
 _OWN_NAME = "quorum"
 _PACKAGE_RUNNERS = frozenset({"npx", "pnpx", "pnx", "bunx"})
 _RUNNING_COMMANDS = {
@@ -86,6 +93,85 @@ def note_writable(folders: Sequence[str]) -> None:
         _writable.append(folders)
 
 
+class HeldLink(Struct, frozen=True):
+    """A link as it was before the first of the running commands that could replace it, and how many run."""
+
+    text: str
+    real: str
+    commands: int = 0
+
+
+def hold_links(paths: Iterable[str]) -> Callable[[], None]:
+    """Start nothing by one of these links that is not as it is now, until what is returned is called.
+
+    A command that may replace them is about to run, and others may run already. Looks at files.
+    """
+    held: list[str] = []
+    with _holding:
+        for path in dict.fromkeys(paths):
+            if path not in _held_links:
+                with suppress(OSError):  # somebody has removed it since it was found
+                    _held_links[path] = HeldLink(os.readlink(path), os.path.realpath(path))
+            if path in _held_links:
+                _held_links[path] = _count(_held_links[path], 1)
+                held.append(path)
+
+    def release() -> None:
+        with _holding:
+            while held:
+                link = _count(_held_links[path := held.pop()], -1)
+                if link.commands:
+                    _held_links[path] = link
+                else:
+                    del _held_links[path]
+
+    return release
+
+
+def _count(link: HeldLink, change: int) -> HeldLink:
+    return replace(link, commands=link.commands + change)
+
+
+def _find_changed_link(words: Sequence[str], folder: str) -> str | None:
+    """The first held link that is another by now, on the way to what the words name in a folder."""
+    if not _held_links:
+        return None
+    places = (place for named in _list_named(words, folder) for place in _follow_held(named))
+    return next((place for place in places if not _is_unchanged(place)), None)
+
+
+def _list_named(words: Sequence[str], folder: str) -> Iterator[str]:
+    """The paths that words may name, also within a word, and the modules that Python is to run."""
+    parts = (part for word in words for part in (word, *WORD_PARTS.split(word)) if "\0" not in part)
+    yield from (os.path.normpath(os.path.join(folder, os.path.expanduser(part))) for part in parts)
+    for module in list_python_modules(words):
+        place = os.path.join(folder, module.partition(".")[0])
+        yield from (place, f"{place}.py")
+
+
+def _follow_held(path: str) -> Iterator[str]:
+    with suppress(OSError):  # a loop of links
+        yield from (place for place in follow_path(path) if place in _held_links)
+
+
+def _is_unchanged(path: str) -> bool:
+    link = _held_links.get(path)
+    try:
+        return link is None or os.readlink(path) == link.text
+    except OSError:  # it is gone, or no link any more
+        return False
+
+
+def _resolve_held(word: str, folder: str) -> str:
+    """What a word that names a path by held links led to before the commands began: it cannot be replaced."""
+    path = os.path.normpath(os.path.join(folder, word)) if _held_links and word else ""
+    place = next(_follow_held(path), None) if path else None
+    link = _held_links.get(place) if place is not None else None
+    if place is None or link is None or not is_below_any(path, (place,)):
+        return word
+    return link.real + path.removeprefix(place)
+
+
 def find_program(name: str, path: str | None, more: Sequence[str] = ()) -> str | None:
     """The absolute path of a program by its name on `path`, as PATH is written; links in it are kept.
 
@@ -94,7 +180,8 @@ def find_program(name: str, path: str | None, more: Sequence[str] = ()) -> str |
     files.
     """
     if "/" in name:
-        return shutil.which(name) if os.path.isabs(name) else None
+        is_named = os.path.isabs(name) and _find_changed_link((name,), "/") is None
+        return shutil.which(name) if is_named else None
     closed = _list_writable(more)
     found = (shutil.which(name, path=entry) for entry in _list_entries(path, closed))
     return next((each for each in found if each is not None and not _leads_through(each, closed)), None)
@@ -135,8 +222,11 @@ def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = 
     """What a runner of packages, as `npx`, would start in a folder in place of an installed package.
 
     It looks into `node_modules` there and above, also for what runs the package, and for settings that name
-    programs; None where it finds none that a command may write.
+    programs; None where it finds none that a command may write. Of any words also a link that a running command
+    has replaced.
     """
+    if changed := _find_changed_link(words, folder):
+        return changed
     closed, names = _list_writable(more), list(_list_packages(words))
     if not names and not _is_bun_with_script_elsewhere(words):
         return None
@@ -153,8 +243,17 @@ def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = 
     return None
 
 
+def _explain_changed(path: str) -> str:
+    return (
+        f"the link {path} has changed while a command runs that may have replaced it, so nothing is started by "
+        "it outside the sandbox; look at it, and try again once that command has ended"
+    )
+
+
 def explain_local_package(words: Sequence[str], path: str) -> str:
     """Why such a package is not started, one clause."""
+    if path in _held_links:
+        return _explain_changed(path)
     return (
         f"{os.path.basename(words[0])} would start or obey {path}, where commands of a session may write, and "
         "outside the sandbox; name that program by its absolute path, or one that is installed elsewhere"
@@ -169,7 +268,10 @@ def pin_runner(words: Sequence[str], program: str, folder: str) -> tuple[tuple[s
     options of node from `.npmrc`: it gets its own folder for that, and a shell that takes `node_modules/.bin`
     of there off PATH. `python -m` and `python -c` would take any module there.
     """
-    return _pin_words(words, program), _select_runner_settings(words, program, folder)
+    pinned, *rest = _pin_words(words, program)
+    return (pinned, *(_resolve_held(word, folder) for word in rest)), _select_runner_settings(
+        words, program, folder
+    )
 
 
 def _pin_words(words: Sequence[str], program: str) -> tuple[str, ...]:
@@ -287,6 +389,8 @@ def explain_missing(name: str, path: str | None, more: Sequence[str] = ()) -> st
     """Why `find_program` finds none, one clause."""
     if "/" in name and not os.path.isabs(name):
         return f"{name} is a relative path, which leads elsewhere in every folder; name it by its absolute path"
+    if (changed := _find_changed_link((name,), "/")) is not None:
+        return _explain_changed(changed)
     if "/" in name:
         return f"there is no program at {name}; correct its path"
     entries = (path if path is not None else os.defpath).split(os.pathsep)

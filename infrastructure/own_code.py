@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import site
 import stat
 import sys
@@ -14,7 +13,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import quorum
-from quorum.application.program_lookup import list_python_modules
+from quorum.application.program_lookup import WORD_PARTS, list_python_modules
 from quorum.domain.review.path_policy import OwnCode
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
@@ -25,7 +24,6 @@ _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _MOST_ENTRIES = 300_000
 _NOT_OF_OTHERS = frozenset({"quorum", "__main__", "sitecustomize", "usercustomize"})
-_WORD_PARTS = re.compile(r"[\s=\"'`;|&<>(){},]+")
 # They name programs of the person's own by a path, perhaps with arguments.
 _PROGRAM_VARIABLES = ("VISUAL", "EDITOR", "BROWSER")
 
@@ -232,7 +230,7 @@ def _list_declared_files(settings: Settings, root: Path, environ: Mapping[str, s
         for module in list_python_modules(words):
             place = os.path.join(root, module.partition(".")[0])
             yield from (place, f"{place}.py")
-        parts = (part for word in words[1:] for part in (word, *_WORD_PARTS.split(word)))
+        parts = (part for word in words[1:] for part in (word, *WORD_PARTS.split(word)))
         for part in (*(word for word in words[:1] if "/" in word), *parts):
             path = os.path.normpath(os.path.join(root, os.path.expanduser(part)))
             if "\0" not in part and os.path.isfile(path):

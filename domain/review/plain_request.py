@@ -35,7 +35,11 @@ _SPELLINGS = {
 
 def normalize_name(name: str) -> str:
     """A name as names are compared: in small letters, without `./` in front and a slash behind."""
-    return name.removeprefix("./").rstrip("/").casefold() or name
+    return _strip_name(name).casefold()
+
+
+def _strip_name(name: str) -> str:
+    return name.removeprefix("./").rstrip("/") or name
 
 
 def list_spellings(name: str) -> frozenset[str]:
@@ -100,7 +104,9 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
 
     `nouns` is a pattern of what stands for targets without a name, such as stashes; with `needs_noun` it must
     stand beside names too. `kinds` are words for targets that only a selection finds, such as "files"; they
-    never say which. `limits`: the ages and sizes that a selection is limited to, as tests of find.
+    never say which. `kind` is a pattern of the words for what the names are, where that is known and no file;
+    with `needs_kind` a request must say it. `limits`: the ages and sizes that a selection is limited to, as
+    tests of find.
     `is_fed`: a find or another command selects the targets, by `names`.
     `is_exact`: the names say all that is touched. `are_files`: the targets are files and folders.
     """
@@ -110,6 +116,8 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     nouns: str = ""
     needs_noun: bool = False
     kinds: str = ""
+    kind: str = ""
+    needs_kind: bool = False
     limits: frozenset[str] = frozenset()
     is_fed: bool = False
     is_exact: bool = True
@@ -342,6 +350,8 @@ class PlainRequest(Struct, frozen=True, dict=True):
         """How plainly it asks for this effect on these targets. Takes microseconds."""
         if not self._is_own or not any(map(_compile_instruction(terms.effect).search, self._sentences)):
             return Asked.NOT
+        if terms.needs_kind and not self._says_kind(terms):
+            return Asked.NOT
         if terms.is_exact and self._names_each(terms):
             return Asked.TARGETS
         return Asked.EFFECT if self._is_about(terms) else Asked.NOT
@@ -356,7 +366,7 @@ class PlainRequest(Struct, frozen=True, dict=True):
         if terms.needs_noun and not self._has(terms.nouns):
             return False
         if terms.names and terms.names != {"."}:
-            return all(map(self._has_name, terms.names)) and self._has_as_objects(terms)
+            return all(map(self._spells, terms.names)) and self._has_as_objects(terms)
         return self._has(terms.nouns) or (bool(limits) and self._has(terms.kinds))
 
     def _take_limits(self, terms: RequestTerms) -> tuple[str, frozenset[str]]:
@@ -386,6 +396,8 @@ class PlainRequest(Struct, frozen=True, dict=True):
         spellings = [list_spellings(name) for name in terms.names]
         names = frozenset().union(*spellings)
         kinds = _KINDS_OF_FILES if terms.are_files else _KINDS_OF_FILES | _KINDS_OF_OTHERS
+        if terms.kind:
+            kinds = frozenset(word for word in words if re.fullmatch(terms.kind, word))
         if terms.is_fed or not terms.are_files:
             pronouns = _PRONOUNS - names
             if any(word in pronouns for start in starts for word in words[start : start + 1]):
@@ -438,6 +450,18 @@ class PlainRequest(Struct, frozen=True, dict=True):
     def _has_name(self, name: str) -> bool:
         return not self._words.isdisjoint(list_spellings(name))
 
+    def _spells(self, name: str) -> bool:
+        """Whether it has the name letter by letter: names that differ in case are names of two things. Other
+        words stand for what is in the workspace alone, and is written in small letters."""
+        is_known = name == name.casefold() and not name.startswith(("/", "~"))
+        others = list_spellings(name) - {normalize_name(name)} if is_known else frozenset()
+        return _strip_name(name) in self._spelled or not self._words.isdisjoint(others)
+
+    def _says_kind(self, terms: RequestTerms) -> bool:
+        """Whether it says what the names are, in another word than these names."""
+        names = frozenset().union(*map(list_spellings, terms.names))
+        return any(re.fullmatch(terms.kind, word) for word in self._words - names)
+
     def _has_part(self, name: str) -> bool:
         return self._has_name(name) or not self._parts.isdisjoint(split_name(name))
 
@@ -476,8 +500,13 @@ class PlainRequest(Struct, frozen=True, dict=True):
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        words = (normalize_name(word.rstrip(".") or word) for word in _WORD.findall(self.text))
-        return frozenset((*words, *self._quotations))
+        return frozenset(map(normalize_name, self._spelled))
+
+    @cached_property
+    def _spelled(self) -> frozenset[str]:
+        words = (word.rstrip(".") or word for word in _WORD.findall(self.text))
+        quoted = (each[0].strip(_QUOTES) for each in _QUOTED.finditer(self.text))
+        return frozenset(map(_strip_name, (*words, *quoted)))
 
     @cached_property
     def _parts(self) -> frozenset[str]:
@@ -523,6 +552,8 @@ def _is_object(
         if word in names and word.isalpha() and words[at] in names and words[at].isalpha():
             return False  # one name of two words, or the first of them says which
         if word in names or word in kinds or word in _JOINING or word in _BEFORE_NAME:
+            continue
+        if word in _KINDS_OF_OTHERS and words[at] in _JOINING:  # something beside it
             continue
         if not (word == "in" and at > 1 and words[at - 2] == "everything"):
             return False

@@ -14,6 +14,7 @@ import sys
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
@@ -48,6 +49,21 @@ _TELLS_OF_VALUE = re.compile(
     re.IGNORECASE,
 )
 _PRINTS = re.compile(r"(?:^|[\n;&])[ \t]*(?:echo|printf)[ \t][^|&;<>`$()]*\Z")
+# What is told by a name may be taken from there; behind other tells, by its place among the words.
+_NAMED = re.compile(
+    r"([A-Za-z_]\w*)[\"'\])]{0,3}[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}[\"']{0,2}(?:[a-z]+[ \t]+)?\Z", re.IGNORECASE
+)
+_IN_NAMES = re.compile(r"[\w-]")
+_SET_AGAIN = re.compile(r"[\"'\])]{0,3}[ \t]{0,4}(?::=|=>|[:=](?!=))")
+_HANDED_ON = re.compile(r"\b(?:export|unset|readonly|local)[ \t]+\Z")
+_REFERENCE = re.compile(r"\$\{?\Z")
+# By its place, by a name that is put together, and by names whose case means nothing.
+_TAKEN_OTHERWISE = re.compile(
+    r"\$\{?[0-9@*]|\$\{!|\beval\b|\b(?:declare|typeset|local) -n|\$env:|%[a-z_]\w*%"
+    r"|\b(?:pwsh|powershell|cmd(?:\.exe)? /)",
+    re.IGNORECASE,
+)
+_MOST_MENTIONS = 300
 # What is printed goes to a program or a file: at once, or with all of the block that the command ends in.
 _LEADS_ON = re.compile(r"[^;&]*[|>`)]|.*[\s;&](?:[)}]|done|fi|esac)(?![^\s;&|>)])")
 
@@ -78,9 +94,39 @@ def _is_value(text: str, part: SecretSpan, span: SecretSpan) -> bool:
     if after == "@":
         return line.endswith(":")  # the password of an address
     if _TELLS_OF_VALUE.search(line) is not None:
-        return True
+        named = _NAMED.search(line)
+        return not _takes_otherwise(text) and (named is None or _stays_value(text, named[1], frozenset()))
     is_printed = _PRINTS.search(text, max(0, line_start - 1), part.start) is not None
     return is_printed and len(rest) < _MOST_AROUND and _LEADS_ON.match(rest) is None
+
+
+@lru_cache(maxsize=1)  # one text may hold many values
+def _takes_otherwise(text: str) -> bool:
+    """Whether a text may take a value in other ways than by the name before it."""
+    return _TAKEN_OTHERWISE.search(text) is not None
+
+
+def _stays_value(text: str, name: str, seen: frozenset[str]) -> bool:
+    """Whether a variable's value is used as a value alone, wherever the text mentions that variable: elsewhere
+    it may be the program, the file or the host."""
+    end = 0
+    for _ in range(_MOST_MENTIONS):
+        start = text.find(name, end)
+        if start < 0:
+            return True
+        before, end = text[max(0, start - _MOST_AROUND) : start].rpartition("\n")[2], start + len(name)
+        if _IN_NAMES.match(before[-1:]) or _IN_NAMES.match(text, end) or _HANDED_ON.search(before):
+            continue
+        reference = _REFERENCE.search(before)
+        if reference is None and _SET_AGAIN.match(text, end):
+            continue
+        line = before[: reference.start()] if reference else before
+        if _TELLS_OF_VALUE.search(line) is None:
+            return False
+        named = _NAMED.search(line)
+        if named and named[1] not in (name, *seen) and not _stays_value(text, named[1], seen | {name}):
+            return False
+    return False
 
 
 SHORTEST = 8

@@ -38,8 +38,11 @@ def name_json_type(value: JsonValue) -> str:
             return "array"
 
 
+_SURELY_PRINTED_BITS = 2_000
+
+
 def is_json(value: object) -> bool:
-    """Whether a value is JSON through and through: keys are texts, and numbers are finite."""
+    """Whether a value is JSON through and through: keys are texts, and numbers can be printed."""
     try:
         return _is_json(value)
     except RecursionError:
@@ -48,8 +51,10 @@ def is_json(value: object) -> bool:
 
 def _is_json(value: object) -> bool:
     match value:
-        case None | bool() | int() | str():
+        case None | bool() | str():
             return True
+        case int():
+            return value.bit_length() < _SURELY_PRINTED_BITS or _can_be_printed(value)
         case float():
             return math.isfinite(value)
         case Mapping():
@@ -58,6 +63,14 @@ def _is_json(value: object) -> bool:
             return all(map(_is_json, value))
         case _:
             return False
+
+
+def _can_be_printed(number: int) -> bool:
+    """Whether Python turns it into digits: it refuses very long ones."""
+    try:
+        return bool(str(number))
+    except ValueError:
+        return False
 
 
 def describe_extent(value: JsonValue) -> str | None:

@@ -167,18 +167,30 @@ class Reference(Struct, frozen=True, kw_only=True):
 def find_references(text: str) -> Iterator[Reference]:
     """What a text refers to, in its order. What stands in code is none, nor is a colour such as #336699.
 
-    A range such as `#21-23` refers to each of its numbers, and to the first MOST_IN_RANGE where it is longer.
+    A range such as `#21-23`, `#23-21` or `#121-3` refers to each of its numbers, the smallest first, and to the
+    first MOST_IN_RANGE where it is longer.
     """
     for found in _REFERENCE.finditer(_CODE.sub(lambda code: " " * len(code[0]), text)):
         if found["linked"] is not None:
             host = "" if found["host"] == "github.com" else found["host"]
             yield Reference(number=int(found["linked"]), repository=found["place"], host=host)
         elif found["last"] is not None:
-            first, last = int(found["number"]), int(found["last"])
+            first, last = _read_range(found["number"], found["last"])
             for number in range(first, min(last + 1, first + MOST_IN_RANGE)):
                 yield Reference(number=number, repository=found["repository"] or "")
         elif found["repository"] or len(found["number"]) not in _COLOUR_LENGTHS:
             yield Reference(number=int(found["number"]), repository=found["repository"] or "")
+
+
+def _read_range(start: str, end: str) -> tuple[int, int]:
+    """The first and the last number; the first is greater where it is no range, as in a date.
+
+    The second may leave out digits that it has in common with the first.
+    """
+    whole = int(start[: max(0, len(start) - len(end))] + end)
+    if len(end) < len(start) or end.startswith("0"):
+        return (int(start), 0 if end.startswith("0") else whole)
+    return min(int(start), whole), max(int(start), whole)
 
 
 def find_repository(git_config: str) -> str:

@@ -114,6 +114,7 @@ OUTPUTS: dict[str, object] = {
     "keys that are not text": Stored(Structured({1: "x"})),  # type: ignore[dict-item]
     "a summary that is not text": Stored(Text("x"), None),  # type: ignore[arg-type]
     "no number": Stored(Structured(float("nan"))),
+    "a number of too many digits": Stored(Structured({"x": 10**5000})),
 }
 
 

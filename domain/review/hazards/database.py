@@ -56,10 +56,11 @@ _TRUNCATE = re.compile(
 _DELETE = re.compile(rf"(?i)delete\s+from\s+(?P<names>{_NAME})(?:\s+where\s+(?:1\s*=\s*1|true))?")
 _UPDATE = re.compile(rf"(?i)update\s+(?P<names>{_NAME})\s+set\b.*", re.DOTALL)
 _DROP_CALL = re.compile(r"(?:db\.)?(?P<names>\w+)\.drop\s*\(\s*\)")
-_WIDE_KINDS = {
+_TABLES = "tables?|collections?"
+_KINDS = {
     **dict.fromkeys(("database", "keyspace"), "databases?|db|keyspaces?"),
-    "schema": "schemas?",
     **dict.fromkeys(("user", "role"), "users?|roles?"),
+    "index": "index|indexes|indices",
 }
 _ROWS = "all|every|each|rows?|records|entries|contents?|empty|clear"
 
@@ -96,11 +97,14 @@ def _find_terms(statement: str) -> RequestTerms | None:
     if found := _DELETE.fullmatch(statement):
         return RequestTerms(effect=Effect.DELETE, names=_split_names(found), nouns=_ROWS, needs_noun=True)
     if found := _DROP.fullmatch(statement):
-        nouns = _WIDE_KINDS.get(found["kind"].casefold(), "")
-        names = _split_names(found)
-        return RequestTerms(effect=Effect.DELETE, names=names, nouns=nouns, needs_noun=bool(nouns))
+        names, kind = _split_names(found), found["kind"].casefold()
+        if kind in ("table", "collection"):
+            return RequestTerms(effect=Effect.DELETE, names=names, kind=_TABLES)
+        return RequestTerms(
+            effect=Effect.DELETE, names=names, kind=_KINDS.get(kind, f"{kind}s?"), needs_kind=True
+        )
     if found := _TRUNCATE.fullmatch(statement) or _DROP_CALL.fullmatch(statement):
-        return RequestTerms(effect=Effect.DELETE, names=_split_names(found))
+        return RequestTerms(effect=Effect.DELETE, names=_split_names(found), kind=_TABLES)
     return None
 
 

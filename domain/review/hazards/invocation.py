@@ -124,19 +124,19 @@ _SEARCHERS = {
 
 def unwrap(given: Invocation) -> Iterator[Invocation]:
     """The program itself, and each one that it runs with the words behind it."""
-    wrappers: tuple[str, ...] = ()
+    wrappers = given.wrappers
     words: Sequence[str] = (given.program, *given.arguments)
     while words:
         name = words[0].rpartition("/")[2]
         if wrappers[-1:] and wrappers[-1] in _PACKAGE_RUNNERS:
             name = drop_version(name)
-        if wrappers or given.wrappers or name != given.program:
+        if wrappers or name != given.program:
             in_loop = given.in_loop or not _REPEATS.isdisjoint(wrappers)
             yield replace(given, program=name, arguments=tuple(words[1:]), in_loop=in_loop, wrappers=wrappers)
         else:
             yield given
         if name in _SEARCHERS:
-            yield from _list_run_by_search(name, words, given)
+            yield from _list_run_by_search(name, words, replace(given, wrappers=wrappers))
         if name not in _WRAPPERS or (name == "command" and words[1:2] and words[1] in ("-v", "-V")):
             return
         wrappers = (*wrappers, name)
@@ -180,7 +180,7 @@ def _list_run_by_search(name: str, words: Sequence[str], given: Invocation) -> I
                     arguments=tuple(words[start + 1 : place]),
                     carried=given.carried,
                     in_loop=True,
-                    wrappers=(name,),
+                    wrappers=given.wrappers,
                 )
                 yield from unwrap(run)
             start = None

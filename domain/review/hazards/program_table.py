@@ -32,7 +32,8 @@ _PUBLISHED = RequestTerms(effect=Effect.PUBLISH, nouns="pypi|npm|crates.io|rubyg
 _RELEASED = RequestTerms(effect=Effect.PUBLISH, nouns="release")
 _MERGED = RequestTerms(effect=Effect.PUBLISH, nouns="pull request|pr")
 _DELETED_THERE = RequestTerms(effect=Effect.DELETE, nouns="remote|remotely|origin|upstream", needs_noun=True)
-_DELETED_DATABASE = RequestTerms(effect=Effect.DELETE, nouns="databases?|db", needs_noun=True)
+_DATABASE = "databases?|db"
+_DELETED_DATABASE = RequestTerms(effect=Effect.DELETE, nouns=_DATABASE, kind=_DATABASE, needs_kind=True)
 _FLUSHED = RequestTerms(effect=Effect.DELETE, nouns="redis|valkey")
 DATA_USES = (
     HarmfulUse("rm", _RECURSIVE, "deletes folders with all they hold", "--help|--version", request=_DELETION),

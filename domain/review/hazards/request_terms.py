@@ -20,6 +20,7 @@ from quorum.domain.review.hazards.places import (
     normalize,
     runs_on_its_own,
 )
+from quorum.domain.review.hazards.started_programs import skip_leading_options
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import Effect, RequestTerms, is_open
 from quorum.domain.shell.script import Script, ScriptCommand
@@ -169,6 +170,14 @@ _ELSEWHERE = frozenset(
     }
 )
 _DATABASE_PROGRAMS = CLIENTS | {"dropdb", "redis-cli"}
+_OBJECTS_OF_CONTAINERS = frozenset({"container", "image", "volume", "network", "context", "secret", "config"})
+_CASELESS = frozenset({"-iname", "-ipath", "-iwholename", "-iregex", "-ilname"})
+_SELECTING = re.compile(r"-[fkl].*|--(filename|kustomize|selector|field-selector)(=.*)?")
+_CLUSTERS = frozenset({"kubectl", "oc"})
+_ENGINES = _CLUSTERS | {"helm", "docker", "podman", "nerdctl", "docker-compose", "podman-compose"}
+_ENGINE = re.compile(
+    r"-[nHcs].*|--(context|host|connection|url|namespace|kubeconfig|cluster|server|user|remote|kube-\w+)(=.*)?"
+)
 _SERVER = re.compile(
     r"-[hHSups].*|--(host|server|uri|url|maintenance-db|dbname|port|socket|defaults|login-path).*|-d.*=.*"
     r"|\w+=.*|.*(://|\$).*"
@@ -193,7 +202,7 @@ def complete_terms(
         return None
     if leaves_out(run) or _reaches_beside(run) or _names_like_option(run):
         return None
-    terms = _tighten_terms(terms, run)
+    terms = _name_kind(_tighten_terms(terms, run), run)
     is_exact = terms.is_exact and not _is_far(run)
     if terms.names:
         return replace(terms, is_exact=is_exact)
@@ -205,6 +214,8 @@ def complete_terms(
     if run.in_loop:  # what selects the targets may stand in any command before
         words = tuple(word for command in script.commands for word in command.words[1:] if word[:1] != "-")
     known = _COMMAND_WORDS.get(run.program, frozenset()) | ({run.program, *_FEEDERS} if run.in_loop else set())
+    if run.program in _CLUSTERS:  # what it names first is the kind
+        words = tuple(word for word in words if not terms.kind or word != _list_objects(run)[0])
     names = frozenset(word for word in words if word not in known and not _NO_NAME.fullmatch(word))
     if terms.nouns and not terms.needs_noun:
         names -= {"."}
@@ -282,14 +293,56 @@ def _tighten_terms(terms: RequestTerms, run: Invocation) -> RequestTerms:
             return terms
 
 
+def _name_kind(terms: RequestTerms, run: Invocation) -> RequestTerms:
+    """The terms with the kind of what the program's command names, which a name does not tell: a branch, a tag
+    and a container may have the name of a folder."""
+    command = next(iter(skip_leading_options(run)), "")
+    operands = _list_objects(run)
+    match run.program:
+        case program if program in _CLUSTERS and any(map(_SELECTING.fullmatch, run.arguments)):
+            return replace(terms, is_exact=False)
+        case "git" if command in ("branch", "tag", "worktree"):
+            kind = command
+        case "docker" | "podman" | "nerdctl" if command in ("rm", "kill"):
+            kind = "container"
+        case "docker" | "podman" | "nerdctl" if command == "rmi":
+            kind = "image"
+        case "docker" | "podman" | "nerdctl" if command in _OBJECTS_OF_CONTAINERS and operands[1:]:
+            kind = command
+        case program if (
+            program in _CLUSTERS and command == "delete" and operands[1:] and "/" not in operands[0]
+        ):
+            kind = operands[0].casefold().partition(".")[0]
+        case "docker" | "podman" | "nerdctl" if command == "compose" and operands[:1] in (["rm"], ["kill"]):
+            kind = "service"
+        case "docker-compose" | "podman-compose" if command in ("rm", "kill"):
+            kind = "service"
+        case "find" if any(word in _CASELESS for word in run.arguments):
+            return replace(terms, is_exact=False)
+        case "helm":
+            return replace(terms, kind="helm|releases?|charts?|deployments?|app", needs_kind=True)
+        case _:
+            return terms
+    kind = re.escape(kind.removesuffix("s"))
+    if kind == "branch":
+        return replace(terms, kind="branch|branches", needs_kind=True)
+    return replace(terms, kind=f"{kind}s?", needs_kind=True)
+
+
 def _changes_shared_branch(terms: RequestTerms, run: Invocation, names: frozenset[str]) -> bool:
     pushes = terms.effect is Effect.OVERWRITE or (run.program == "git" and "push" in run.arguments)
     return pushes and (not names or any(map(_SHARED_BRANCH.fullmatch, names)))
 
 
 def _is_far(run: Invocation) -> bool:
-    """Whether the data may be that of another machine, of which a request that only names it says nothing."""
-    return run.program in _DATABASE_PROGRAMS and any(map(_SERVER.fullmatch, run.arguments))
+    """Whether it may be about another machine, of which a request that only names the target says nothing."""
+    options = _SERVER if run.program in _DATABASE_PROGRAMS else _ENGINE if run.program in _ENGINES else None
+    return options is not None and any(map(options.fullmatch, run.arguments))
+
+
+def _list_objects(run: Invocation) -> list[str]:
+    """The operands behind the first command of a program."""
+    return [word for word in skip_leading_options(run)[1:] if not word.startswith("-")]
 
 
 def _is_straight(script: Script) -> bool:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from quorum.application.program_lookup import hold_links
 from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck, UnfinishedCommands
@@ -110,6 +111,8 @@ class Launch(Struct, frozen=True, kw_only=True):
         """Call it before the command starts, and what it returns once `finish` was called for the last time."""
         with ExitStack() as begun:
             begun.enter_context(self.running())
+            if self.check is not None:
+                begun.callback(hold_links(self.check.list_links()))
             if not was_asked and self.check is not None and self.unfinished is not None:
                 begun.callback(self.check.keep_in(self.unfinished))
             return begun.pop_all().close

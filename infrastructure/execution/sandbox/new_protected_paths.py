@@ -225,6 +225,11 @@ class ProtectedPathCheck:
             unfinished.begin(self._before, self._opened, self._roots) if self._before.complete else _do_nothing
         )
 
+    def list_links(self) -> list[str]:
+        """The links among these paths. A command can replace them: nothing can be mounted over one."""
+        links = (path for path, each in self._before.places.items() if each.link)
+        return [path for path in links if not is_below_any(path, self._opened)]
+
     def finish(self, *, was_asked: bool) -> list[str]:
         """What there is to say of what the command has made until now, a sentence each.
 

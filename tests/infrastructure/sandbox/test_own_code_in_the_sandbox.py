@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+import os
+
 import pytest
 
+from quorum.application.program_lookup import hold_links
+from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import OwnCode
+from quorum.infrastructure.execution.commands.sealing import find_declared_program
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 pytestmark = needs_bubblewrap
@@ -61,6 +67,58 @@ async def test_a_link_that_quorum_loads_through_is_set_aside_once_it_is_replaced
 
     assert "set-aside-venv~1" in output
     assert not link.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("/bin/sh", "tools/hook.sh"),
+        ("/bin/sh", "-c", "exec tools/hook.sh --all"),
+        ("{root}/tools/hook.sh",),
+        ("/bin/sh", "{root}/scripts/hook.sh"),
+    ],
+)
+async def test_what_starts_outside_the_sandbox_meets_no_link_that_a_running_command_has_replaced(
+    household: Household, words: tuple[str, ...]
+) -> None:
+    real, root = household.write("src/project/impl/hook.sh", "echo good\n"), household.root
+    real.chmod(0o755)
+    (root / "tools").mkdir()
+    (root / "tools/hook.sh").symlink_to("../impl/hook.sh")
+    (root / "scripts").symlink_to("impl")
+    links = (root / "tools/hook.sh", root / "scripts")
+    household.code = OwnCode(places=tuple(map(str, (*links, real))))
+    os.mkfifo(root / "changed")
+    os.mkfifo(root / "end")
+    program, *rest = (word.format(root=root) for word in words)
+
+    def find() -> tuple[str, ...]:
+        return find_declared_program(program, rest, os.environ, cwd=root, is_confined=False)[0]
+
+    assert find() == (program, *rest)
+    command = "mkdir o; rm tools/hook.sh scripts; ln -s ../o/x tools/hook.sh; ln -s o scripts"
+    running = asyncio.create_task(household.run(f"{command}; echo > changed; cat end"))
+    await asyncio.to_thread((root / "changed").read_text)
+    with pytest.raises(ToolError, match="has changed while a command runs"):
+        find()
+    await asyncio.to_thread((root / "end").write_text, "")
+
+    assert "set-aside" in await running
+
+
+async def test_while_a_command_runs_a_word_that_is_a_link_is_what_it_led_to(household: Household) -> None:
+    real, root = household.write("src/project/impl/hook.sh", "echo good\n"), household.root
+    (root / "hook.sh").symlink_to("impl/hook.sh")
+
+    release = hold_links([str(root / "hook.sh")])
+    held = find_declared_program("/bin/sh", ("hook.sh", "x"), os.environ, cwd=root, is_confined=False)[0]
+    release()
+
+    assert held == ("/bin/sh", str(real), "x")
+    assert find_declared_program("/bin/sh", ("hook.sh",), os.environ, cwd=root, is_confined=False)[0] == (
+        "/bin/sh",
+        "hook.sh",
+    )
 
 
 async def test_a_workspace_that_lies_in_such_code_is_read_only(household: Household) -> None:

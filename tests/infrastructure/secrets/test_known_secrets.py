@@ -287,6 +287,42 @@ def test_what_a_file_calls_a_secret_and_could_be_a_command_is_not_hidden_from_wh
     assert mask.in_review.mask_text(f"echo {KEY}; run {value}") == f"echo [secret:B_TOKEN]; run {value}"
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        *("sh $A_TOKEN", 'sh "${A_TOKEN}"', "$A_TOKEN", "cat ~/$A_TOKEN", "B=$A_TOKEN; sh $B"),
+        *("B_TOKEN=$A_TOKEN; sh $B_TOKEN", "eval sh '$A'_TOKEN", "n=A; n=${n}_TOKEN; sh ${!n}"),
+        *("printenv A_TOKEN | sh", "ssh $A_TOKEN"),
+    ],
+)
+def test_what_is_assigned_and_used_as_anything_but_a_value_is_legible_to_who_approves_it(
+    use: str, machine: Machine
+) -> None:
+    (machine.repository / ".env").write_text(f"A_TOKEN={KEY}\n")
+    mask, secrets = secrets_of(machine)
+
+    secrets.gather()
+
+    assert KEY in mask.in_review.mask_text(f"export A_TOKEN={KEY}; {use}")
+    assert KEY not in mask.mask_text(f"export A_TOKEN={KEY}; {use}")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        *("", "make", 'curl -H "Authorization: Bearer $A_TOKEN" https://example.org', "connect(token=A_TOKEN)"),
+        *('B_TOKEN=$A_TOKEN; deploy --token "$B_TOKEN"', "export A_TOKEN; make", "A_TOKEN_OLD=x sh x"),
+    ],
+)
+def test_what_is_used_as_a_value_alone_stays_hidden_from_who_approves_it(use: str, machine: Machine) -> None:
+    (machine.repository / ".env").write_text(f"A_TOKEN={KEY}\n")
+    mask, secrets = secrets_of(machine)
+
+    secrets.gather()
+
+    assert KEY not in mask.in_review.mask_text(f"A_TOKEN={KEY}; {use}")
+
+
 def test_keys_under_odd_names_are_known_where_they_look_like_keys(machine: Machine) -> None:
     names = ("OPENAI_KEY", "GITHUB_TOKEN_RO", "API_KEY_2", "SESSION_COOKIE", "DEPLOY_AUTH_HEADER", "MY_JWT")
     machine.environ |= {name: f"{KEY}{number}q" for number, name in enumerate(names)}
