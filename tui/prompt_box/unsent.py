@@ -77,8 +77,8 @@ def recover_unsent(cwd: Path, adopt: Callable[[Sequence[str]], object]) -> bool:
     """
     project, has_found = name_project(cwd), False
     try:
-        paths = sorted(_locate_folder().iterdir(), key=lambda path: path.stat().st_mtime_ns)
-    except OSError:  # there is none, or another process has just recovered one of them
+        paths = sorted(_locate_folder().iterdir(), key=_find_age)
+    except OSError:  # there is no folder
         return False
     for path in paths:
         with suppress(OSError):
@@ -94,6 +94,13 @@ def recover_unsent(cwd: Path, adopt: Callable[[Sequence[str]], object]) -> bool:
             finally:
                 os.close(descriptor)
     return has_found
+
+
+def _find_age(path: Path) -> int:
+    """When it was written; 0 where another process has just recovered it."""
+    with suppress(OSError):
+        return path.stat().st_mtime_ns
+    return 0
 
 
 def _parse(content: bytes, project: str) -> Sequence[str] | None:
