@@ -2,6 +2,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -520,3 +521,12 @@ async def test_a_tab_goes_on_where_what_tells_of_ended_commands_cannot_be_loaded
             await stage.until(lambda number=number: len(stage.agents) == number)
             await stage.until(lambda: stage.app.chat.current.session is not None)
             await stage.shows(CHANGED)
+
+
+async def test_turns_go_on_where_what_shows_their_state_cannot_be_loaded(tmp_path, monkeypatch):
+    async with on_stage(tmp_path, say("first"), say("second")) as stage:
+        monkeypatch.setattr(stage.app.chat.status, "show", Mock(side_effect=build_error("quorum.tui")))
+        for number in (1, 2):
+            await stage.send("go")
+            await stage.until(lambda number=number: len(stage.agent.reports) == number)
+            assert stage.app.chat.refusal == CHANGED

@@ -337,10 +337,20 @@ class ChatScreen(DrawnOnce):
         return not any(isinstance(each, BaseException) for each in ended)
 
     def refresh_state(self) -> None:
-        """Show what is known of the session anew, here and in the line of tabs."""
+        """Show what is known of the session anew, here and in the line of tabs.
+
+        Turns run and sessions are opened in between: what cannot be loaded any more is said, and ends neither.
+        """
         if not self.is_mounted:
             return
-        self.status.show()
+        try:
+            self.status.show()
+        except ImportError as error:
+            from quorum.domain.errors import ProgramChanged
+
+            if not isinstance(error, ProgramChanged):
+                raise
+            self.refuse(str(error))
         session = self.current.session
         title = session.facts.title if session is not None else ""
         mark = (self.questions.asking, self.turns.running, len(self.jobs.running), title)
