@@ -92,7 +92,7 @@ def test_what_the_history_cannot_take_at_the_end_stays_for_the_next_process(
     folder.parent.mkdir(parents=True)
     (folder.parent / "history").write_text("no folder")
     recall = Recall(tmp_path, lambda: None, lambda: ["/plan it"])
-    recall.keep_unsent("half")
+    assert recall.keep_unsent("half")
 
     recall.keep("half a thought")
 
@@ -113,3 +113,14 @@ def test_what_the_history_could_not_take_is_written_at_the_next_try(folder: Path
 
     assert Recall(tmp_path, lambda: None).history.entries == recall.history.entries == ["a", "b"]
     assert os.listdir(folder) == []
+
+
+def test_what_cannot_be_kept_leaves_what_was_kept_before(folder: Path, tmp_path: Path) -> None:
+    recall = Recall(tmp_path, lambda: None)
+    assert recall.keep_unsent("half")
+    (kept,) = folder.iterdir()
+    folder.rename(folder.with_name("moved"))
+    folder.write_text("no folder")
+
+    assert not recall.keep_unsent("half a thought")
+    assert json.loads((folder.with_name("moved") / kept.name).read_text())["texts"] == ["half"]

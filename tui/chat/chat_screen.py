@@ -388,8 +388,7 @@ class ChatScreen(DrawnOnce):
         self.run_worker(self.submitting.submit_held(), group="held")
         if self._recall.recover_unsent():
             self.tell(_RECOVERED, refuses=False)
-        self.prompt.keep_soon()
-        if isinstance(self.app, Looks) and self.app.typed_early is not None:
+        if self.prompt.keep_unsent() and isinstance(self.app, Looks) and self.app.typed_early is not None:
             self.app.typed_early.keep(())
 
     def begin_opening(self) -> None:

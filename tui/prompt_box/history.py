@@ -206,10 +206,10 @@ class Recall:
         else:
             self._unsent.keep(())
 
-    def keep_unsent(self, draft: str) -> None:
-        """Have a file hold what waits and what is being written, which a kill would lose."""
+    def keep_unsent(self, draft: str) -> bool:
+        """Have a file hold what waits and what is being written, which a kill would lose; whether it does."""
         texts = [text for text in (*self._list_waiting(), draft) if text and len(text) <= _LONGEST_KEPT]
-        self._unsent.keep([self.history.hide(text) for text in texts])
+        return self._unsent.keep([self.history.hide(text) for text in texts])
 
     def recover_unsent(self) -> bool:
         """Remember what killed processes had not sent, so that Up finds it; whether there was any."""

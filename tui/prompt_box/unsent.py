@@ -38,14 +38,16 @@ class UnsentTexts:
         self.texts: Sequence[str] = ()
         self._file: tuple[Path, int] | None = None
 
-    def keep(self, texts: Sequence[str]) -> None:
-        """Have these in the file in place of all others. Where it cannot be written, the former ones stay."""
-        if list(texts) == list(self.texts):
-            return
+    def keep(self, texts: Sequence[str]) -> bool:
+        """Have these in the file in place of all others; False where it cannot be written and the former ones
+        stay."""
         with suppress(OSError):
-            file = self._write(texts) if texts else None
-            self._remove()
-            self._file, self.texts = file, texts
+            if list(texts) != list(self.texts):
+                file = self._write(texts) if texts else None
+                self._remove()
+                self._file, self.texts = file, texts
+            return True
+        return False
 
     def _write(self, texts: Sequence[str]) -> tuple[Path, int]:
         folder = _locate_folder()
