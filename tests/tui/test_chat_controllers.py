@@ -436,7 +436,8 @@ async def test_a_command_that_is_being_done_does_not_come_back_and_what_follows_
         await app.submitting.submit("/plan add a retry limit")
         app.rig.begin()
         submitting = asyncio.create_task(app.submitting.submit_held())
-        await reached.wait()
+        async with asyncio.timeout(60):
+            await reached.wait()
 
         assert app.submitting.return_held()
         assert app.prompt.text == "/plan add a retry limit"
