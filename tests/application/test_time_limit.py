@@ -29,6 +29,7 @@ async def test_an_answer_that_takes_too_long_ends_the_turn_and_what_arrived_is_k
     bench = Bench(Step(answer=DONE, first=("half an ",), gate=asyncio.Event()), DONE, limits=SOON)
 
     report = await bench.agent.execute("go")
+    bench.agent._limits = AgentLimits()  # a busy machine may take a second for the turn that is to complete
     following = await bench.agent.retry()
 
     assert_limit(report)

@@ -2,6 +2,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +13,9 @@ from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import CallFinished, CallStarted, SandboxChecked, TextDelta
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.session_summary import NewSession
 from quorum.tui.app.app import QuorumApp
+from quorum.tui.chat.controllers.jobs import JobController
 from quorum.tui.chat.header import find_branch
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, after_gate, composing, failing, hold, say
@@ -474,8 +477,7 @@ class _Changed:
             raise build_error(name)
 
 
-@pytest.fixture
-def _changed_code(monkeypatch):
+def change_code(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("quorum.tui.screens.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [_Changed(), *sys.meta_path])
@@ -487,9 +489,9 @@ async def _fail() -> None:
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("way", ["command", "key", "message", "worker", "callback", "timer"])
-@pytest.mark.usefixtures("_changed_code")
-async def test_what_cannot_be_loaded_any_more_is_said_and_the_app_goes_on(tmp_path, way):
+async def test_what_cannot_be_loaded_any_more_is_said_and_the_app_goes_on(tmp_path, way, monkeypatch):
     async with on_stage(tmp_path, say("still here")) as stage:
+        change_code(monkeypatch)
         match way:
             case "command":
                 await stage.send("/status")
@@ -508,3 +510,23 @@ async def test_what_cannot_be_loaded_any_more_is_said_and_the_app_goes_on(tmp_pa
         await stage.send("hello")
         await stage.shows("still here")
         assert stage.app.is_running
+
+
+async def test_a_tab_goes_on_where_what_tells_of_ended_commands_cannot_be_loaded(tmp_path, monkeypatch):
+    async with on_stage(tmp_path) as stage:
+        change_code(monkeypatch)
+        monkeypatch.setattr(JobController, "running", property(lambda _: ("make",)))
+        for number in (2, 3):
+            stage.app.tabs.front.host.want(NewSession())
+            await stage.until(lambda number=number: len(stage.agents) == number)
+            await stage.until(lambda: stage.app.chat.current.session is not None)
+            await stage.shows(CHANGED)
+
+
+async def test_turns_go_on_where_what_shows_their_state_cannot_be_loaded(tmp_path, monkeypatch):
+    async with on_stage(tmp_path, say("first"), say("second")) as stage:
+        monkeypatch.setattr(stage.app.chat.status, "show", Mock(side_effect=build_error("quorum.tui")))
+        for number in (1, 2):
+            await stage.send("go")
+            await stage.until(lambda number=number: len(stage.agent.reports) == number)
+            assert stage.app.chat.refusal == CHANGED

@@ -9,6 +9,7 @@ from textual.selection import Selection
 from textual.widget import Widget
 
 from quorum.application.view.session_view import SessionView
+from quorum.domain.errors import ProgramChanged
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NewSession
@@ -40,6 +41,7 @@ class NotingHost:
     def __init__(self, app: App[None] | None = None) -> None:
         self._app = app
         self.notice = ""
+        self.refusals = 0
         self.sentences: list[str] = []
         self.changes = 0
         self.tasks: list[asyncio.Task[None]] = []
@@ -58,15 +60,21 @@ class NotingHost:
 
     def refuse(self, reason):
         self.notice = reason
+        self.refusals += bool(reason)
 
     def tell(self, sentence, *, refuses=True):
         self.sentences.append(sentence)
+        self.refusals += refuses
 
     def refresh_state(self):
         self.changes += 1
 
     def run_worker(self, work, *, group="default", exclusive=False):
         self.tasks.append(asyncio.create_task(work))
+
+    async def wait_for_changes(self):
+        ended = await asyncio.gather(*self.tasks, return_exceptions=True)
+        return not any(isinstance(each, Exception) for each in ended)
 
 
 class Rig:
@@ -325,10 +333,15 @@ class PromptApp(App[None]):
         )
 
     async def run(self, action):
-        """Planning is all that is asked for here."""
+        """Planning and another model are all that is asked for here; a summary cannot be loaded."""
         name, _, argument = action.rstrip(")").partition("(")
-        assert name == "plan"
-        await self.modes.action_plan(argument.strip("'"))
+        if name == "compact":
+            raise ProgramChanged("restart it")
+        if name == "choose_model":
+            self.rig.settings.action_choose_model(argument.strip("'"))
+        else:
+            assert name == "plan"
+            await self.modes.action_plan(argument.strip("'"))
 
     def compose(self):
         yield self.welcome
@@ -374,6 +387,73 @@ async def test_what_is_typed_before_the_session_is_there_is_done_in_order_once_i
 
         assert app.rig.agent.plans.phase.scope is PhaseScope.PLAN_ONLY
         assert app.rig.turns.prompts == ("add a retry limit", "and test it", "last")
+
+
+async def test_a_prompt_behind_a_model_is_sent_to_that_one_or_comes_back(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        for typed in ("/model fake/other", "explain it", "/model fake/none", "and test it"):
+            await app.submitting.submit(typed)
+        app.rig.agent.refused = {"fake/none"}
+        app.rig.begin()
+        models = []
+        app.sending.send_prompt = lambda text, **_: models.append((text, app.rig.agent.model))
+
+        await app.submitting.submit_held()
+
+        assert models == [("explain it", "fake/other")]
+        assert app.rig.host.sentences == ["fake/none cannot be had"]
+        assert app.prompt.text == "and test it"
+
+
+async def test_a_command_that_fails_gives_back_what_waits_behind_it_and_holds_up_nothing_more(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        await app.submitting.submit("/compact the schema")
+        await app.submitting.submit("explain it")
+        app.rig.begin()
+
+        with pytest.raises(ProgramChanged):
+            await app.submitting.submit_held()
+        assert app.prompt.text == "explain it"
+        assert app.submitting.held == ()
+
+        await app.submitting.submit("and test it")
+        assert app.rig.turns.prompts == ("and test it",)
+
+
+async def test_a_command_that_is_being_done_does_not_come_back_and_what_follows_waits(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        reached, may_end = asyncio.Event(), asyncio.Event()
+
+        async def wait():
+            reached.set()
+            return await may_end.wait()
+
+        app.rig.host.wait_for_changes = wait
+        await app.submitting.submit("/model fake/other")
+        await app.submitting.submit("/plan add a retry limit")
+        app.rig.begin()
+        submitting = asyncio.create_task(app.submitting.submit_held())
+        async with asyncio.timeout(60):
+            await reached.wait()
+
+        assert app.submitting.return_held()
+        assert app.prompt.text == "/plan add a retry limit"
+        await app.submitting.submit("and test it")
+        assert app.submitting.held == ("and test it",)
+        may_end.set()
+        await submitting
+        assert app.rig.turns.prompts == ("and test it",)
+
+
+async def test_a_command_that_waits_comes_back_as_one_and_a_prompt_as_none(tmp_path):
+    chat = QuorumApp(composing([]), cwd=tmp_path).chat
+    chat.turns.submit("!make")
+    chat.submitting.take_back = iter(["/plan it", None]).__next__
+
+    assert [chat._recall.recall_older("") for _ in range(2)] == ["/plan it", " !make"]
 
 
 async def test_what_waits_for_the_session_can_be_taken_back(tmp_path):

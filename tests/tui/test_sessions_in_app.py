@@ -414,6 +414,29 @@ async def test_how_full_the_context_is_can_always_be_seen(tmp_path, context, exp
         await stage.until(lambda: stage.text().splitlines()[-1].rstrip(" ▆░").endswith(expected))
 
 
+async def test_what_was_typed_for_a_session_that_cannot_be_opened_comes_back(tmp_path):
+    box, may_fail = [], asyncio.Event()
+    compose_first = composing(box)
+
+    async def compose(person, observer, choice, folder):
+        if box:
+            await may_fail.wait()
+            raise LedgerError("there is no such session")
+        return await compose_first(person, observer, choice, folder)
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.until(lambda: stage.app.chat.current.session is not None)
+        await stage.send("/new")
+        await stage.until(lambda: stage.app.chat.current.session is None)
+        await stage.send("/mode auto")
+        await stage.until(lambda: stage.app.chat.submitting.held)
+        may_fail.set()
+        await stage.until(lambda: stage.prompt.text)
+
+        assert stage.prompt.text == "/mode auto"
+        assert box[0].mode is Mode.ASK
+
+
 # -- leaving ------------------------------------------------------------------------------------------------
 
 

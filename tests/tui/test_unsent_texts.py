@@ -74,3 +74,53 @@ def test_nothing_is_left_where_nothing_is_unsent(folder: Path, tmp_path: Path) -
 
     assert os.listdir(folder) == []
     assert recall.history.entries == ["/plan it", "half a thought"]
+
+
+def test_a_file_that_vanishes_meanwhile_does_not_keep_the_others_from_being_recovered(
+    folder: Path, tmp_path: Path
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / "whole.json").write_text(json.dumps({"project": name_project(tmp_path), "texts": ["a"]}))
+    (folder / "gone.json").symlink_to(folder / "nowhere")
+
+    assert recover(tmp_path) == [["a"]]
+
+
+def test_what_the_history_cannot_take_at_the_end_stays_for_the_next_process(
+    folder: Path, tmp_path: Path
+) -> None:
+    folder.parent.mkdir(parents=True)
+    (folder.parent / "history").write_text("no folder")
+    recall = Recall(tmp_path, lambda: None, lambda: ["/plan it"])
+    assert recall.keep_unsent("half")
+
+    recall.keep("half a thought")
+
+    assert json.loads(next(folder.iterdir()).read_text())["texts"] == ["/plan it", "half a thought"]
+
+
+def test_what_the_history_could_not_take_is_written_at_the_next_try(folder: Path, tmp_path: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "left.json").write_text(json.dumps({"project": name_project(tmp_path), "texts": ["a", "b"]}))
+    history = folder.parent / "history"
+    history.write_text("no folder")
+    recall = Recall(tmp_path, lambda: None)
+    assert not recall.recover_unsent()
+    assert os.listdir(folder) == ["left.json"]
+
+    history.unlink()
+    assert recall.recover_unsent()
+
+    assert Recall(tmp_path, lambda: None).history.entries == recall.history.entries == ["a", "b"]
+    assert os.listdir(folder) == []
+
+
+def test_what_cannot_be_kept_leaves_what_was_kept_before(folder: Path, tmp_path: Path) -> None:
+    recall = Recall(tmp_path, lambda: None)
+    assert recall.keep_unsent("half")
+    (kept,) = folder.iterdir()
+    folder.rename(folder.with_name("moved"))
+    folder.write_text("no folder")
+
+    assert not recall.keep_unsent("half a thought")
+    assert json.loads((folder.with_name("moved") / kept.name).read_text())["texts"] == ["half"]

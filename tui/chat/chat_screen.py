@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from quorum.tui.agent.turns import Turns
 from quorum.tui.chat.controllers.arrangement import ArrangementController
 from quorum.tui.chat.controllers.copying import CopyController
 from quorum.tui.chat.controllers.finding import FindController
-from quorum.tui.chat.controllers.host import CurrentSession, collect_actions
+from quorum.tui.chat.controllers.host import CHANGES, CurrentSession, collect_actions
 from quorum.tui.chat.controllers.interrupting import InterruptController
 from quorum.tui.chat.controllers.jobs import JobController
 from quorum.tui.chat.controllers.local_servers import LocalServerController
@@ -37,7 +38,7 @@ from quorum.tui.chat.controllers.writing import PromptSources, WritingController
 from quorum.tui.chat.tab_bar import TabBar
 from quorum.tui.keys.choices import CYCLED_MODES
 from quorum.tui.keys.keyed_app import KeyedApp
-from quorum.tui.prompt_box.history import Recall
+from quorum.tui.prompt_box.history import Recall, escape_command
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.themes.looks import Looks
@@ -149,6 +150,7 @@ class ChatScreen(DrawnOnce):
         super().__init__()
         self._cwd, self._clock = cwd, clock
         self.notice = self.refusal = ""
+        self.refusals = 0
         self._mark: tuple[object, ...] = ()
         self._observer: ScreenObserver | None = None
         self._guide_handle: Callable[[Event], None] = lambda _event: None
@@ -264,11 +266,16 @@ class ChatScreen(DrawnOnce):
             setattr(self, name, action)
 
     def _take_back(self) -> str | None:
-        return self.submitting.take_back() or self.turns.take_back()
+        """What was sent last and waits, as Enter sends it again."""
+        if (typed := self.submitting.take_back()) is not None:
+            return typed
+        prompt = self.turns.take_back()
+        return None if prompt is None else escape_command(prompt)
 
     def _list_unrecorded(self) -> tuple[str, ...]:
         """What was sent and no session has recorded: before the first is there it waits here alone."""
-        return self.submitting.held + (self.turns.prompts if self.current.last is None else ())
+        prompts = self.turns.prompts if self.current.last is None else ()
+        return self.submitting.held + tuple(map(escape_command, prompts))
 
     def _get_editing(self) -> str:
         """How the person wants prompts edited."""
@@ -311,6 +318,7 @@ class ChatScreen(DrawnOnce):
         """Say why what was asked for cannot be done; empty where it can. `refusal` is the last reason."""
         self.say(reason)
         self.refusal = reason
+        self.refusals += bool(reason)
 
     def tell(self, sentence: str, *, refuses: bool = True) -> None:
         """Add a sentence on what failed to the transcript, or, where it `refuses` nothing, a warning."""
@@ -319,13 +327,30 @@ class ChatScreen(DrawnOnce):
         self.transcript.apply(ErrorOccurred(message=sentence))
         if not self.transcript.is_at_end:
             self.say(sentence)
-        self.refusal = sentence if refuses else self.refusal
+        if refuses:
+            self.refusal = sentence
+            self.refusals += 1
+
+    async def wait_for_changes(self) -> bool:
+        changes = [each.wait() for each in self.workers if each.node is self and each.group == CHANGES]
+        ended = await asyncio.gather(*changes, return_exceptions=True)
+        return not any(isinstance(each, BaseException) for each in ended)
 
     def refresh_state(self) -> None:
-        """Show what is known of the session anew, here and in the line of tabs."""
+        """Show what is known of the session anew, here and in the line of tabs.
+
+        Turns run and sessions are opened in between: what cannot be loaded any more is said, and ends neither.
+        """
         if not self.is_mounted:
             return
-        self.status.show()
+        try:
+            self.status.show()
+        except ImportError as error:
+            from quorum.domain.errors import ProgramChanged
+
+            if not isinstance(error, ProgramChanged):
+                raise
+            self.refuse(str(error))
         session = self.current.session
         title = session.facts.title if session is not None else ""
         mark = (self.questions.asking, self.turns.running, len(self.jobs.running), title)
@@ -363,8 +388,7 @@ class ChatScreen(DrawnOnce):
         self.run_worker(self.submitting.submit_held(), group="held")
         if self._recall.recover_unsent():
             self.tell(_RECOVERED, refuses=False)
-        self.prompt.keep_soon()
-        if isinstance(self.app, Looks) and self.app.typed_early is not None:
+        if self.prompt.keep_unsent() and isinstance(self.app, Looks) and self.app.typed_early is not None:
             self.app.typed_early.keep(())
 
     def begin_opening(self) -> None:
@@ -376,9 +400,9 @@ class ChatScreen(DrawnOnce):
         """The other session could not be opened, for this reason: this one continues."""
         self.current.stay()
         self.tell(sentence)
+        self.submitting.return_held()  # it was typed for the other one
         self.turns.return_waiting()
         self.refresh_state()
-        self.run_worker(self.submitting.submit_held(), group="held")
 
     def start_guide(self, guide: Widget, handle: Callable[[Event], None]) -> None:
         """Have a guide lead through what is seen here; it receives all events."""

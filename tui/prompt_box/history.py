@@ -5,10 +5,10 @@ A text that was sent as a prompt stays one wherever it comes back, also where it
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from quorum.tui.agent.memory import parse_memory
@@ -59,12 +59,14 @@ class History:
     """Earlier prompts, one JSON string a line. Read at the first use; damaged lines are passed over.
 
     What `hide` takes out never reaches the file: by default what looks like a secret. It may be set later.
+    `unwritten` is what the file could not take.
     """
 
     def __init__(self, path: Path, hide: Callable[[str], str] | None = None) -> None:
         self._path = path
         self.hide = hide or _mask_secrets
         self._entries: list[str] | None = None
+        self.unwritten: set[str] = set()
 
     @property
     def entries(self) -> list[str]:
@@ -78,12 +80,14 @@ class History:
 
         What repeats the last prompt is not added; what is longer than 100,000 characters stays out of the file.
         """
-        entries = self.entries
-        if entries and entries[-1] == prompt:
-            return
-        entries.append(prompt)
+        if prompt not in self.unwritten:
+            if self.entries[-1:] == [prompt]:
+                return
+            self.entries.append(prompt)
+            self.unwritten.add(prompt)
         if len(prompt) <= _LONGEST_KEPT:
             _append(self._path, self.hide(prompt))
+        self.unwritten.remove(prompt)
 
 
 def _mask_secrets(prompt: str) -> str:
@@ -119,7 +123,9 @@ def _append(path: Path, prompt: str) -> None:
     try:
         if _is_torn(descriptor):
             line = b"\n" + line
-        os.write(descriptor, line)  # one write: lines of two windows of one project never mix
+        # One write: lines of two windows of one project never mix.
+        if os.write(descriptor, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(descriptor)
 
@@ -133,7 +139,8 @@ def _is_torn(descriptor: int) -> bool:
 class Recall:
     """What Up and Down bring back: first the prompt that waits last, then the history; the draft is kept.
 
-    `list_waiting` names what was sent and is recorded nowhere yet.
+    `take_back` returns that prompt as Enter sends it again; `list_waiting` names what was sent and is recorded
+    nowhere yet.
     """
 
     def __init__(
@@ -160,7 +167,7 @@ class Recall:
     def recall_older(self, present: str) -> str | None:
         """The prompt before the one shown, or None. `present` is kept as the draft when leaving it."""
         if self._place is None and not present and (waiting := self._take_back()) is not None:
-            return escape_command(waiting)
+            return waiting
         entries = self.history.entries
         place = len(entries) if self._place is None else self._place
         if place == 0:
@@ -190,16 +197,19 @@ class Recall:
         return self.history.entries
 
     def keep(self, draft: str) -> None:
-        """Remember what was never sent, so that Up finds it the next time; nobody is left to see it that it
-        cannot be written."""
-        with suppress(OSError):
+        """Remember what was never sent, so that Up finds it the next time. Where that cannot be written, the
+        next process is left what was kept."""
+        try:
             self._remember_all([text for text in (*self._list_waiting(), draft) if text])
-        self._unsent.keep(())
+        except OSError:
+            self.keep_unsent(draft)
+        else:
+            self._unsent.keep(())
 
-    def keep_unsent(self, draft: str) -> None:
-        """Have a file hold what waits and what is being written, which a kill would lose."""
+    def keep_unsent(self, draft: str) -> bool:
+        """Have a file hold what waits and what is being written, which a kill would lose; whether it does."""
         texts = [text for text in (*self._list_waiting(), draft) if text and len(text) <= _LONGEST_KEPT]
-        self._unsent.keep([self.history.hide(text) for text in texts])
+        return self._unsent.keep([self.history.hide(text) for text in texts])
 
     def recover_unsent(self) -> bool:
         """Remember what killed processes had not sent, so that Up finds it; whether there was any."""
@@ -208,5 +218,5 @@ class Recall:
     def _remember_all(self, texts: Sequence[str]) -> None:
         known = self.history.entries[-len(texts) - 1 :]
         for text in texts:
-            if text not in known:
+            if text not in known or text in self.history.unwritten:
                 self.history.add(text)

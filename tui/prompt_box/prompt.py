@@ -288,13 +288,12 @@ class Prompt(CompletingPrompt):
         if self._keeping is None:
             self._keeping = self.set_timer(_KEEPING_SECS, self.keep_unsent)
 
-    def keep_unsent(self) -> None:
-        """Have what is typed, and what waits, kept whatever becomes of the process."""
+    def keep_unsent(self) -> bool:
+        """Have what is typed, and what waits, kept whatever becomes of the process; whether it is."""
         if self._keeping is not None:
             self._keeping.stop()
             self._keeping = None
-        if not self.is_searching:
-            self._memory.keep_unsent(self._unsent_text)
+        return not self.is_searching and self._memory.keep_unsent(self._unsent_text)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default().stop()

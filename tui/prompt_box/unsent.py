@@ -38,14 +38,16 @@ class UnsentTexts:
         self.texts: Sequence[str] = ()
         self._file: tuple[Path, int] | None = None
 
-    def keep(self, texts: Sequence[str]) -> None:
-        """Have these in the file in place of all others. Where it cannot be written, the former ones stay."""
-        if list(texts) == list(self.texts):
-            return
+    def keep(self, texts: Sequence[str]) -> bool:
+        """Have these in the file in place of all others; False where it cannot be written and the former ones
+        stay."""
         with suppress(OSError):
-            file = self._write(texts) if texts else None
-            self._remove()
-            self._file, self.texts = file, texts
+            if list(texts) != list(self.texts):
+                file = self._write(texts) if texts else None
+                self._remove()
+                self._file, self.texts = file, texts
+            return True
+        return False
 
     def _write(self, texts: Sequence[str]) -> tuple[Path, int]:
         folder = _locate_folder()
@@ -77,8 +79,8 @@ def recover_unsent(cwd: Path, adopt: Callable[[Sequence[str]], object]) -> bool:
     """
     project, has_found = name_project(cwd), False
     try:
-        paths = sorted(_locate_folder().iterdir(), key=lambda path: path.stat().st_mtime_ns)
-    except OSError:  # there is none, or another process has just recovered one of them
+        paths = sorted(_locate_folder().iterdir(), key=_find_age)
+    except OSError:  # there is no folder
         return False
     for path in paths:
         with suppress(OSError):
@@ -94,6 +96,13 @@ def recover_unsent(cwd: Path, adopt: Callable[[Sequence[str]], object]) -> bool:
             finally:
                 os.close(descriptor)
     return has_found
+
+
+def _find_age(path: Path) -> int:
+    """When it was written; 0 where another process has just recovered it."""
+    with suppress(OSError):
+        return path.stat().st_mtime_ns
+    return 0
 
 
 def _parse(content: bytes, project: str) -> Sequence[str] | None:

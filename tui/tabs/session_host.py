@@ -169,13 +169,12 @@ class SessionHost:
             return old
         try:
             await old.aclose()
-        except QuorumError as error:
-            self._chat.tell(str(error))
-        else:
             if ended:
                 from quorum.tui.screens.jobs_screen import describe_ended_jobs
 
                 self._chat.say(describe_ended_jobs(ended))
+        except QuorumError as error:
+            self._chat.tell(str(error))
         return agent
 
     async def _open(self, choice: SessionChoice, person: ScreenApprover) -> AgentSession:

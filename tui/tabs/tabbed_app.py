@@ -73,7 +73,7 @@ class TabbedApp(KeyedApp):
 
     async def _watch_inbox(self) -> None:
         """Count, from time to time, the decisions that wait in sessions that are not open here."""
-        from quorum.domain.errors import LedgerError
+        from quorum.domain.errors import QuorumError
 
         while True:
             await asyncio.sleep(self.LOOK_SECS)
@@ -81,7 +81,7 @@ class TabbedApp(KeyedApp):
                 continue
             try:
                 waiting = await session.agent.inbox.list_waiting(self.tabs.list_sessions())
-            except LedgerError:  # the board says it to whoever looks; what was counted last stands
+            except QuorumError:  # the board says it to whoever looks; what was counted last stands
                 continue
             self.tabs.show_waiting(len(waiting))
 
@@ -100,6 +100,7 @@ class TabbedApp(KeyedApp):
             self.fail(error)
             return
         prompt = tab.chat.prompt
+        tab.chat.submitting.return_held()
         draft, is_typed = prompt.whole_text, prompt.is_typed_by_person
         await self.tabs.close(tab, PATIENCE_SECS)
         self.chat.tell(f"the tab could not be opened: {error}")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _STILL_STARTING = "still starting; {} in a moment"
 _ACTION = "action_"
 
+CHANGES = "changes"
+"""The group of the workers that change what holds for the prompts after them."""
+
 
 class ChatHost(Protocol):
     """The screen behind the controllers."""
@@ -28,6 +31,11 @@ class ChatHost(Protocol):
     @property
     def notice(self) -> str:
         """The remark in the status bar; empty where there is none."""
+        ...
+
+    @property
+    def refusals(self) -> int:
+        """How often it was said that something cannot be done."""
         ...
 
     @property
@@ -59,6 +67,10 @@ class ChatHost(Protocol):
     ) -> object:
         """Run something beside the handling of messages, until its end or the screen's; `exclusive` ends what
         else runs in its group."""
+        ...
+
+    async def wait_for_changes(self) -> bool:
+        """Wait for the workers of CHANGES; False where one of them failed."""
         ...
 
 

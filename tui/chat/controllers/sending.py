@@ -225,6 +225,7 @@ class SubmitController:
         self._prompt, self._sending, self._memory, self._writing = prompt, sending, memory, writing
         self._run_action = run_action
         self._held: list[tuple[str, bool]] = []
+        self._is_submitting_held = False
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -232,7 +233,7 @@ class SubmitController:
 
     async def submit(self, typed: str, *, is_typed: bool = False) -> None:
         """Do what this text asks for; `is_typed`: the person typed it by hand."""
-        if (self._held or self._current.session is None) and self._waits(typed):
+        if (self._is_holding or self._current.session is None) and self._waits(typed):
             self._held.append((typed, is_typed))
             self._host.say("runs once the session is ready")
         else:
@@ -241,20 +242,29 @@ class SubmitController:
 
     async def submit_held(self) -> None:
         """The session is there, or the one before continues: do what was typed meanwhile, in order, after the
-        turns of the prompts before it. Where it cannot be done, or those turns failed, it comes back."""
+        turns of the prompts before it. Where it cannot be done, or those turns failed, it comes back, and so
+        does what stands behind one that is refused."""
         session = self._current.session
-        if not self._held or session is None:
+        if not self._held or session is None or self._is_submitting_held:
             return
-        may_begin = not session.refusal
-        if may_begin and self._turns.prompts:
-            may_begin = await self._turns.perform(QueuedTask("starting", _do_nothing))
-        if not may_begin:
+        self._is_submitting_held = True
+        try:
+            may_begin = not session.refusal
+            if may_begin and self._turns.prompts:
+                may_begin = await self._turns.perform(QueuedTask("starting", _do_nothing))
+            if not may_begin:
+                self.return_held()
+                self._host.refuse(session.refusal)
+            refusals = self._host.refusals
+            while self._held and session is self._current.session:
+                typed, is_typed = self._held.pop(0)
+                self._prompt.keep_soon()
+                await self._carry_out(typed, is_typed=is_typed)
+                if not await self._host.wait_for_changes() or refusals != self._host.refusals:
+                    break
+        finally:
+            self._is_submitting_held = False
             self.return_held()
-            self._host.refuse(session.refusal)
-        while self._held:
-            first = self._held[0]
-            await self._carry_out(first[0], is_typed=first[1])
-            self._held = [each for each in self._held if each is not first]
 
     def take_back(self) -> str | None:
         """Remove and return what came last; None where nothing waits."""
@@ -269,6 +279,10 @@ class SubmitController:
             self._prompt.put_before("\n".join(held))
         return bool(held)
 
+    @property
+    def _is_holding(self) -> bool:
+        return bool(self._held) or self._is_submitting_held
+
     def _waits(self, typed: str) -> bool:
         if is_leaving(typed) or parse_memory(typed) is not None:
             return False
@@ -276,7 +290,7 @@ class SubmitController:
             return waits_for_session(typed)
         if (own := parse_user_command(typed)) is not None:
             return bool(own.command)
-        return bool(self._held) or self._writing.mentions_attachments(typed)
+        return self._is_holding or self._writing.mentions_attachments(typed)
 
     async def _carry_out(self, typed: str, *, is_typed: bool) -> None:
         if is_leaving(typed):

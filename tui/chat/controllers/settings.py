@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
 from quorum.tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class SettingsController:
         if (session := self._current.require_session("choose the model")) is None:
             return
         if name:
-            self._host.run_worker(self._set_model(session, name), group="model")
+            self._host.run_worker(self._set_model(session, name), group=CHANGES)
         else:
             self._host.app.push_screen(session.build_model_picker())
 
@@ -50,7 +50,7 @@ class SettingsController:
         if (session := self._current.require_session("add a folder")) is None:
             return
         if path and not session.refusal:
-            self._host.run_worker(self._add_folder(session, path), group="folders")
+            self._host.run_worker(self._add_folder(session, path), group=CHANGES)
         elif path:
             self._host.refuse(session.refusal)
         elif added := session.agent.folders.added:
