@@ -205,7 +205,7 @@ class ServedApps:
         self._folder = self._make_folder() if listens else None
 
     def _make_folder(self) -> Path:
-        """The folder of their sockets, which each app locks in turn: the outer one is locked by this process."""
+        """The folder of their sockets, which apps lock in turn: the outer one is locked by this process."""
         folder = self._keeping.enter_context(open_swept_folder(SERVE_PREFIX)) / "apps"
         folder.mkdir(mode=0o700)
         return folder
