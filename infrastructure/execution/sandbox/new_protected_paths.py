@@ -34,7 +34,9 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     find_guarded,
 )
 
-_SUFFIX, _INCOMPLETE = ".json", ".new"
+_SUFFIX, _INCOMPLETE = ".command", ".new"
+_TOLD = ".told"  # another session has named what is new
+_UNLOCKED = ".json"  # of versions that lock nothing: whether the command still runs cannot be seen
 _TRIES = 3
 _UNREADABLE = (
     "a command ran unasked in the sandbox when quorum was killed; which protected paths it made cannot be "
@@ -49,6 +51,8 @@ class UnfinishedCommand(Struct, frozen=True, kw_only=True):
     before: GuardedFiles
     opened: tuple[str, ...]
     began_ns: int
+    is_own: bool
+    """Whether it was of the session that is resumed."""
 
 
 class UnfinishedCommands:
@@ -81,7 +85,9 @@ class UnfinishedCommands:
             with suppress(FileNotFoundError):  # another process has just found the folder empty
                 descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                return descriptor
+                if os.fstat(descriptor).st_nlink:
+                    return descriptor
+                os.close(descriptor)  # it was taken for abandoned before it was locked
         raise OSError(f"{self._folder} is removed again and again")
 
     def _end(self, file: Path) -> None:
@@ -94,33 +100,41 @@ class UnfinishedCommands:
 
     def pop_all(self) -> tuple[list[UnfinishedCommand], list[str]]:
         """Those in this workspace whose process was killed, whichever session they were of, and what is to be
-        said of others of this session, a sentence each; none of them is kept any more.
+        said of others of this session, a sentence each. Those of this session are not kept any more; those of
+        others are, for these sessions alone.
         """
         found: list[UnfinishedCommand] = []
         said: list[str] = []
         for file in sorted(self._folder.parent.glob("*/*")):
-            if file.suffix not in (_SUFFIX, _INCOMPLETE):
+            is_own = file.parent == self._folder
+            if file.suffix not in (_SUFFIX, _INCOMPLETE, _TOLD, *((_UNLOCKED,) if is_own else ())):
                 continue
             with suppress(OSError), _lock_abandoned(file) as is_abandoned:
-                if is_abandoned and self._collect(file, found, said):
+                if is_abandoned and self._collect(file, found, said, is_own=is_own):
                     file.unlink()
             with suppress(OSError):
                 file.parent.rmdir()
         return found, list(dict.fromkeys(said))
 
-    def _collect(self, file: Path, found: list[UnfinishedCommand], said: list[str]) -> bool:
+    def _collect(self, file: Path, found: list[UnfinishedCommand], said: list[str], *, is_own: bool) -> bool:
         """Add the command in a file, or what is to be said of it; whether the file is needed no more."""
         if file.suffix == _INCOMPLETE:  # the command had not begun
             return True
+        if file.suffix == _TOLD and not is_own:
+            return _is_workspace_gone(file)
         try:
-            found.append(self._read(file))
+            command = self._read(file, is_own=is_own)
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            if file.parent != self._folder:
+            if not is_own:
                 return _is_workspace_gone(file)
             said.append(_UNREADABLE)
-        return True
+            return True
+        if not is_own:
+            file.rename(file.with_suffix(_TOLD))
+        found.append(command)
+        return is_own
 
-    def _read(self, file: Path) -> UnfinishedCommand:
+    def _read(self, file: Path, *, is_own: bool) -> UnfinishedCommand:
         kept = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
         first, *added = map(str, kept["roots"])
         if first != os.path.realpath(self._policy.roots[0]):
@@ -136,6 +150,7 @@ class UnfinishedCommands:
             before=GuardedFiles(places=places),
             opened=tuple(map(str, kept["opened"])),
             began_ns=file.stat().st_mtime_ns,
+            is_own=is_own,
         )
 
     def clear(self) -> None:
@@ -177,6 +192,10 @@ def _pair(numbers: Sequence[int]) -> tuple[int, int]:
 _MOST_ENTRIES_AFTER = 4 * MOST_ENTRIES
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_TOLD = 20
+_TOO_LARGE = (
+    "after the command the workspace is too large to be looked through: protected paths that it made deep in "
+    "it may still be there"
+)
 _MOST_SAME_NAMES = 10_000
 
 
@@ -232,12 +251,18 @@ class ProtectedPathCheck:
             said.append(f"made by the command, though protected: {_join_items(made)} (it was not there before)")
         elif made:
             said += self._set_aside(made)
-        if not complete:
-            said.append(
-                "after the command the workspace is too large to be looked through: protected paths that it "
-                "made deep in it may still be there"
-            )
-        return said
+        return said if complete else [*said, _TOO_LARGE]
+
+    def name_new(self) -> list[str]:
+        """What is new since the command began, a sentence each. Others may have made it since, so it stays."""
+        if not self._before.complete:
+            return []
+        new, complete = self._find_made()
+        said = [
+            f"protected paths that were not there before it: {_join_items(new)}. If nobody else made them, the "
+            "command did: look at them before any program obeys them"
+        ]
+        return (said if new else []) + ([] if complete else [_TOO_LARGE])
 
     def _find_made(self) -> tuple[list[str], bool]:
         """Protected paths that are new or another than before, the innermost first; whether all were found."""

@@ -149,7 +149,10 @@ class Sandbox:
         return tuple(said)
 
     def _finish_killed(self) -> list[str]:
-        """Look for what commands made that ran when quorum was killed. Nobody was asked about them."""
+        """Look for what commands made that ran when quorum was killed. Nobody was asked about them.
+
+        While one session waits to be resumed, the person may have worked on: in others it is only named.
+        """
         if self._unfinished is None:
             return []
         commands, said = self._unfinished.pop_all()
@@ -157,7 +160,8 @@ class Sandbox:
             check = ProtectedPathCheck(
                 self._policy, each.before, roots=each.roots, opened=each.opened, began_ns=each.began_ns
             )
-            said += [f"a command ran when quorum was killed: {note}" for note in check.finish(was_asked=False)]
+            notes = check.finish(was_asked=False) if each.is_own else check.name_new()
+            said += [f"a command ran when quorum was killed: {note}" for note in notes]
         return said
 
     def confine_with_git(self) -> Confinement:
