@@ -257,3 +257,12 @@ def test_a_record_that_another_start_removed_before_it_was_locked_is_made_again(
 
     assert len(list((tmp_path / "kept" / "this").glob("*.command"))) == 1
     unfinished.clear()
+
+
+def test_records_that_cannot_be_looked_for_are_said(tmp_path: Path) -> None:
+    unfinished = UnfinishedCommands(tmp_path / ("a" * 300) / "s", PathPolicy(roots=(str(tmp_path),)))
+
+    commands, (said,) = unfinished.pop_all()
+
+    assert commands == []
+    assert said.startswith("whether a command ran when quorum was killed cannot be told: ")

@@ -38,6 +38,7 @@ _SUFFIX, _INCOMPLETE = ".command", ".new"
 _TOLD = ".told"  # another session has named what is new
 _UNLOCKED = ".json"  # of versions that lock nothing: whether the command still runs cannot be seen
 _TRIES = 3
+_UNKNOWN = "whether a command ran when quorum was killed cannot be told"
 _UNREADABLE = (
     "a command ran unasked in the sandbox when quorum was killed; which protected paths it made cannot be "
     "told, because the list of those before it cannot be read: look for new ones before any program obeys them"
@@ -105,7 +106,11 @@ class UnfinishedCommands:
         """
         found: list[UnfinishedCommand] = []
         said: list[str] = []
-        for file in sorted(self._folder.parent.glob("*/*")):
+        try:
+            files = sorted(self._folder.parent.glob("*/*"))
+        except OSError as error:
+            return [], [f"{_UNKNOWN}: {self._folder.parent} cannot be read ({error.strerror or error})"]
+        for file in files:
             is_own = file.parent == self._folder
             if file.suffix not in (_SUFFIX, _INCOMPLETE, _TOLD, *((_UNLOCKED,) if is_own else ())):
                 continue

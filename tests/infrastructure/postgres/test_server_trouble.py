@@ -48,9 +48,7 @@ def test_a_server_that_is_away_is_named_with_what_to_do(tmp_path):
     assert "start it, or correct [storage] url" in str(caught.value)
 
 
-def test_a_server_is_given_up_also_where_one_try_takes_longer_than_it_is_waited_for(
-    tmp_path, monkeypatch
-):
+def test_a_server_is_given_up_also_where_one_try_takes_longer_than_it_is_waited_for(tmp_path, monkeypatch):
     server = PostgresServer(parse_address(f"postgresql+psycopg://{USER}@/ledger?host={tmp_path}"), {})
     server._outage.patience_secs = 60.0
     clock = iter(range(0, 1000, 100))  # each look at it is 100 s after the one before
