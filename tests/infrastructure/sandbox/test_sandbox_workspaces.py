@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from quorum.domain.calls.summary import extract_text
+from quorum.infrastructure.execution.sandbox import sandbox
+from quorum.infrastructure.execution.sandbox.places import expand_path
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, git, needs_bubblewrap
 
@@ -231,3 +234,24 @@ async def test_programs_behind_a_link_that_was_there_first_run_and_no_later_link
     assert "secret\n" not in then
     assert "hello" in then
     assert f"{household.root}/.venv/bin stays closed to commands" in then
+
+
+def test_what_the_settings_open_is_not_looked_up_anew_for_each_folder_of_programs(
+    household: Household, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+
+    def note(path: str, environ: Mapping[str, str], root: Path) -> str:
+        looked_up.append(path)
+        return expand_path(path, environ, root)
+
+    household.writable = ["~/cache"]
+    counts = []
+    for folders in (1, 100):
+        household.environ["PATH"] = ":".join(f"/opt/{number}/bin" for number in range(folders))
+        monkeypatch.setattr(sandbox, "expand_path", note)
+        household.sandbox()._read_surroundings()
+        counts.append(len(looked_up))
+        looked_up.clear()
+
+    assert counts[0] == counts[1]
