@@ -83,27 +83,36 @@ class Outage:
     def _patience(self) -> float:
         return min(self.patience_secs, self.most_secs)
 
-    def outlast(self, work: Callable[[], _Result], lost: type[Exception]) -> _Result:
-        """Do this in a thread; where it raises `lost`, wait and do it again, for as long as that is worth it.
+    def outlast(
+        self,
+        work: Callable[[], _Result],
+        lost: type[Exception],
+        is_lost: Callable[[Exception], bool] = lambda _: True,
+    ) -> _Result:
+        """Do this in a thread; where it raises `lost` and that `is_lost`, wait and do it again, for as long as
+        that is worth it.
 
         Raises Stopped once the work of `run_in_thread` that waits so is cancelled.
         """
         until = math.inf
         while True:
+            began = time.monotonic()
             try:
                 result = work()
-            except lost:
+            except lost as error:
+                if not is_lost(error):
+                    raise
                 now = time.monotonic()
                 # A server that is there and breaks each connection is not waited for without end, either.
                 until = min(until, now + self._patience)
-                if now >= until or not self.note_failure():
+                if not self._note_failure(began, now) or now >= until:
                     raise
             else:
-                self.note_answer()
+                self._note_answer()
                 return result
-            self.pause()
+            self._pause()
 
-    def pause(self) -> None:
+    def _pause(self) -> None:
         """Wait before the next try. Raises Stopped as `outlast` does."""
         if (stop := _stop_of_work.get()) is None:
             time.sleep(_RETRY_SECS)
@@ -111,11 +120,10 @@ class Outage:
             stop.wait(_RETRY_SECS)
             stop.check()
 
-    def note_failure(self) -> bool:
-        """Whether the server is waited for still."""
+    def _note_failure(self, began: float, now: float) -> bool:
+        """Whether the server is waited for still, after a try between these times."""
         with self._lock:
-            now = time.monotonic()
-            if now - self._last > max(self._patience, _TELL_SECS):  # nobody has asked for so long
+            if began - self._last > max(self._patience, _TELL_SECS):  # nobody has asked for so long
                 self._since, self._is_told = now, False
             self._last = now
             is_waited_for = now - self._since < self._patience
@@ -125,7 +133,7 @@ class Outage:
             _tell_all(f"{self._place} does not answer; it is waited for, at most {self._patience:g} s")
         return is_waited_for
 
-    def note_answer(self) -> None:
+    def _note_answer(self) -> None:
         """The server answers."""
         if self._last == -math.inf:
             return

@@ -147,15 +147,17 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
 
 def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     """Import what takes long while the person types. No request waits for more than the SDK of its provider."""
-    with suppress(ImportError, MemoryError, RuntimeError):  # what needs it says what cannot be loaded
-        parts.warm_up_models(parts.models.session.model)
-        parts.calls.schema.warm_up(parts.calls.spec)
-        len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
-        parts.shared.sandbox.detect_state()
-        remove_abandoned(os.environ)
-        remove_abandoned_outputs(parts.given.loaded.settings.storage, os.environ)
-        if more is not None:
-            more()
-    if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed
-        gc.freeze()
-    gc.enable()
+    try:
+        with suppress(ImportError, MemoryError, RuntimeError):  # what needs it says what cannot be loaded
+            parts.warm_up_models(parts.models.session.model)
+            parts.calls.schema.warm_up(parts.calls.spec)
+            len(parts.shared.paths.code.places)  # to find what shares files with the workspace may take a while
+            parts.shared.sandbox.detect_state()
+            remove_abandoned(os.environ)
+            remove_abandoned_outputs(parts.given.loaded.settings.storage, os.environ)
+            if more is not None:
+                more()
+    finally:
+        if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed
+            gc.freeze()
+        gc.enable()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -187,7 +187,10 @@ def open_blob_store(
 
 
 def remove_abandoned_outputs(table: StorageTable, environ: Mapping[str, str]) -> None:
-    """Remove what killed processes had not written to the end of the outputs that are kept on this machine."""
+    """Remove what killed processes had not written to the end of the outputs that are kept on this machine.
+
+    What cannot be looked into stays for the next time.
+    """
     from quorum.infrastructure.store.blobs.spill import remove_abandoned_temporaries
 
     state = locate_state_folder(environ)
@@ -195,7 +198,8 @@ def remove_abandoned_outputs(table: StorageTable, environ: Mapping[str, str]) ->
         Path(table.blobs).expanduser() if table.blobs and not uses_bucket(table) else state and state / "blobs"
     )
     if folder is not None:
-        remove_abandoned_temporaries(folder)
+        with suppress(OSError):
+            remove_abandoned_temporaries(folder)
 
 
 def _open_shared_outputs(table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None) -> BlobStore:

@@ -16,9 +16,10 @@ import pytest
 
 from quorum.domain.events.event import ErrorOccurred, SessionResumed
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.sessions.session_summary import LatestSession, NewSession
+from quorum.domain.sessions.session_summary import LatestSession, NamedSession, NewSession, SessionChoice
 from quorum.infrastructure.execution.sandbox.guarded_files import find_guarded
 from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from tests.infrastructure.commands.command_bench import alive_with, eventually
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.fake_ports import RecordingObserver
@@ -65,11 +66,13 @@ def killed(unfinished: UnfinishedCommands) -> None:
 
 
 def kept_in(stage: SessionStage) -> list[Path]:
-    return list((stage.home).rglob("unfinished-commands/*/*.json"))
+    return list((stage.home).rglob("unfinished-commands/*/*.*"))
 
 
 @pytest.mark.long
-async def test_a_new_session_in_the_workspace_looks_as_well(tmp_path: Path) -> None:
+async def test_a_new_session_in_the_workspace_names_what_is_new_and_the_resumed_one_renames_it(
+    tmp_path: Path,
+) -> None:
     stage = a_stage(tmp_path)
     (stage.root / "make.sh").write_text("echo evil > AGENTS.md\n")
     await killed_during(stage, "sh make.sh")
@@ -78,14 +81,25 @@ async def test_a_new_session_in_the_workspace_looks_as_well(tmp_path: Path) -> N
     async with stage.opened(NewSession(), observer=observer):
         pass
 
+    assert (stage.root / "AGENTS.md").read_text() == "evil\n"
+    (said,) = [event.message for event in observer.of(ErrorOccurred) if "killed" in event.message]
+    assert f"not there before it: {stage.root / 'AGENTS.md'}." in said
+    (kept,) = kept_in(stage)
+
+    again = RecordingObserver()
+    async with stage.opened(NewSession(), observer=again):
+        pass
+    assert not any("killed" in event.message for event in again.of(ErrorOccurred))
+
+    told = await resumed(stage, NamedSession(kept.parent.name))
+    assert any(sentence.startswith(_RENAMED) for sentence in told)
     assert (stage.root / "set-aside-AGENTS.md~1").read_text() == "evil\n"
-    assert any(event.message.startswith(_RENAMED) for event in observer.of(ErrorOccurred))
     assert kept_in(stage) == []
 
 
-async def resumed(stage: SessionStage) -> tuple[str, ...]:
+async def resumed(stage: SessionStage, choice: SessionChoice | None = None) -> tuple[str, ...]:
     observer = RecordingObserver()
-    async with stage.opened(LatestSession(), observer=observer):
+    async with stage.opened(choice or LatestSession(), observer=observer):
         pass
     (event,) = observer.of(SessionResumed)
     assert isinstance(event, SessionResumed)
@@ -162,7 +176,7 @@ def test_a_process_that_only_reads_the_session_keeps_its_hands_off(tmp_path: Pat
     assert not (tmp_path / "kept").exists()
 
 
-def test_what_other_sessions_of_the_workspace_left_is_taken_over_and_no_running_command(tmp_path: Path) -> None:
+def test_what_other_sessions_of_the_workspace_left_is_found_once_and_no_running_command(tmp_path: Path) -> None:
     here, there, kept = tmp_path / "here", tmp_path / "there", tmp_path / "kept"
     for name, root in (("dead", here), ("alive", here), ("elsewhere", there), ("gone", tmp_path / "gone")):
         root.mkdir(exist_ok=True)
@@ -175,12 +189,22 @@ def test_what_other_sessions_of_the_workspace_left_is_taken_over_and_no_running_
             end_alive = end
     (tmp_path / "gone").rmdir()
     (kept / "dead" / "cut.new").write_text("{")
+    (record,) = (kept / "dead").glob("*.command")
+    (kept / "older").mkdir()
+    unlocked = kept / "older" / "a.json"  # as a version that locks nothing leaves it while its command runs
+    unlocked.write_text(record.read_text())
 
     ((command,), said) = UnfinishedCommands(kept / "new", PathPolicy(roots=(str(here),))).pop_all()
 
     assert command.roots == (str(here),)
+    assert not command.is_own
     assert said == []
-    assert sorted(path.name for path in kept.iterdir()) == ["alive", "elsewhere"]
+    assert sorted(path.name for path in kept.iterdir()) == ["alive", "dead", "elsewhere", "older"]
+    assert UnfinishedCommands(kept / "new", PathPolicy(roots=(str(here),))).pop_all() == ([], [])
+    for name in ("dead", "older"):
+        ((command,), _) = UnfinishedCommands(kept / name, PathPolicy(roots=(str(here),))).pop_all()
+        assert command.is_own
+        assert not (kept / name).exists()
     end_alive()
     assert list((kept / "alive").iterdir()) == []
 
@@ -192,7 +216,7 @@ def test_a_command_of_another_session_in_an_earlier_quorum_may_run_and_is_left_a
         unfinished.begin(find_guarded([str(tmp_path)], policy), (), [str(tmp_path)])
         killed(unfinished)  # as one that locks nothing
         (file,) = (tmp_path / "kept" / name).iterdir()
-        file.write_text(file.read_text().replace(', "is_locked": true', ""))
+        file.rename(file.with_suffix(".json"))
 
     commands, said = UnfinishedCommands(tmp_path / "kept" / "own", policy).pop_all()
 
@@ -230,3 +254,47 @@ def test_a_list_is_compared_in_the_folders_that_it_was_made_for(tmp_path: Path) 
 
     assert command.roots == (str(here),)
     assert said == []
+
+
+def test_what_the_person_made_after_a_command_of_another_session_stays_and_is_named(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    policy = PathPolicy(roots=(str(root),))
+    unfinished = UnfinishedCommands(tmp_path / "kept" / "dead", policy)
+    unfinished.begin(find_guarded([str(root)], policy), (), [str(root)])
+    killed(unfinished)
+    (root / "AGENTS.md").write_text("mine\n")
+
+    new = Sandbox(choice="off", policy=policy, unfinished=UnfinishedCommands(tmp_path / "kept" / "new", policy))
+    (said,) = asyncio.run(new.describe_former())
+
+    assert f"not there before it: {root / 'AGENTS.md'}." in said
+    assert (root / "AGENTS.md").read_text() == "mine\n"
+
+
+def test_a_record_that_another_start_removed_before_it_was_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = PathPolicy(roots=(str(tmp_path),))
+    unfinished = UnfinishedCommands(tmp_path / "kept" / "this", policy)
+    lock = fcntl.flock
+
+    def start_another_before(descriptor: int, kind: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        UnfinishedCommands(tmp_path / "kept" / "other", policy).pop_all()
+        lock(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", start_another_before)
+    unfinished.begin(find_guarded([str(tmp_path)], policy), (), [str(tmp_path)])
+
+    assert len(list((tmp_path / "kept" / "this").glob("*.command"))) == 1
+    unfinished.clear()
+
+
+def test_records_that_cannot_be_looked_for_are_said(tmp_path: Path) -> None:
+    unfinished = UnfinishedCommands(tmp_path / ("a" * 300) / "s", PathPolicy(roots=(str(tmp_path),)))
+
+    commands, (said,) = unfinished.pop_all()
+
+    assert commands == []
+    assert said.startswith("whether a command ran when quorum was killed cannot be told: ")

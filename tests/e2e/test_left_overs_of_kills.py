@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_killed_before_sending import again, kill
+from tests.e2e.test_user_commands import eventually
 from tests.support.terminal import CTRL_C, Terminal
 
 _KEPT = {"ledger.sqlite", "ledger.sqlite-lock", "history"}
@@ -35,10 +36,12 @@ def test_a_later_start_clears_what_kills_left(tmp_path: Path) -> None:
         while not (tmp_path / "project" / "begun").exists():
             assert terminal.raw is not None
         kill(terminal)
-    assert list_files(tmp_path)
+    left = list_files(tmp_path)
+    assert left
 
     with again(tmp_path) as terminal:
         terminal.wait_until_ready()
+        eventually(lambda: not left & list_files(tmp_path), "the end of what was left")
         terminal.type(CTRL_C)
         terminal.wait_for("ctrl+c again quits")
         terminal.type(CTRL_C)

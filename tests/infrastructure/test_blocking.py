@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,3 +124,23 @@ def test_work_is_repeated_until_the_server_answers_and_its_patience_is_at_most_t
     with pytest.raises(Away):
         blocking.Outage("there", 60.0).outlast(answer_third, Away)
     assert len(tries) == 1
+
+
+def test_tries_that_take_longer_than_the_patience_are_of_one_outage(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(blocking, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=lambda _: None))
+    outage, tries = blocking.Outage("there", 60.0), []
+
+    def fail_late() -> None:
+        tries.append(now[0])
+        now[0] += 100.0
+        raise Away
+
+    for _ in range(2):  # the second finds the server waited for long enough
+        with pytest.raises(Away):
+            outage.outlast(fail_late, Away)
+    assert tries == [0.0, 100.0, 200.0]
+    now[0] += 1000.0  # nobody asks meanwhile
+    with pytest.raises(Away):
+        outage.outlast(fail_late, Away)
+    assert len(tries) == 5

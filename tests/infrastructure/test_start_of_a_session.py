@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.domain.sessions.session_summary import NewSession
+from quorum.infrastructure import bootstrap
 from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.secrets.known import SessionSecrets
@@ -52,3 +57,18 @@ async def test_the_sdk_is_loaded_while_the_workspace_is_searched_for_secrets(
 
     assert seen[:1] == [True]
     assert not daemons[0], "a process that ends while native modules load crashes"
+
+
+def test_garbage_is_collected_again_after_a_warm_up_that_fails() -> None:
+    def fail(_model: str) -> None:
+        raise OSError("the disk is gone")
+
+    models = SimpleNamespace(session=SimpleNamespace(model="m"))
+    parts = cast("SessionParts", SimpleNamespace(warm_up_models=fail, models=models))
+    gc.disable()
+    try:
+        with pytest.raises(OSError, match="gone"):
+            bootstrap._warm_up(parts, None)
+        assert gc.isenabled()
+    finally:
+        gc.enable()

@@ -12,7 +12,12 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.domain.text.output import Text
 from quorum.infrastructure.config.schema import StorageTable
-from quorum.infrastructure.storage import list_storage_paths, open_record, open_storage
+from quorum.infrastructure.storage import (
+    list_storage_paths,
+    open_record,
+    open_storage,
+    remove_abandoned_outputs,
+)
 from quorum.infrastructure.storage_backend import accepts_url, describe_urls, load_backends
 from tests.support.fake_storage import FakeStorage
 
@@ -109,6 +114,10 @@ async def test_a_database_file_is_opened_where_the_url_says(tmp_path: Path) -> N
 def test_a_scheme_that_nothing_is_known_of_is_an_error_that_names_those_that_are() -> None:
     with pytest.raises(ConfigError, match="'mysql'; sessions can be kept in: sqlite"):
         open_storage(StorageTable(url="mysql://host/sessions"), {})
+
+
+def test_outputs_that_cannot_be_looked_into_are_left_alone(tmp_path: Path) -> None:
+    remove_abandoned_outputs(StorageTable(blobs=f"{tmp_path}/{'a' * 300}"), {})  # too long for the kernel
 
 
 async def test_a_session_that_cannot_be_recorded_still_keeps_its_large_outputs(tmp_path: Path) -> None:

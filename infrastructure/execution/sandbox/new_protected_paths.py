@@ -34,8 +34,11 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     find_guarded,
 )
 
-_SUFFIX, _INCOMPLETE = ".json", ".new"
+_SUFFIX, _INCOMPLETE = ".command", ".new"
+_TOLD = ".told"  # another session has named what is new
+_UNLOCKED = ".json"  # of versions that lock nothing: whether the command still runs cannot be seen
 _TRIES = 3
+_UNKNOWN = "whether a command ran when quorum was killed cannot be told"
 _UNREADABLE = (
     "a command ran unasked in the sandbox when quorum was killed; which protected paths it made cannot be "
     "told, because the list of those before it cannot be read: look for new ones before any program obeys them"
@@ -49,6 +52,8 @@ class UnfinishedCommand(Struct, frozen=True, kw_only=True):
     before: GuardedFiles
     opened: tuple[str, ...]
     began_ns: int
+    is_own: bool
+    """Whether it was of the session that is resumed."""
 
 
 class UnfinishedCommands:
@@ -66,7 +71,7 @@ class UnfinishedCommands:
     def begin(self, before: GuardedFiles, opened: Sequence[str], roots: Sequence[str]) -> Callable[[], None]:
         """Keep this until what is returned is called. The command runs also where it cannot be kept."""
         places = {path: [each.itself, each.parent, each.link] for path, each in before.places.items()}
-        kept = {"roots": list(roots), "places": places, "opened": list(opened), "is_locked": True}
+        kept = {"roots": list(roots), "places": places, "opened": list(opened)}
         file = self._folder / f"{secrets.token_hex(8)}{_SUFFIX}"
         with suppress(OSError):
             self._own[file] = self._open(file.with_suffix(_INCOMPLETE))
@@ -98,40 +103,49 @@ class UnfinishedCommands:
 
     def pop_all(self) -> tuple[list[UnfinishedCommand], list[str]]:
         """Those in this workspace whose process was killed, whichever session they were of, and what is to be
-        said of others of this session, a sentence each; none of them is kept any more.
+        said of others of this session, a sentence each. Those of this session are not kept any more; those of
+        others are, for these sessions alone.
         """
         found: list[UnfinishedCommand] = []
         said: list[str] = []
-        for file in sorted(self._folder.parent.glob("*/*")):
-            if file.suffix not in (_SUFFIX, _INCOMPLETE):
-                continue
+        try:
+            files = sorted(self._folder.parent.glob("*/*"))
+        except OSError as error:
+            return [], [f"{_UNKNOWN}: {self._folder.parent} cannot be read ({error.strerror or error})"]
+        for file in files:
             is_own = file.parent == self._folder
+            if file.suffix not in (_SUFFIX, _INCOMPLETE, _TOLD, *((_UNLOCKED,) if is_own else ())):
+                continue
             with suppress(OSError), _lock_abandoned(file, is_own=is_own) as is_abandoned:
-                if is_abandoned and self._collect(file, found, said):
+                if is_abandoned and self._collect(file, found, said, is_own=is_own):
                     file.unlink()
             with suppress(OSError):
                 file.parent.rmdir()
         return found, list(dict.fromkeys(said))
 
-    def _collect(self, file: Path, found: list[UnfinishedCommand], said: list[str]) -> bool:
+    def _collect(self, file: Path, found: list[UnfinishedCommand], said: list[str], *, is_own: bool) -> bool:
         """Add the command in a file, or what is to be said of it; whether the file is needed no more."""
         if file.suffix == _INCOMPLETE:  # the command had not begun
             return True
+        if file.suffix == _TOLD and not is_own:
+            return _is_workspace_gone(file)
         try:
-            found.append(self._read(file))
+            command = self._read(file, is_own=is_own)
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            if file.parent != self._folder:
+            if not is_own:
                 return _is_workspace_gone(file)
             said.append(_UNREADABLE)
-        return True
+            return True
+        if not is_own:
+            file.rename(file.with_suffix(_TOLD))
+        found.append(command)
+        return is_own
 
-    def _read(self, file: Path) -> UnfinishedCommand:
+    def _read(self, file: Path, *, is_own: bool) -> UnfinishedCommand:
         kept = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
         first, *added = map(str, kept["roots"])
         if first != os.path.realpath(self._policy.roots[0]):
             raise ValueError("another workspace")
-        if file.parent != self._folder and not kept.get("is_locked"):
-            raise ValueError("of an earlier quorum, which may run still")
         # Nothing is renamed in a folder that does not belong to the workspace any more.
         roots = (first, *(folder for folder in added if folder in self._policy.roots))
         places = {
@@ -143,6 +157,7 @@ class UnfinishedCommands:
             before=GuardedFiles(places=places),
             opened=tuple(map(str, kept["opened"])),
             began_ns=file.stat().st_mtime_ns,
+            is_own=is_own,
         )
 
     def clear(self) -> None:
@@ -188,6 +203,10 @@ def _pair(numbers: Sequence[int]) -> tuple[int, int]:
 _MOST_ENTRIES_AFTER = 4 * MOST_ENTRIES
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_TOLD = 20
+_TOO_LARGE = (
+    "after the command the workspace is too large to be looked through: protected paths that it made deep in "
+    "it may still be there"
+)
 _MOST_SAME_NAMES = 10_000
 
 
@@ -248,12 +267,18 @@ class ProtectedPathCheck:
             said.append(f"made by the command, though protected: {_join_items(made)} (it was not there before)")
         elif made:
             said += self._set_aside(made)
-        if not complete:
-            said.append(
-                "after the command the workspace is too large to be looked through: protected paths that it "
-                "made deep in it may still be there"
-            )
-        return said
+        return said if complete else [*said, _TOO_LARGE]
+
+    def name_new(self) -> list[str]:
+        """What is new since the command began, a sentence each. Others may have made it since, so it stays."""
+        if not self._before.complete:
+            return []
+        new, complete = self._find_made()
+        said = [
+            f"protected paths that were not there before it: {_join_items(new)}. If nobody else made them, the "
+            "command did: look at them before any program obeys them"
+        ]
+        return (said if new else []) + ([] if complete else [_TOO_LARGE])
 
     def _find_made(self) -> tuple[list[str], bool]:
         """Protected paths that are new or another than before, the innermost first; whether all were found."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -91,6 +91,7 @@ class Sandbox:
         self._tmp = tmp
         self._is_git_open = is_git_open
         self._state: SandboxState | None = None
+        self._first_tools: Mapping[str, str] = {}
         self._looking = Lock()
         self._folders = FolderCache()
         self._known_files = KnownFiles(
@@ -107,6 +108,8 @@ class Sandbox:
         """The state. The first time it tries bubblewrap, two seconds at most: call it off the event loop."""
         with self._looking:
             if self._state is None:
+                # No command of the session has run: a link that leads to programs now is the person's.
+                self._first_tools = {path: os.path.realpath(path) for path in self._list_named_tools()}
                 self._state = self._detect_state()
             return self._state
 
@@ -149,7 +152,10 @@ class Sandbox:
         return tuple(said)
 
     def _finish_killed(self) -> list[str]:
-        """Look for what commands made that ran when quorum was killed. Nobody was asked about them."""
+        """Look for what commands made that ran when quorum was killed. Nobody was asked about them.
+
+        While one session waits to be resumed, the person may have worked on: in others it is only named.
+        """
         if self._unfinished is None:
             return []
         commands, said = self._unfinished.pop_all()
@@ -157,7 +163,8 @@ class Sandbox:
             check = ProtectedPathCheck(
                 self._policy, each.before, roots=each.roots, opened=each.opened, began_ns=each.began_ns
             )
-            said += [f"a command ran when quorum was killed: {note}" for note in check.finish(was_asked=False)]
+            notes = check.finish(was_asked=False) if each.is_own else check.name_new()
+            said += [f"a command ran when quorum was killed: {note}" for note in notes]
         return said
 
     def confine_with_git(self) -> Confinement:
@@ -215,20 +222,31 @@ class Sandbox:
 
     def _select_steady(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Those that mean what the person named: a command could have made any link where it may write."""
-        return tuple(path for path in paths if self._find_link(path) is None)
+        return tuple(path for path, link in self._find_links(paths) if link is None)
 
-    def _find_link(self, path: str) -> str | None:
-        """The first link on the way of a path that a command could have made."""
+    def _find_links(self, paths: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+        """Each path with the first link on its way that a command could have made."""
         folders = [os.path.realpath(folder) for folder in (*self._policy.roots, *self._expand(self._writable))]
-        try:
-            links = (place for place in follow_path(path) if os.path.islink(place))
-            return next((link for link in links if is_below_any(os.path.dirname(link), folders)), None)
-        except OSError:
-            return path
+        for path in paths:
+            try:
+                links = (place for place in follow_path(path) if os.path.islink(place))
+                yield path, next((e for e in links if is_below_any(os.path.dirname(e), folders)), None)
+            except OSError:
+                yield path, path
+
+    def _list_named_tools(self) -> tuple[str, ...]:
+        return list_tool_folders(self._environ, list_homes(self._environ))
+
+    def _list_tools(self) -> tuple[str, ...]:
+        """Where programs lie: what a link that a command could have made led to before the first of them."""
+        links = dict(self._find_links(self._list_named_tools()))
+        first = [self._first_tools.get(path, path) for path, link in links.items() if link is not None]
+        return (*(path for path, link in links.items() if link is None), *self._select_steady(first))
 
     def _explain_closed(self) -> tuple[str, ...]:
-        """What of the settings stays closed, a sentence each."""
-        named = ((path, self._find_link(path)) for path in self._expand((*self._readable, *self._writable)))
+        """What of the settings and of the folders of programs stays closed, a sentence each."""
+        changed = [path for path, first in self._first_tools.items() if os.path.realpath(path) != first]
+        named = self._find_links((*self._expand((*self._readable, *self._writable)), *changed))
         return tuple(
             f"{path} stays closed to commands: {link} is a link where they may write, so it may lead elsewhere "
             "than the person meant; the person can name the path that it leads to in the settings"
@@ -414,7 +432,7 @@ class Sandbox:
         return Surroundings(
             homes=home_folders,
             private=list_private_folders(),
-            tools=self._select_steady(list_tool_folders(self._environ, home_folders)),
+            tools=self._list_tools(),
             secrets=(*list_secret_places(home_folders), *list_socket_places(self._environ)),
             own=self._own,
             readable=self._select_steady(self._expand(self._readable)),

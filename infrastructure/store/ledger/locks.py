@@ -93,7 +93,10 @@ class SessionLockFolder:
 
     def remove_abandoned(self) -> None:
         """Remove the files of processes that were killed. What cannot be removed means nothing."""
-        for path in self._folder.glob("*.lock"):
+        paths: list[Path] = []
+        with suppress(OSError):
+            paths += self._folder.glob("*.lock")
+        for path in paths:
             with suppress(OSError):
                 descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
                 try:

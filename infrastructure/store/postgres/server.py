@@ -245,16 +245,11 @@ class PostgresServer:
 
     def connect(self, *, waits: bool = True) -> PostgresConnection:
         """A connection, for the thread that asks; it `waits` for a server that does not answer."""
-        while True:
-            try:
-                connection = PostgresConnection(self._engine.connect())
-            except DBAPIError as error:
-                if not (waits and is_lost(error) and self._outage.note_failure()):
-                    raise
-            else:
-                self._outage.note_answer()
-                return connection
-            self._outage.pause()
+        return self._outage.outlast(
+            lambda: PostgresConnection(self._engine.connect()),
+            DBAPIError,
+            lambda error: waits and is_lost(error),
+        )
 
     def connect_directly(self) -> psycopg.Connection[tuple[object, ...]]:
         """A connection of the driver, which no pool takes back: its end frees what it holds on the server."""

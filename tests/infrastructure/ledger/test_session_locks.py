@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from quorum.domain.errors import LedgerError, SessionInUse
-from quorum.infrastructure.store.ledger.locks import SessionLock, list_lock_holders
+from quorum.infrastructure.store.ledger.locks import SessionLock, SessionLockFolder, list_lock_holders
 from quorum.infrastructure.store.ledger.opening import Database
 from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt, session_of, start
 
@@ -130,6 +130,10 @@ def test_whoever_opens_the_database_removes_the_locks_of_killed_processes(tmp_pa
 
     assert [path.name for path in folder.iterdir()] == ["held.lock"]
     held.release()
+
+
+def test_locks_that_cannot_be_looked_for_keep_nobody_from_the_database(tmp_path):
+    SessionLockFolder(tmp_path / ("a" * 300)).remove_abandoned()  # the kernel refuses so long a name
 
 
 def test_never_do_two_hold_one_lock_however_often_it_is_taken_and_given_back(tmp_path):

@@ -9,13 +9,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.event import TurnStarted
 from quorum.domain.sessions.session_summary import NewSession
+from quorum.infrastructure import blocking
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres.address import parse_address
@@ -43,6 +46,16 @@ def test_a_server_that_is_away_is_named_with_what_to_do(tmp_path):
         caught.value
     )
     assert "start it, or correct [storage] url" in str(caught.value)
+
+
+def test_a_server_is_given_up_also_where_one_try_takes_longer_than_it_is_waited_for(tmp_path, monkeypatch):
+    server = PostgresServer(parse_address(f"postgresql+psycopg://{USER}@/ledger?host={tmp_path}"), {})
+    server._outage.patience_secs = 60.0
+    clock = iter(range(0, 1000, 100))  # each look at it is 100 s after the one before
+    monkeypatch.setattr(blocking, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda _: None))
+
+    with pytest.raises(OperationalError):
+        server.connect()
 
 
 def test_a_database_that_is_missing_is_named_with_what_to_do(postgres):

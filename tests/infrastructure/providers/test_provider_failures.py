@@ -298,7 +298,9 @@ async def test_an_answer_that_keeps_arriving_has_no_limit() -> None:
 
 def _open_gateway(url: str, dialect: Any, **settings: Any) -> ProviderRegistry:
     given = ProviderSettings(type=dialect, base_url=url, api_key_env="", max_retries=0, **settings)
-    return ProviderRegistry({"mine": given}, environ={})
+    gateway = ProviderRegistry({"mine": given}, environ={})
+    gateway.warm_up("mine/m")  # the limits of these tests are shorter than an import may take
+    return gateway
 
 
 async def _fail_at(url: str, dialect: Any, **settings: Any) -> ProviderError:

@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from quorum.domain.calls.summary import extract_text
+from quorum.infrastructure.execution.sandbox import sandbox
+from quorum.infrastructure.execution.sandbox.places import expand_path
+from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, git, needs_bubblewrap
 
 pytestmark = needs_bubblewrap
@@ -207,3 +212,46 @@ async def test_a_folder_around_an_opened_one_keeps_its_place(household: Househol
     assert "busy" in output
     assert (household.root / "out/cache/x").exists()
     assert (household.root / "out/y").exists()
+
+
+async def test_programs_behind_a_link_that_was_there_first_run_and_no_later_link_opens_others(
+    household: Household,
+) -> None:
+    program = household.write("envs/p/bin/greet", "#!/bin/sh\necho hello\n")
+    program.chmod(0o755)
+    household.write("private/note")
+    (household.root / ".venv").symlink_to(household.home / "envs/p")
+    household.environ["PATH"] = f"{household.root}/.venv/bin:{household.environ['PATH']}"
+    tool = household.tool()
+
+    async def run(command: str) -> str:
+        return extract_text(await tool.execute({"command": command}, context_with(RecordingControls())))
+
+    first = await run("greet; rm .venv; mkdir .venv; ln -s ~/private .venv/bin")
+    then = await run(f"cat .venv/bin/note; {program}")
+
+    assert first == "hello\nexit code 0"
+    assert "secret\n" not in then
+    assert "hello" in then
+    assert f"{household.root}/.venv/bin stays closed to commands" in then
+
+
+def test_what_the_settings_open_is_not_looked_up_anew_for_each_folder_of_programs(
+    household: Household, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+
+    def note(path: str, environ: Mapping[str, str], root: Path) -> str:
+        looked_up.append(path)
+        return expand_path(path, environ, root)
+
+    household.writable = ["~/cache"]
+    counts = []
+    for folders in (1, 100):
+        household.environ["PATH"] = ":".join(f"/opt/{number}/bin" for number in range(folders))
+        monkeypatch.setattr(sandbox, "expand_path", note)
+        household.sandbox()._read_surroundings()
+        counts.append(len(looked_up))
+        looked_up.clear()
+
+    assert counts[0] == counts[1]
