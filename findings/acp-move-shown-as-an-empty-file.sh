@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Codex's adapter for ACP asks before a patch that moves a file. Expected was that the question shows both names, or the
+# Codex's adapter for ACP asks before a patch that moves a file. One would expect both names in the question, or the
 # content of the file. What it shows is a change of the new name from nothing to nothing; the old name, which will be
 # gone, stands only in `locations`. A client that draws the diff asks about an empty file. quorum takes a diff for an
 # edit only where it is about all the files that the call names, and asks about the rest in every mode.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copilot CLI runs the hooks that a trusted project has for Claude Code in `.claude/settings.json`. Expected was that one
+# Copilot CLI runs the hooks that a trusted project has for Claude Code in `.claude/settings.json`. One would expect that one
 # file of another program's settings gets that program's form throughout. It does not: `PreToolUse` gets Claude Code's
 # (`hook_event_name`, `tool_name`, `Write`), with arguments of Copilot's own; `PermissionRequest`, in the same file, gets
 # Copilot's (`hookName`, `toolName`, `edit`), in which the same call has other arguments. A hook that reads
