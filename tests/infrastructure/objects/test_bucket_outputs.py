@@ -249,6 +249,6 @@ def test_a_store_that_does_not_answer_for_a_while_is_waited_for_and_read_back_on
         server.shutdown()
 
     assert (statuses, read) == ([], ["/outputs/one"])
-    monkeypatch.setattr(blocking.Outage, "pause", Mock(side_effect=blocking.Stopped))
+    monkeypatch.setattr(blocking.Outage, "_pause", Mock(side_effect=blocking.Stopped))
     with pytest.raises(blocking.Stopped):
         store.holds("two")

@@ -168,7 +168,7 @@ async def test_without_the_bucket_nothing_is_kept_and_small_contents_are_still_t
 
 
 async def test_a_store_that_never_answered_is_named_at_once_with_what_to_look_at(machine, blobs, monkeypatch):
-    monkeypatch.setattr(object_store.Outage, "pause", lambda _outage: pytest.fail("it is waited for"))
+    monkeypatch.setattr(object_store.Outage, "_pause", lambda _outage: pytest.fail("it is waited for"))
     away = machine(blobs=blobs, AWS_ENDPOINT_URL="http://127.0.0.1:9")
 
     with pytest.raises(
