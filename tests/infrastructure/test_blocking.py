@@ -108,6 +108,13 @@ class Away(Exception):
     """What the server raises in these tests."""
 
 
+def waited_for() -> blocking.Outage:
+    """One that is waited for a minute."""
+    outage = blocking.Outage("there")
+    outage.patience_secs = 60.0
+    return outage
+
+
 def test_work_is_repeated_until_the_server_answers_and_its_patience_is_at_most_that_of_the_process(monkeypatch):
     monkeypatch.setattr(blocking, "_RETRY_SECS", 0.0)
     tries: list[int] = []
@@ -118,18 +125,18 @@ def test_work_is_repeated_until_the_server_answers_and_its_patience_is_at_most_t
             raise Away
         return len(tries)
 
-    assert blocking.Outage("there", 60.0).outlast(answer_third, Away) == 3
+    assert waited_for().outlast(answer_third, Away) == 3
     monkeypatch.setattr(blocking.Outage, "most_secs", 0.0)
     tries.clear()
     with pytest.raises(Away):
-        blocking.Outage("there", 60.0).outlast(answer_third, Away)
+        waited_for().outlast(answer_third, Away)
     assert len(tries) == 1
 
 
 def test_tries_that_take_longer_than_the_patience_are_of_one_outage(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(blocking, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=lambda _: None))
-    outage, tries = blocking.Outage("there", 60.0), []
+    outage, tries = waited_for(), []
 
     def fail_late() -> None:
         tries.append(now[0])
