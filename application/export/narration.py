@@ -211,7 +211,7 @@ def _format_records(records: Sequence[LedgerRecord]) -> str:
     text = format_amount(len(records), "record")
     if redacted:
         text += f", something was taken out of {redacted:,}"
-    why = "a newer quorum may have written them; update quorum"
+    why = "a newer quorum may have written them, or they are damaged; quorum sessions verify tells"
     return f"{text}, {unread:,} cannot be understood: {why}" if unread else text
 
 

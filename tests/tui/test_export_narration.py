@@ -70,9 +70,9 @@ def test_a_cost_that_is_known_in_part_is_not_given_for_the_whole() -> None:
     facts = dict(account_from(an_eventful_session("x")).facts)
 
     assert facts["Cost"] == "at least $0.0025; the price of some requests is not known"
-    assert (
-        facts["Records"]
-        == "33 records, 1 cannot be understood: a newer quorum may have written them; update quorum"
+    assert facts["Records"] == (
+        "33 records, 1 cannot be understood: a newer quorum may have written them, or they are damaged; "
+        "quorum sessions verify tells"
     )
 
 

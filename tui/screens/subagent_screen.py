@@ -103,7 +103,9 @@ class SubagentScreen(ClosesItself, Screen[None]):
         events = [hide(event) for event, _ in known]
         await replay_events(events, [at_ms for _, at_ms in known], self._transcript, cut=PROCESS_ENDED)
         if len(known) < len(records):
-            self._tell("some records of this session cannot be understood; a newer version may know them")
+            self._tell(
+                "some records of this session cannot be understood: they are damaged, or of a newer quorum"
+            )
 
     def _tell(self, text: str) -> None:
         self.query_one("#notice", Static).update(Content(make_printable(text, newlines=False)))

@@ -162,23 +162,27 @@ class SessionOpener:
         """Read under the lock, so that nobody adds to it in between."""
         stored = self._archive.read_blocking(session_id)
         result, records = stored.verify_and_decode()
-        flaw = f"The record of session {session_id} {result.flaw}."
+        flaws = () if result.holds else (f"The record of session {session_id} {result.flaw}.",)
+        unread = _describe_unread(records, is_broken=result.broken_at is not None)
         last = stored.chain[-1] if stored.chain else None
         chain = SessionChain.after(stored.summary, stored.head, last, lock)
         return OpenedSession(
             session_id=session_id,
             ledger=SqlLedger(chain, self._writer, lock, self._clock),
             records=records,
-            notices=(*lock.notices, *(() if result.holds else (flaw,)), *_describe_skipped(records)),
+            notices=(*lock.notices, *flaws, *unread),
         )
 
 
-def _describe_skipped(records: Sequence[LedgerRecord]) -> tuple[str, ...]:
+def _describe_unread(records: Sequence[LedgerRecord], *, is_broken: bool) -> tuple[str, ...]:
     places = [str(record.seq) for record in records if record.event is None]
     if not places:
         return ()
     named = ", ".join(places[:_NAMED_AT_MOST]) + (", …" if len(places) > _NAMED_AT_MOST else "")
+    # What does not fit the chain was changed after it was written: no other version reads it either.
+    newer = "a newer quorum may have written them; update quorum to read them"
+    why = "they are damaged" if is_broken else newer
     return (
-        f"{len(places)} of {len(records)} records cannot be understood, a newer quorum may have written them; "
-        f"update quorum to read them; the session continues without what they say: {named}.",
+        f"{len(places)} of {len(records)} records cannot be understood, {why}; the session continues without "
+        f"what they say: {named}.",
     )

@@ -117,6 +117,21 @@ async def test_a_record_that_cannot_be_understood_is_read_as_nothing(database):
     assert [record.event is None for record in records] == [False, True, False]
 
 
+async def test_a_damaged_record_is_not_taken_for_one_of_a_newer_version(database):
+    session_id = await session_of(database, [prompt("one"), prompt("two")])
+    with sqlite(database.path) as connection:
+        connection.execute("UPDATE records SET payload = x'00' WHERE rowid = 2")
+
+    session = gone_on(database, session_id)
+    await session.ledger.aclose()
+
+    broken, unread = session.notices
+    assert "is broken at record 1" in broken
+    assert unread == (
+        "1 of 3 records cannot be understood, they are damaged; the session continues without what they say: 1."
+    )
+
+
 @pytest.mark.parametrize("event", [{"type": "hologram_shown", "v": 1}, {**prompt("x").to_json(), "v": 99}])
 async def test_what_a_newer_version_wrote_is_passed_over_and_said_so(database, event):
     session_id = await session_of(database, [prompt("one")])
