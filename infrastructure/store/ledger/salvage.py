@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from quorum.domain.sessions.redaction_log import NO_LINK, keep_linked_entries, relink
+from quorum.domain.sessions.session_facts import escape_surrogates
 from quorum.infrastructure.store.ledger.sqlite_file import (
     TABLE_NAMES,
     SqliteConnection,
@@ -167,7 +168,7 @@ def _select_fitting(new: SqliteConnection, session_id: str) -> tuple[list[Chaine
 
 def _read_rows(connection: SqliteConnection, table: str, columns: str) -> Iterator[Row]:
     """The place and these columns of every row that can be read, in order; where a stretch cannot, row by row
-    around the damage."""
+    around the damage. Text that is damaged is escaped, as a database does not store it."""
     query = f"SELECT rowid, {columns} FROM {table} WHERE rowid > :last ORDER BY rowid LIMIT {_AT_ONCE}"
     top = _find_highest(connection, table)
     last, misses = 0, 0
@@ -182,7 +183,8 @@ def _read_rows(connection: SqliteConnection, table: str, columns: str) -> Iterat
             found = _read_one_by_one(connection, table, columns, last)
             last += _AT_ONCE
         misses = 0 if found else misses + _AT_ONCE
-        yield from found
+        for row in found:
+            yield tuple(escape_surrogates(each) if isinstance(each, str) else each for each in row)
 
 
 def _read_one_by_one(connection: SqliteConnection, table: str, columns: str, last: int) -> list[Row]:

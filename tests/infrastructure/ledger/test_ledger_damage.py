@@ -263,6 +263,31 @@ async def content_is_whole_or_said(database: Database, content: str, message: li
         return "damaged" in str(error) or bool(message)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE records SET session_id = CAST(x'ff41' AS TEXT) WHERE rowid = 2",
+        "UPDATE records SET type = CAST(x'41ff' AS TEXT) WHERE rowid = 2",
+        "UPDATE sessions SET id = CAST(x'ff41' AS TEXT) WHERE rowid = 1",
+        "UPDATE sessions SET title = CAST(x'ff41' AS TEXT), cwd = CAST(x'ff' AS TEXT)",
+        "UPDATE sessions SET model = CAST(x'eda080' AS TEXT)",
+    ],
+)
+async def test_text_that_is_no_utf_8_does_not_keep_the_rest_from_being_saved(environ, opened, damage):
+    path, sessions, content = await full_database(environ, 2)
+    with sqlite(path) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute(damage)
+    (path.parent / "ledger.sqlite-damaged").touch()
+
+    database = opened()
+
+    (reported,) = database.notices
+    assert "was saved whole" in reported or "were saved whole" in reported
+    assert {each.id for each in await database.archive.list_sessions()} <= {*sessions}
+    assert await content_is_whole_or_said(database, content, [])
+
+
 async def test_what_is_saved_is_reported_session_by_session(environ, opened):
     path, sessions, _content = await full_database(environ, 3)
     with sqlite(path) as connection:
