@@ -66,6 +66,7 @@ async def wait_until_gone(pid: int) -> None:
                 return
         except (ProcessLookupError, FileNotFoundError):
             return
+        await asyncio.sleep(0.01)
 
 
 async def kill_at_work(folder: Path, *steps: list[str]) -> tuple[dict[str, str], list[int]]:

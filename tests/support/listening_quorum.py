@@ -38,12 +38,13 @@ class ListeningQuorum:
                 state: dict[str, Any] = await client.call("state.get")
                 if all(state.get(name) == value for name, value in wanted.items()):
                     return state
+                await asyncio.sleep(0.02)  # to ask without a pause would keep it from its work
 
     async def asked(self, client: RpcClient) -> dict[str, Any]:
         """The question, as soon as there is one."""
         async with asyncio.timeout(_PATIENCE_SECS):
-            while (question := (await client.call("state.get"))["question"]) is None:
-                pass
+            while (question := (await client.call("state.get"))["question"]) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         found: dict[str, Any] = question
         return found
 
