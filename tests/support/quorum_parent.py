@@ -78,7 +78,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever starts the tests ignores
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        for number in (signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])

@@ -30,7 +30,7 @@ ESCAPE, CTRL_C, ENTER = "\x1b", "\x03", "\r"
 
 def _take_usual_signals() -> None:
     """What a shell in a terminal does for its programs, and what starts the tests may not have done."""
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
