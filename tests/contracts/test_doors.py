@@ -8,7 +8,6 @@ the call to its caller, is held against the decisions and their reasons alone.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -31,7 +30,7 @@ from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from tests.support.acp_client import allow_once, reject_once, served_editor
 from tests.support.browser_client import serve_a_browser
-from tests.support.headless_run import QUORUM, configure, environment, run
+from tests.support.headless_run import QUORUM, configure, environment, run, run_quorum
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.real_app import real_app
 from tests.support.sse_server import Refuse, Reply, Say, ScriptedCall, SseServer
@@ -151,15 +150,13 @@ async def pass_through_the_gate(passage: Passage) -> Arrival:
     answers = []
     for made in passage.calls:
         asked = {"tool": made.name, "arguments": json.loads(made.arguments), "cwd": str(passage.project)}
-        process = await asyncio.create_subprocess_exec(
-            QUORUM,
+        ended = await run_quorum(
             *("gate", "--dialect", "quorum", "--mode", passage.mode),
+            cwd=passage.project,
             env=environment(passage.home),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+            stdin=json.dumps(asked),
         )
-        printed, _ = await process.communicate(json.dumps(asked).encode())
-        answers.append((made.id, json.loads(printed)["decision"]))
+        answers.append((made.id, json.loads(ended.out)["decision"]))
     records = await read_ledger(passage.home)
     reports = [record.event.report for record in records if isinstance(record.event, TurnFinished)]
     calls = [each for report in reports for each in dict(report.to_json())["calls"]]

@@ -28,7 +28,14 @@ from acp.schema import (
 )
 
 from tests.support.acp_client import Choose, ServedEditor, allow_once, reject_once, served_editor
-from tests.support.headless_run import QUORUM, configure, configure_for, environment, run
+from tests.support.headless_run import (
+    configure,
+    configure_for,
+    environment,
+    run,
+    run_quorum,
+    start_quorum,
+)
 from tests.support.pictures import png
 from tests.support.quorum_rig import DONE, call, calling, quorum_rig, vote
 from tests.support.sse_server import Hang, Say, SseServer
@@ -561,16 +568,7 @@ async def test_a_failed_provider_is_an_error_that_names_it(machine: Machine) -> 
 @pytest.mark.long
 async def test_rubbish_on_its_input_is_answered_and_the_session_lives_on(machine: Machine) -> None:
     machine.model.script = [DONE]
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
-        "acp",
-        cwd=machine.project,
-        env=machine.env,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=2**26,
-    )
+    process = await start_quorum("acp", cwd=machine.project, env=machine.env)
     assert process.stdin is not None
     assert process.stdout is not None
 
@@ -618,11 +616,7 @@ async def test_a_signal_ends_it_with_its_calls_put_away(machine: Machine) -> Non
 
 
 async def run_sessions(machine: Machine, *arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        QUORUM, "sessions", *arguments, cwd=machine.project, env=machine.env, stdout=asyncio.subprocess.PIPE
-    )
-    out, _ = await asyncio.wait_for(process.communicate(), 60)
-    return out.decode()
+    return (await run_quorum("sessions", *arguments, cwd=machine.project, env=machine.env)).out
 
 
 @pytest.mark.long
@@ -714,15 +708,7 @@ async def test_a_session_of_an_editor_can_be_forked_and_continued_without_an_edi
 
 @pytest.mark.long
 async def test_what_is_printed_beside_the_protocol_goes_to_stderr(machine: Machine) -> None:
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
-        "acp",
-        cwd=machine.project,
-        env=machine.env,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    process = await start_quorum("acp", cwd=machine.project, env=machine.env)
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 99}},
         {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.agent_rig import PROGRAM
-from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.headless_run import configure, environment, run_quorum, start_quorum
 
 
 def declare(home: Path, *flags: str) -> dict[str, str]:
@@ -25,14 +25,11 @@ def declare(home: Path, *flags: str) -> dict[str, str]:
 async def interrupt(folder: Path, step: str) -> tuple[int, str, str]:
     """Have the agent do this step, and press Ctrl+C once it works and its command has ended."""
     (work := folder / "work").mkdir()
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
+    process = await start_quorum(
         *("agent", "test", "--mode", "auto", "--output", "stream-json"),
         json.dumps([["run", "echo $PPID"], [step]]),
         cwd=work,
         env=declare(folder / "home"),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     seen = ""
@@ -69,18 +66,17 @@ async def wait_until_gone(pid: int) -> None:
                 return
         except (ProcessLookupError, FileNotFoundError):
             return
+        await asyncio.sleep(0.01)
 
 
 async def kill_at_work(folder: Path, *steps: list[str]) -> tuple[dict[str, str], list[int]]:
     """Kill quorum once its agent is at work; its environment, and the ids of the processes that were told."""
     work, variables = folder / "work", declare(folder / "home", "--stays")
     work.mkdir()
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
+    process = await start_quorum(
         *("agent", "test", "--mode", "auto", "--output", "stream-json", json.dumps(steps)),
         cwd=work,
         env=variables,
-        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     told = ""
@@ -107,14 +103,12 @@ async def test_nothing_of_the_agent_outlives_a_quorum_that_is_killed(tmp_path: P
 async def test_a_call_that_was_open_when_quorum_was_killed_is_not_known_to_have_ended(tmp_path: Path) -> None:
     variables, _ = await kill_at_work(tmp_path, ["run_and_hang", "touch made"])
 
-    again = await asyncio.create_subprocess_exec(
-        QUORUM,
+    again = await run_quorum(
         *("agent", "test", "--continue", "--output", "stream-json", json.dumps([["say", "done"]])),
         cwd=tmp_path / "work",
         env=variables,
-        stdout=asyncio.subprocess.PIPE,
     )
-    out = (await again.communicate())[0].decode()
+    out = again.out
 
     events = [json.loads(line) for line in out.splitlines()]
     assert [event["outcome"] for event in events if event["type"] == "call_finished"] == ["unknown"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 from collections import Counter
@@ -12,7 +11,7 @@ import pytest
 
 from quorum.infrastructure.benchmark.labelled_data import SMALL_SET
 from tests.infrastructure.commands.command_bench import eventually
-from tests.support.headless_run import QUORUM, Ended, environment
+from tests.support.headless_run import Ended, Started, end, environment, run_quorum, start_quorum
 from tests.support.quorum_rig import DONE, QuorumRig, quorum_rig, vote
 from tests.support.sse_server import Hang, Refuse, SseServer
 
@@ -38,23 +37,8 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
-async def start(rig: QuorumRig, folder: Path, *more: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        QUORUM,
-        *COMMAND,
-        *more,
-        cwd=folder,
-        env=environment(rig.home),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-
-
-async def end(process: asyncio.subprocess.Process) -> Ended:
-    out, err = await asyncio.wait_for(process.communicate(), timeout=60)
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+async def start(rig: QuorumRig, folder: Path, *more: str) -> Started:
+    return await start_quorum(*COMMAND, *more, cwd=folder, env=environment(rig.home))
 
 
 def count_asked(server: SseServer) -> Counter[str]:
@@ -160,16 +144,9 @@ async def test_the_calls_that_come_with_quorum_are_measured_by_how_they_relate_t
 ) -> None:
     calls = len(SMALL_SET.read_text(encoding="utf-8").splitlines())
     async with quorum_rig(tmp_path / "home", [], [[vote("reject")] * calls]) as rig:
-        process = await asyncio.create_subprocess_exec(
-            QUORUM,
-            *("bench", "review", "--results", "votes.jsonl", "--json"),
-            cwd=tmp_path,
-            env=environment(rig.home),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+        ended = await run_quorum(
+            *("bench", "review", "--results", "votes.jsonl", "--json"), cwd=tmp_path, env=environment(rig.home)
         )
-        ended = await end(process)
 
     assert ended.code == 0, ended.err
     found = json.loads(ended.out)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, environment
+from tests.support.headless_run import Ended, environment, run_quorum_now
 from tests.support.terminal import Terminal
 
 
@@ -33,16 +32,12 @@ def test_another_app_is_ended_from_the_board_and_its_session_is_free(tmp_path: P
         app.wait_for("was asked to end")
         assert other.has_ended(60)
 
-    listed = subprocess.run(
-        [QUORUM, "board", "--json"], cwd=project, env=environment(home), capture_output=True, check=True
-    )
-    assert json.loads(listed.stdout)["open"] == []
+    listed = command(project, home, "board", "--json")
+    assert json.loads(listed.out)["open"] == []
 
 
-def command(project: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [QUORUM, *words], cwd=project, env=environment(home), capture_output=True, text=True, check=False
-    )
+def command(project: Path, home: Path, *words: str) -> Ended:
+    return run_quorum_now(*words, cwd=project, env=environment(home))
 
 
 def test_a_session_that_no_process_has_open_is_named_where_it_is_to_be_stopped(tmp_path: Path) -> None:
@@ -50,12 +45,12 @@ def test_a_session_that_no_process_has_open_is_named_where_it_is_to_be_stopped(t
     home.mkdir()
     project.mkdir()
     ran = command(project, home, "run", "hello", "--model", "offline/offline", "--output", "json")
-    session_id = json.loads(ran.stdout)["session_id"]
+    session_id = json.loads(ran.out)["session_id"]
 
     stopped = command(project, home, "sessions", "stop", session_id)
 
-    assert stopped.returncode != 0
-    assert f"no process has session {session_id} open any more" in stopped.stderr
+    assert stopped.code != 0
+    assert f"no process has session {session_id} open any more" in stopped.err
 
 
 @pytest.mark.long
@@ -67,9 +62,9 @@ def test_an_app_is_ended_from_the_command_line_and_its_sessions_are_named(tmp_pa
         app.wait_until_ready()
         app.submit("run sleep 600")
         app.wait_for("y yes")
-        (session,) = json.loads(command(project, home, "sessions", "list", "--json").stdout)
+        (session,) = json.loads(command(project, home, "sessions", "list", "--json").out)
 
         stopped = command(project, home, "sessions", "stop", session["id"])
 
-        assert stopped.stdout == f"process {app.process.pid} was asked to end; it has {session['id']}\n"
+        assert stopped.out == f"process {app.process.pid} was asked to end; it has {session['id']}\n"
         assert app.has_ended(60)

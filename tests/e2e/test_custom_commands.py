@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, configure_for, environment, run
+from tests.support.headless_run import configure_for, environment, run, run_quorum_now
 from tests.support.sse_server import Say, SseServer
 
 
@@ -29,8 +28,9 @@ def project(tmp_path: Path) -> Path:
 
 def config(action: str, cwd: Path, env: Mapping[str, str]) -> str:
     """What `quorum config ACTION` prints."""
-    command = [QUORUM, "config", action]
-    return subprocess.run(command, cwd=cwd, env=env, check=True, capture_output=True, text=True).stdout
+    ended = run_quorum_now("config", action, cwd=cwd, env=env)
+    assert ended.code == 0, ended.err
+    return ended.out
 
 
 @pytest.mark.long

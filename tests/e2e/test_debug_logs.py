@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, environment
+from tests.support.headless_run import Ended, environment, run_quorum_now
 from tests.support.terminal import CTRL_C, Terminal
 
 
-def quorum(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [QUORUM, *arguments],
-        cwd=home,
-        env=environment(home),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def quorum(home: Path, *arguments: str) -> Ended:
+    return run_quorum_now(*arguments, cwd=home, env=environment(home))
 
 
 def logs(home: Path) -> list[Path]:
@@ -36,8 +26,8 @@ def test_a_run_is_logged_without_its_prompt_and_the_place_is_named_at_its_end(tm
 
     (log,) = logs(tmp_path)
     text = log.read_text()
-    assert ended.returncode == 0
-    assert f"the debug log is {log}" in ended.stderr
+    assert ended.code == 0
+    assert f"the debug log is {log}" in ended.err
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert "call_finished tool=read_file outcome=ok" in text
     assert text.splitlines()[-1].endswith("INFO quorum: ended")
@@ -57,9 +47,9 @@ def test_an_error_at_the_start_is_in_the_log_with_its_traceback(tmp_path: Path) 
     ended = quorum(tmp_path, "run", "--debug", "-m", "nothing/such", "hello")
 
     (log,) = logs(tmp_path)
-    assert ended.returncode == 2
+    assert ended.code == 2
     assert "Traceback" in log.read_text()
-    assert "Traceback" not in ended.stderr
+    assert "Traceback" not in ended.err
 
 
 @pytest.mark.long
@@ -68,9 +58,9 @@ def test_a_log_that_cannot_be_written_is_said_before_anything_runs(tmp_path: Pat
 
     ended = quorum(tmp_path, "run", "--debug", "hello")
 
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "the debug log" in ended.stderr
-    assert "cannot be written" in ended.stderr
+    assert (ended.code, ended.out) == (2, "")
+    assert "the debug log" in ended.err
+    assert "cannot be written" in ended.err
 
 
 @pytest.mark.long
@@ -90,4 +80,4 @@ def test_the_app_shows_nothing_of_its_log_until_it_is_left(tmp_path: Path) -> No
 def test_the_doctor_names_the_folder(tmp_path: Path) -> None:
     ended = quorum(tmp_path, "doctor")
 
-    assert f"written with --debug only, to {tmp_path / 'state' / 'quorum' / 'log'}" in ended.stdout
+    assert f"written with --debug only, to {tmp_path / 'state' / 'quorum' / 'log'}" in ended.out

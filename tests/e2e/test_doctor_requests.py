@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.headless_run import configure, environment, run_quorum
 from tests.support.sse_server import Raw, Refuse, Say, SseServer
 
 
 async def _doctor(*arguments: str, cwd: Path, env: Mapping[str, str]) -> tuple[int | None, str]:
-    process = await asyncio.create_subprocess_exec(
-        QUORUM, "doctor", *arguments, cwd=cwd, env=env, stdout=asyncio.subprocess.PIPE
-    )
-    out, _ = await asyncio.wait_for(process.communicate(), timeout=60)
-    return process.returncode, re.sub(" +", " ", out.decode())  # the widths of its columns say nothing here
+    ended = await run_quorum("doctor", *arguments, cwd=cwd, env=env)
+    return ended.code, re.sub(" +", " ", ended.out)  # the widths of its columns say nothing here
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet
 from quorum.infrastructure.store.postgres.address import parse_address
 from tests.support.fleet_workers import find_session_processes, find_worker
-from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.headless_run import QUORUM, Ended, configure, environment, run_quorum_now
 from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres
 
 PATIENCE_SECS = 120.0
@@ -34,36 +34,29 @@ class FleetRig:
         self.more: dict[str, str] = {}
         configure(self.home, f'[storage]\nurl = "{url}"\n' if url else "")
 
-    def quorum(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [QUORUM, *arguments],
-            cwd=self.project,
-            env=environment(self.home, **self.more),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECS,
-            check=False,
+    def quorum(self, *arguments: str, given: str = "") -> Ended:
+        return run_quorum_now(
+            *arguments, cwd=self.project, env=environment(self.home, **self.more), stdin=given
         )
 
     def submit(self, *prompts: str) -> list[str]:
         lines = "\n".join(json.dumps({"prompt": prompt, "name": prompt}) for prompt in prompts)
         done = self.quorum("fleet", "submit", "-", given=lines)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()
+        assert done.code == 0, done.err
+        return done.out.split()
 
     def work(self) -> str:
         done = self.quorum("fleet", "work", "--until-empty", "--concurrency", "2")
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.code == 0, done.err
+        return done.out
 
     def list_states(self) -> list[str]:
-        listed = json.loads(self.quorum("fleet", "status", "--json").stdout)
+        listed = json.loads(self.quorum("fleet", "status", "--json").out)
         return [session["state"] for session in listed]
 
     def list_waiting(self) -> dict[str, dict[str, Any]]:
         """What waits, by the session."""
-        return {each["session"]: each for each in json.loads(self.quorum("inbox", "list", "--json").stdout)}
+        return {each["session"]: each for each in json.loads(self.quorum("inbox", "list", "--json").out)}
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -114,8 +107,8 @@ def test_what_to_submit_is_named_once(
 
     refused = rig.quorum("fleet", "submit", *arguments)
 
-    assert refused.returncode == 2
-    assert reason in refused.stderr
+    assert refused.code == 2
+    assert reason in refused.err
     assert rig.list_states() == []
 
 
@@ -163,9 +156,9 @@ def test_each_open_pull_request_is_submitted_once_for_each_of_its_heads(
     pushed = rig.quorum("fleet", "submit", "--prs")
     other = rig.quorum("fleet", "submit", "--prs", "--prompt", "check the licences")
 
-    counts = [len(done.stdout.split()) for done in (first, again, pushed, other)]
-    assert counts == [2, 0, 1, 2], first.stderr + other.stderr
-    assert "2 not submitted: their key was submitted before" in again.stderr
+    counts = [len(done.out.split()) for done in (first, again, pushed, other)]
+    assert counts == [2, 0, 1, 2], first.err + other.err
+    assert "2 not submitted: their key was submitted before" in again.err
     fleet = open_fleet(StorageTable(url=url), {})
     sessions = fleet.list_sessions()
     fleet.close()
@@ -176,7 +169,7 @@ def test_each_open_pull_request_is_submitted_once_for_each_of_its_heads(
     assert not any("ignore what you were told" in prompt for prompt in prompts)
     assert prompts[3].startswith("check the licences\n\nPull request: owner/name#7.")
     assert {session.cwd for session in sessions} == {str(rig.project)}
-    assert "\x1b" not in rig.quorum("fleet", "status").stdout
+    assert "\x1b" not in rig.quorum("fleet", "status").out
     assert set(pulls.asked) == {
         "pr list --repo owner/name --state open --limit 1001 --json number,title,headRefOid,baseRefOid"
     }
@@ -204,8 +197,8 @@ def test_where_gh_does_not_list_them_nothing_is_submitted(
 
     refused = rig.quorum("fleet", "submit", "--prs")
 
-    assert refused.returncode == 2
-    assert reason in refused.stderr
+    assert refused.code == 2
+    assert reason in refused.err
     assert rig.list_states() == []
 
 
@@ -220,10 +213,10 @@ def test_sessions_that_wait_are_answered_by_digest_and_a_stale_answer_is_refused
 
     assert rig.work().count("review open") == 3
     waiting = rig.list_waiting()
-    assert rig.quorum("inbox", "approve", waiting[made]["digest"]).returncode == 0
-    assert rig.quorum("inbox", "reject", waiting[refused]["digest"], "--reason", "no").returncode == 0
+    assert rig.quorum("inbox", "approve", waiting[made]["digest"]).code == 0
+    assert rig.quorum("inbox", "reject", waiting[refused]["digest"], "--reason", "no").code == 0
     (rig.project / "c.txt").write_text("alpha, and more\n")  # what would run is another edit now
-    assert rig.quorum("inbox", "approve", waiting[edited]["digest"]).returncode == 0
+    assert rig.quorum("inbox", "approve", waiting[edited]["digest"]).code == 0
     assert rig.list_states() == ["queued"] * 3
     rig.work()
 
@@ -232,19 +225,19 @@ def test_sessions_that_wait_are_answered_by_digest_and_a_stale_answer_is_refused
     assert (rig.project / "c.txt").read_text() == "alpha, and more\n"
     assert rig.list_states() == ["ended", "ended", "review open"]
     stale = rig.quorum("inbox", "approve", waiting[edited]["digest"])
-    assert stale.returncode == 2
-    assert "does not wait any more" in stale.stderr
+    assert stale.code == 2
+    assert "does not wait any more" in stale.err
     again = rig.list_waiting()[edited]["digest"]
     assert again != waiting[edited]["digest"]
-    assert rig.quorum("inbox", "approve", again).returncode == 0
+    assert rig.quorum("inbox", "approve", again).code == 0
     rig.work()
 
     assert (rig.project / "c.txt").read_text() == "omega, and more\n"
-    results = [json.loads(line) for line in rig.quorum("fleet", "results").stdout.splitlines()]
+    results = [json.loads(line) for line in rig.quorum("fleet", "results").out.splitlines()]
     assert [(each["name"], each["status"]) for each in results] == [(each, "completed") for each in commands]
     assert [each["calls"][0]["decision"] for each in results] == ["approved", "rejected", "approved"]
     verified = rig.quorum("sessions", "verify", "--all")
-    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert verified.code == 0, verified.out + verified.err
 
 
 @pytest.mark.parametrize("victim", ["parent", "worker"])
@@ -260,13 +253,11 @@ def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
     )
     (outside,) = rig.quorum(
         "fleet", "submit", "-", given=json.dumps({"prompt": "list files", "cwd": "/"})
-    ).stdout.split()
+    ).out.split()
     (session,) = rig.submit("run sleep 600")
     parent = start_working(rig)
     try:
-        wait_until(
-            lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).stdout
-        )
+        wait_until(lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).out)
         processes = find_session_processes(parent.pid)
         killed = parent.pid if victim == "parent" else find_worker(parent.pid)
         assert processes
@@ -281,13 +272,13 @@ def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
         parent.terminate()
         parent.wait()
 
-    exported = rig.quorum("sessions", "export", "--format", "json", session).stdout
+    exported = rig.quorum("sessions", "export", "--format", "json", session).out
     assert len(re.findall(r'"type": ?"call_started"', exported)) == 1  # it is not run again to find out
     assert re.findall(r'"outcome": ?"(\w+)"', exported) == ["unknown"]
-    (left, _) = json.loads(rig.quorum("fleet", "status", "--json").stdout)
+    (left, _) = json.loads(rig.quorum("fleet", "status", "--json").out)
     assert (left["session"], left["state"]) == (outside, "queued")
     assert "is no folder in" in left["error"]
-    assert rig.quorum("fleet", "cancel", "--all").stdout.split() == [outside]
+    assert rig.quorum("fleet", "cancel", "--all").out.split() == [outside]
 
 
 def start_working(rig: FleetRig) -> subprocess.Popen[bytes]:
@@ -320,7 +311,7 @@ def begin_to_advance(
         stderr=errors,
         pass_fds=(owner,),
     )
-    wait_until(lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).stdout)
+    wait_until(lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).out)
     return process
 
 
@@ -353,7 +344,7 @@ def test_the_output_of_a_session_that_nobody_reads_any_more_does_not_interrupt_i
     os.close(ours)
 
     gated.work()
-    (result,) = (json.loads(line) for line in gated.quorum("fleet", "results").stdout.splitlines())
+    (result,) = (json.loads(line) for line in gated.quorum("fleet", "results").out.splitlines())
     assert (result["status"], [call["outcome"] for call in result["calls"]]) == ("completed", ["ok"])
 
 
@@ -395,7 +386,7 @@ def test_a_turn_that_was_interrupted_by_hand_has_ended_and_is_not_tried_for_ever
 
     gated.work()
 
-    (listed,) = json.loads(gated.quorum("fleet", "status", "--json").stdout)
+    (listed,) = json.loads(gated.quorum("fleet", "status", "--json").out)
     assert (listed["state"], listed["status"]) == ("ended", "interrupted"), listed
 
 
@@ -405,9 +396,9 @@ def test_a_session_that_takes_longer_than_the_worker_lets_it_has_ended_at_the_li
 
     done = gated.quorum("fleet", "work", "--until-empty", "--max-time", "5")
 
-    (listed,) = json.loads(gated.quorum("fleet", "status", "--json").stdout)
-    assert (done.returncode, listed["state"], listed["status"]) == (0, "ended", "limit"), listed
-    (result,) = (json.loads(line) for line in gated.quorum("fleet", "results").stdout.splitlines())
+    (listed,) = json.loads(gated.quorum("fleet", "status", "--json").out)
+    assert (done.code, listed["state"], listed["status"]) == (0, "ended", "limit"), listed
+    (result,) = (json.loads(line) for line in gated.quorum("fleet", "results").out.splitlines())
     assert (result["stop_reason"], [call["outcome"] for call in result["calls"]]) == (
         "max_time_secs",
         ["cancelled"],

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, configure, environment, run
+from tests.support.headless_run import Ended, configure, environment, run, run_quorum_now
 from tests.support.quorum_rig import DONE, call, calling, settings
 from tests.support.sse_server import SseServer
 from tests.support.terminal import CTRL_C, ENTER, ESCAPE, Terminal
@@ -378,17 +378,9 @@ def opened(trap: Trap, tmp_path: Path, *, rows: int = 30, columns: int = 150) ->
     return Terminal(trap.folder, tmp_path / "home", rows=rows, columns=columns, arguments=[])
 
 
-def command(trap: Trap, tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def command(trap: Trap, tmp_path: Path, *words: str) -> Ended:
     """What `quorum` with these words says in the folder."""
-    return subprocess.run(
-        [QUORUM, *words],
-        cwd=trap.folder,
-        env=environment(tmp_path / "home"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_quorum_now(*words, cwd=trap.folder, env=environment(tmp_path / "home"))
 
 
 @pytest.mark.long
@@ -465,9 +457,9 @@ def test_a_run_without_a_screen_goes_on_untrusted_and_says_so(trap: Trap, tmp_pa
 
     ended = command(trap, tmp_path, "run", "--output", "stream-json", "read a.txt")
 
-    assert ended.returncode == 0
-    assert "offline/of-the-person" in ended.stdout
-    assert "quorum.toml is not trusted, so what it sets of models.decision is ignored" in ended.stderr
+    assert ended.code == 0
+    assert "offline/of-the-person" in ended.out
+    assert "quorum.toml is not trusted, so what it sets of models.decision is ignored" in ended.err
 
 
 @pytest.mark.long
@@ -476,26 +468,26 @@ def test_a_folder_is_trusted_and_no_longer_trusted_from_the_command_line(trap: T
     configure(tmp_path / "home", '[models]\ndecision = "offline/of-the-person"\n')
 
     trusted = command(trap, tmp_path, "config", "trust")
-    shown = command(trap, tmp_path, "config", "show").stdout
+    shown = command(trap, tmp_path, "config", "show").out
     again = command(trap, tmp_path, "config", "trust")
     run_trusted = command(trap, tmp_path, "run", "--output", "stream-json", "read a.txt")
     untrusted = command(trap, tmp_path, "config", "untrust")
-    shown_after = command(trap, tmp_path, "config", "show").stdout
+    shown_after = command(trap, tmp_path, "config", "show").out
 
     file = trap.folder / "quorum.toml"
-    assert trusted.stdout.splitlines()[:2] == [
+    assert trusted.out.splitlines()[:2] == [
         f"{file} wants:",
         '  models.decision = "offline/of-the-folder"',
     ]
     assert 'models.decision = "offline/of-the-folder"' in shown
     assert f"# {file} is trusted" in shown.splitlines()
-    assert again.stdout == f"{file} is trusted already\n"
-    assert "offline/of-the-folder" in run_trusted.stdout
-    assert run_trusted.stderr.count("trusted") == 0
-    assert untrusted.stdout == f"{file} is not trusted any more\n"
+    assert again.out == f"{file} is trusted already\n"
+    assert "offline/of-the-folder" in run_trusted.out
+    assert run_trusted.err.count("trusted") == 0
+    assert untrusted.out == f"{file} is not trusted any more\n"
     assert 'models.decision = "offline/of-the-person"' in shown_after
     assert f"# {file} is not trusted" in shown_after.splitlines()
-    assert command(trap, tmp_path, "config", "untrust").stdout == "no project's file was trusted here\n"
+    assert command(trap, tmp_path, "config", "untrust").out == "no project's file was trusted here\n"
 
 
 @pytest.mark.long
@@ -506,8 +498,8 @@ def test_the_command_line_shows_what_changed_since_it_was_trusted(trap: Trap, tm
 
     again = command(trap, tmp_path, "config", "trust")
 
-    assert again.stdout.startswith(f"{trap.folder / 'quorum.toml'} has changed since you trusted it:\n")
-    assert '  +models.review = ["offline/b"]' in again.stdout.splitlines()
+    assert again.out.startswith(f"{trap.folder / 'quorum.toml'} has changed since you trusted it:\n")
+    assert '  +models.review = ["offline/b"]' in again.out.splitlines()
 
 
 @pytest.mark.long
@@ -516,8 +508,8 @@ def test_what_would_not_load_is_not_trusted(trap: Trap, tmp_path: Path) -> None:
 
     refused = command(trap, tmp_path, "config", "trust")
 
-    assert refused.returncode == 2
-    assert "providers.evil.type is missing" in refused.stderr
+    assert refused.code == 2
+    assert "providers.evil.type is missing" in refused.err
     assert not (tmp_path / "home/state/quorum/trust.toml").exists()
 
 
@@ -528,10 +520,10 @@ def test_where_there_is_nothing_to_trust_the_command_line_says_so(trap: Trap, tm
     harmless = command(trap, tmp_path, "config", "trust")
     named = command(trap, tmp_path, "--config", "quorum.toml", "config", "trust")
 
-    assert none.returncode == named.returncode == 2
-    assert "nothing to trust" in none.stderr
-    assert "wants nothing for which it would have to be trusted" in harmless.stdout
-    assert "--config replaces the project's file" in named.stderr
+    assert none.code == named.code == 2
+    assert "nothing to trust" in none.err
+    assert "wants nothing for which it would have to be trusted" in harmless.out
+    assert "--config replaces the project's file" in named.err
 
 
 # ------------------------------------------------------------------ folders that hide, and keep busy
@@ -606,9 +598,9 @@ def test_a_file_of_settings_that_was_made_to_keep_us_busy_is_refused_at_once(
     shown = command(trap, tmp_path, "config", "show")
     refused = command(trap, tmp_path, "run", "go")
 
-    assert (shown.returncode, refused.returncode) == (0, 2)
+    assert (shown.code, refused.code) == (0, 2)
     for ended in (shown, refused):
-        assert str(trap.folder / "quorum.toml") in ended.stderr
+        assert str(trap.folder / "quorum.toml") in ended.err
 
 
 @pytest.mark.long
@@ -619,8 +611,8 @@ def test_twenty_thousand_wrong_settings_of_an_untrusted_file_are_few_notices(
 
     shown = command(trap, tmp_path, "config", "show")
 
-    notices = [line for line in shown.stdout.splitlines() if line.endswith("so this is ignored")]
-    assert shown.returncode == 0
+    notices = [line for line in shown.out.splitlines() if line.endswith("so this is ignored")]
+    assert shown.code == 0
     assert 0 < len(notices) <= 100
 
 
@@ -642,8 +634,8 @@ def test_the_settings_of_a_work_tree_or_submodule_are_those_of_a_project(
 
     shown = command(Trap(below, trap.outside), tmp_path, "config", "show")
 
-    assert 'review.mode = "ask"' in shown.stdout
-    assert f"# {trap.folder / 'quorum.toml'} is not trusted" in shown.stdout
+    assert 'review.mode = "ask"' in shown.out
+    assert f"# {trap.folder / 'quorum.toml'} is not trusted" in shown.out
 
 
 @pytest.mark.long
@@ -651,18 +643,10 @@ def test_a_variable_cannot_make_whatever_folder_is_open_a_trusted_one(trap: Trap
     a_file_of_settings(trap)
     env = {**environment(tmp_path / "home"), "QUORUM_CONFIG": "quorum.toml"}
 
-    refused = subprocess.run(
-        [QUORUM, "run", "go"],
-        cwd=trap.folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    refused = run_quorum_now("run", "go", cwd=trap.folder, env=env)
 
-    assert refused.returncode == 2
-    assert "QUORUM_CONFIG is quorum.toml, which names another file in every folder" in refused.stderr
+    assert refused.code == 2
+    assert "QUORUM_CONFIG is quorum.toml, which names another file in every folder" in refused.err
     assert trap.sprung == ""
 
 

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.headless_run import Ended, configure, environment, run_quorum_now
 from tests.support.postgres_server import PostgresForTests
 from tests.support.terminal import Terminal
 
 
-def quorum(*arguments: str, cwd: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [QUORUM, *arguments],
-        cwd=cwd,
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def quorum(*arguments: str, cwd: Path, home: Path) -> Ended:
+    return run_quorum_now(*arguments, cwd=cwd, env=environment(home))
 
 
 @pytest.fixture
@@ -41,12 +32,12 @@ def test_an_empty_inbox_says_so_and_refuses_an_answer_to_nothing(project: Path, 
     refused = quorum("inbox", "approve", "0" * 16, cwd=project, home=home)
     board = quorum("board", cwd=project, home=home)
 
-    assert board.stdout.count("nothing\n") == len(("waits", "open", "ended"))
-    assert (listed.returncode, listed.stdout) == (0, "")
-    assert "no decision waits in any session" in listed.stderr
-    assert refused.returncode == 2
-    assert "was ever put to review here; " in refused.stderr
-    assert "quorum inbox lists those that wait" in refused.stderr
+    assert board.out.count("nothing\n") == len(("waits", "open", "ended"))
+    assert (listed.code, listed.out) == (0, "")
+    assert "no decision waits in any session" in listed.err
+    assert refused.code == 2
+    assert "was ever put to review here; " in refused.err
+    assert "quorum inbox lists those that wait" in refused.err
 
 
 @pytest.mark.long
@@ -61,9 +52,9 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
         terminal.wait_until_ready()
         terminal.submit("run echo made > made.txt")
         terminal.wait_for("y yes")
-        (waiting,) = json.loads(quorum("inbox", "list", "--json", cwd=project, home=home).stdout)
-        board = json.loads(quorum("board", "--json", cwd=project, home=home).stdout)
-        shown = quorum("inbox", "show", waiting["digest"][:16], cwd=project, home=home).stdout
+        (waiting,) = json.loads(quorum("inbox", "list", "--json", cwd=project, home=home).out)
+        board = json.loads(quorum("board", "--json", cwd=project, home=home).out)
+        shown = quorum("inbox", "show", waiting["digest"][:16], cwd=project, home=home).out
         approved = quorum("inbox", "approve", waiting["digest"], cwd=project, home=home)
         terminal.wait_for("exit code 0")
         again = quorum("inbox", "reject", waiting["digest"], cwd=project, home=home)
@@ -78,16 +69,16 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
     assert board == {"waiting": [waiting], "open": [], "ended": []}
     assert "echo made > made.txt" in shown
     assert waiting["digest"] in shown
-    assert "has recorded: approved: in the inbox, by " in approved.stdout, approved.stderr
+    assert "has recorded: approved: in the inbox, by " in approved.out, approved.err
     assert (project / "made.txt").read_text() == "made\n"
-    assert again.returncode == 2
-    assert "does not wait any more: it was decided already: approved" in again.stderr
+    assert again.code == 2
+    assert "does not wait any more: it was decided already: approved" in again.err
 
-    (left,) = json.loads(quorum("inbox", "list", "--json", cwd=project, home=home).stdout)
+    (left,) = json.loads(quorum("inbox", "list", "--json", cwd=project, home=home).out)
     later = quorum("inbox", "approve", left["digest"], cwd=project, home=home)
-    assert "the answer counts when the session is resumed" in later.stdout, later.stderr
+    assert "the answer counts when the session is resumed" in later.out, later.err
     assert not (project / "other.txt").exists()
     with Terminal(project, home, rows=30, columns=120, arguments=["--continue"]) as terminal:
         terminal.wait_for("exit code 3")
     assert (project / "other.txt").read_text() == "other\n"
-    assert quorum("sessions", "verify", "--all", cwd=project, home=home).returncode == 0
+    assert quorum("sessions", "verify", "--all", cwd=project, home=home).code == 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, Ended, configure, environment, run, start
+from tests.support.headless_run import Ended, configure, environment, run, run_quorum, start
 from tests.support.postgres_server import PostgresForTests
 
 PROMPT = "run echo made >> made.txt"
@@ -23,16 +22,7 @@ def project(tmp_path: Path) -> Path:
 
 
 async def quorum(*arguments: str, cwd: Path, home: Path) -> Ended:
-    process = await asyncio.create_subprocess_exec(
-        *[str(part) for part in (QUORUM, *arguments)],
-        cwd=cwd,
-        env=environment(home),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await asyncio.wait_for(process.communicate(), timeout=60)
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+    return await run_quorum(*arguments, cwd=cwd, env=environment(home))
 
 
 async def kill_at(event: str, *arguments: str, cwd: Path, home: Path) -> bool:

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
-from tests.support.headless_run import QUORUM, Ended, configure, configure_for, environment, run, start
+from tests.support.headless_run import Ended, configure, configure_for, environment, run, run_quorum_now, start
 from tests.support.long_lived_rig import LongLived
 from tests.support.sse_server import Hang, Say, ScriptedCall, SseServer
 from tests.support.stopped_process import stop_child
@@ -41,10 +40,7 @@ def ledger_of(home: Path) -> Path:
 
 
 def sessions(project: Path, home: Path, *words: str) -> Ended:
-    ended = subprocess.run(
-        [QUORUM, "sessions", *words], cwd=project, env=environment(home), capture_output=True, text=True
-    )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
+    return run_quorum_now("sessions", *words, cwd=project, env=environment(home))
 
 
 # ---------------------------------------------------------------- damage

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, Ended, configure, environment
+from tests.support.headless_run import Ended, configure, environment, run_quorum_now
 
 
 @pytest.fixture
@@ -26,10 +25,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def _quorum(*words: str, home: Path, project: Path) -> Ended:
-    ended = subprocess.run(
-        [QUORUM, *words], cwd=project, env=environment(home), capture_output=True, text=True, timeout=60
-    )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
+    return run_quorum_now(*words, cwd=project, env=environment(home))
 
 
 def _permissions(*words: str, home: Path, project: Path) -> Ended:

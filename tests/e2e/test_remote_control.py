@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
-from tests.support.headless_run import QUORUM, configure, configure_for, environment
+from tests.support.headless_run import configure, configure_for, environment, start_quorum
 from tests.support.listening_quorum import listening, rpc, said
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.rpc_client import RpcClient, RpcFailed
@@ -305,9 +305,7 @@ async def test_parameters_may_come_from_standard_input_and_the_token_from_a_desc
         os.write(writer, quorum.token.encode() + b"\n")
         os.close(writer)
         command = ["rpc", "--socket", str(home / "q"), "--token-fd", str(reader), "config.set", wanted.decode()]
-        process = await asyncio.create_subprocess_exec(
-            QUORUM, *command, env=environment(home), pass_fds=[reader]
-        )
+        process = await start_quorum(*command, cwd=home, env=environment(home), pass_fds=[reader])
         code = await process.wait()
         os.close(reader)
 

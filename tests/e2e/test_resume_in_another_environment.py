@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.infrastructure.commands.command_bench import eventually
-from tests.support.headless_run import QUORUM, configure, environment, run
+from tests.support.headless_run import configure, environment, run, run_quorum_now
 from tests.support.long_lived_rig import LongLived
 from tests.support.request_rules import read_chat, read_messages
 from tests.support.sse_server import Dialect, Hang, Say, ScriptedCall, SseServer
@@ -43,10 +42,9 @@ class House:
 
     def sessions(self, *words: str) -> str:
         """What `quorum sessions` prints."""
-        command = [QUORUM, "sessions", *words]
-        return subprocess.run(
-            command, cwd=self.project, env=self.env, check=True, capture_output=True, text=True
-        ).stdout
+        ended = run_quorum_now("sessions", *words, cwd=self.project, env=self.env)
+        assert ended.code == 0, ended.err
+        return ended.out
 
     async def go(self, dialect: Dialect, number: int, *words: str) -> dict[str, Any]:
         """A prompt with two calls; the request that brought their results."""

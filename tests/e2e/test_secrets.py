@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import sqlite3
-import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -15,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.headless_run import QUORUM, Ended, configure, environment, run
+from tests.support.headless_run import Ended, configure, environment, run, run_quorum_now
 from tests.support.quorum_rig import call, calling, vote
 from tests.support.sse_server import Refuse, Reply, Say, ScriptedCall, SseServer
 
@@ -262,17 +261,9 @@ def prepare(project: Path) -> None:
 
 def printed(home: Path, project: Path, words: tuple[str, ...], stdin: str = "") -> Ended:
     """What `quorum` with these words prints."""
-    ended = subprocess.run(
-        [QUORUM, *words],
-        cwd=project,
-        env=the_environment(home),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
+    ended = run_quorum_now(*words, cwd=project, env=the_environment(home), stdin=stdin)
+    assert ended.code == 0, ended.err
+    return ended
 
 
 SHOWING = (

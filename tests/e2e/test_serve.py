@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import headless_run
 from tests.support.browser_client import ServedQuorum, serve_a_browser
 from tests.support.headless_run import QUORUM, configure, environment
 
@@ -181,21 +182,11 @@ async def test_a_server_that_is_killed_takes_its_apps_with_it(project: Path, hom
 async def test_what_cannot_be_served_ends_with_a_sentence(
     arguments: list[str], expected: str, project: Path, home: Path
 ) -> None:
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
-        "serve",
-        *arguments,
-        cwd=project,
-        env=environment(home),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await asyncio.wait_for(process.communicate(), _PATIENCE_SECS)
+    ended = await headless_run.run_quorum("serve", *arguments, cwd=project, env=environment(home))
 
-    assert (process.returncode, out) == (2, b"")
-    assert expected in err.decode()
-    assert "Traceback" not in err.decode()
+    assert (ended.code, ended.out) == (2, "")
+    assert expected in ended.err
+    assert "Traceback" not in ended.err
 
 
 @pytest.mark.long
@@ -266,8 +257,4 @@ async def test_a_review_of_a_closed_page_is_answered_in_the_inbox(project: Path,
 
 async def run_quorum(home: Path, project: Path, *words: str) -> str:
     """What a command of quorum prints."""
-    process = await asyncio.create_subprocess_exec(
-        QUORUM, *words, cwd=project, env=environment(home), stdout=asyncio.subprocess.PIPE
-    )
-    out, _ = await asyncio.wait_for(process.communicate(), _PATIENCE_SECS)
-    return out.decode()
+    return (await headless_run.run_quorum(*words, cwd=project, env=environment(home))).out

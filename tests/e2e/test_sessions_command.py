@@ -13,7 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, Ended, configure, configure_for, environment, run, start
+from tests.support.headless_run import (
+    QUORUM,
+    Ended,
+    configure,
+    configure_for,
+    environment,
+    run,
+    run_quorum_now,
+    start,
+)
 from tests.support.sse_server import Hang, Say, ScriptedCall, SseServer
 
 
@@ -39,16 +48,7 @@ class Quorum:
         self.project, self.home = project, home
 
     def __call__(self, *words: str, stdin: str = "") -> Ended:
-        ended = subprocess.run(
-            [QUORUM, *words],
-            cwd=self.project,
-            env=environment(self.home),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            input=stdin,
-        )
-        return Ended(ended.returncode, ended.stdout, ended.stderr)
+        return run_quorum_now(*words, cwd=self.project, env=environment(self.home), stdin=stdin)
 
     def run(self, prompt: str, *words: str) -> str:
         """Run a prompt and answer the session's id."""

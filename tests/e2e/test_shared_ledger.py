@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.headless_run import Ended, configure, environment, run_quorum_now
 from tests.support.postgres_server import PostgresForTests
 from tests.support.terminal import Terminal
 
@@ -26,16 +25,8 @@ def app(project: Path, home: Path, *arguments: str) -> Terminal:
     return Terminal(project, home, rows=30, columns=120, arguments=list(arguments))
 
 
-def quorum(*arguments: str, cwd: Path, home: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [QUORUM, *arguments],
-        cwd=cwd,
-        env=environment(home, **more),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def quorum(*arguments: str, cwd: Path, home: Path, **more: str) -> Ended:
+    return run_quorum_now(*arguments, cwd=cwd, env=environment(home, **more))
 
 
 @pytest.fixture
@@ -67,8 +58,8 @@ def test_a_session_with_a_pending_review_continues_on_another_machine(
 
     assert (project / "made.txt").read_text() == "made\n"
     verified = quorum("sessions", "verify", "--all", cwd=project, home=here)
-    assert verified.returncode == 0, verified.stdout + verified.stderr
-    exported = quorum("sessions", "export", "--format", "json", "latest", cwd=project, home=here).stdout
+    assert verified.code == 0, verified.out + verified.err
+    exported = quorum("sessions", "export", "--format", "json", "latest", cwd=project, home=here).out
     asked = re.findall(r'"type": ?"review_requested".*?"digest": ?"(\w+)"', exported, re.DOTALL)
     assert len(asked) == 2
     assert len(set(asked)) == 1
@@ -85,14 +76,14 @@ def test_db_says_and_makes_what_is_missing_and_no_password_is_printed(
     made = quorum("db", "upgrade", cwd=project, home=home, PGPASSWORD="hunter2")
     after = quorum("db", "status", cwd=project, home=home, PGPASSWORD="hunter2")
 
-    assert (before.returncode, made.returncode, after.returncode) == (1, 0, 0)
-    assert "no tables yet; run quorum db upgrade to make them" in before.stdout
-    assert listed.returncode == 2
-    assert "run quorum db upgrade" in listed.stderr
-    assert "made the tables, schema 0004" in made.stdout
-    assert "schema 0004, up to date" in after.stdout
-    assert "hunter2" not in "".join(done.stdout + done.stderr for done in (before, listed, made, after))
-    assert json.loads(quorum("sessions", "list", "--json", cwd=project, home=home).stdout) == []
+    assert (before.code, made.code, after.code) == (1, 0, 0)
+    assert "no tables yet; run quorum db upgrade to make them" in before.out
+    assert listed.code == 2
+    assert "run quorum db upgrade" in listed.err
+    assert "made the tables, schema 0004" in made.out
+    assert "schema 0004, up to date" in after.out
+    assert "hunter2" not in "".join(done.out + done.err for done in (before, listed, made, after))
+    assert json.loads(quorum("sessions", "list", "--json", cwd=project, home=home).out) == []
 
 
 @pytest.mark.long
@@ -101,18 +92,18 @@ def test_db_copy_moves_what_was_recorded_here(
 ) -> None:
     home, url = tmp_path / "home", postgres.new_database()
     (project / "a.py").write_text("print()\n")
-    assert quorum("run", "read a.py", cwd=project, home=home).returncode == 0
+    assert quorum("run", "read a.py", cwd=project, home=home).code == 0
 
     copied = quorum("db", "copy", "--to", url, cwd=project, home=home)
     again = quorum("db", "copy", "--to", url, cwd=project, home=home)
     listed = quorum("sessions", "list", "--json", cwd=project, home=home, QUORUM_STORAGE__URL=url)
     wrong = quorum("db", "copy", "--to", "nowhere", cwd=project, home=home)
 
-    assert "copied and verified 1 session" in copied.stdout, copied.stderr
-    assert "copied and verified 0 sessions (1 were there already)" in again.stdout
-    assert [session["title"] for session in json.loads(listed.stdout)] == ["read a.py"]
-    assert wrong.returncode == 2
-    assert "--to is no address of a database" in wrong.stderr
+    assert "copied and verified 1 session" in copied.out, copied.err
+    assert "copied and verified 0 sessions (1 were there already)" in again.out
+    assert [session["title"] for session in json.loads(listed.out)] == ["read a.py"]
+    assert wrong.code == 2
+    assert "--to is no address of a database" in wrong.err
 
 
 def test_a_project_cannot_name_the_database(project: Path, tmp_path: Path) -> None:
@@ -122,6 +113,6 @@ def test_a_project_cannot_name_the_database(project: Path, tmp_path: Path) -> No
 
     done = quorum("db", "status", cwd=project, home=home)
 
-    assert done.returncode == 0, done.stderr
-    assert "theirs" not in done.stdout
-    assert "ledger.sqlite: no tables yet; the first session makes them" in done.stdout
+    assert done.code == 0, done.err
+    assert "theirs" not in done.out
+    assert "ledger.sqlite: no tables yet; the first session makes them" in done.out

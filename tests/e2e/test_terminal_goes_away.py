@@ -58,7 +58,7 @@ def eventually(holds: Callable[[], bool], *, what: str) -> None:
     deadline = time.monotonic() + WITHIN_SECS
     while not holds():
         assert time.monotonic() < deadline, f"not within {WITHIN_SECS} s: {what}"
-        os.sched_yield()
+        time.sleep(0.01)
 
 
 def look_for(terminal: Terminal, secs: float) -> None:

@@ -49,7 +49,7 @@ def eventually(holds: Callable[[], bool], *, within: float, what: str) -> None:
     deadline = time.monotonic() + within
     while not holds():
         assert time.monotonic() < deadline, f"not within {within} s: {what}"
-        os.sched_yield()
+        time.sleep(0.01)
 
 
 def pid_of(terminal: Terminal) -> int:

@@ -28,8 +28,8 @@ from acp.schema import (
     TextContentBlock,
     ToolCallUpdate,
 )
-from acp.stdio import spawn_agent_process
 
+from tests.support.forked_quorum import ForkedQuorum, fork_quorum
 from tests.support.headless_run import QUORUM
 
 Choose = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[str | None]]
@@ -155,7 +155,7 @@ class ServedEditor:
 
     editor: Editor
     agent: ClientSideConnection
-    process: asyncio.subprocess.Process
+    process: ForkedQuorum
 
     async def new(self, folder: Path) -> str:
         """Begin a session in a folder; its id."""
@@ -190,16 +190,7 @@ async def served_editor(
     """Start `quorum acp` and shake hands with it."""
     editor = Editor(choose)
     files = FileSystemCapabilities(read_text_file=reads_buffers, write_text_file=reads_buffers)
-    async with spawn_agent_process(
-        editor,
-        str(QUORUM),
-        "acp",
-        *arguments,
-        cwd=cwd,
-        env=env,
-        transport_kwargs={"limit": 2**26, "stderr": None},
-        use_unstable_protocol=True,
-    ) as (agent, process):
+    async with _serve(editor, *arguments, cwd=cwd, env=env) as (agent, process):
         await asyncio.wait_for(
             agent.initialize(
                 protocol_version=1,
@@ -209,3 +200,22 @@ async def served_editor(
             timeout=PATIENCE_SECS,
         )
         yield ServedEditor(editor, agent, process)
+
+
+@asynccontextmanager
+async def _serve(
+    editor: Editor, *arguments: str, cwd: Path, env: Mapping[str, str]
+) -> AsyncIterator[tuple[ClientSideConnection, ForkedQuorum]]:
+    """A `quorum acp`, whose end comes with that of its standard input."""
+    process = await fork_quorum(QUORUM, "acp", *arguments, cwd=cwd, env=env, stderr=2)
+    agent = ClientSideConnection(editor, process.stdin, process.stdout, use_unstable_protocol=True)
+    try:
+        yield agent, process
+    finally:
+        await agent.close()
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), timeout=10)
+        except TimeoutError:
+            process.kill()
+            await process.wait()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.support.headless_run import QUORUM
+from tests.support.headless_run import Started, start_quorum
 from tests.support.served_site import find_values
 
 _PATIENCE_SECS = 60.0
@@ -45,7 +45,7 @@ class ServedScreen:
 class ServedQuorum:
     """A running server as its terminal shows it, and one browser."""
 
-    process: asyncio.subprocess.Process
+    process: Started
     link: str
     browser: aiohttp.ClientSession
 
@@ -114,18 +114,7 @@ async def serve_a_browser(
     project: Path, given: Mapping[str, str], *arguments: str
 ) -> AsyncIterator[ServedQuorum]:
     """Start `quorum serve` with this environment, and end it however the test ends."""
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
-        "serve",
-        "--port",
-        "0",
-        *arguments,
-        cwd=project,
-        env=given,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    process = await start_quorum("serve", "--port", "0", *arguments, cwd=project, env=given)
     assert process.stdout is not None
     try:
         async with (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.headless_run import QUORUM, Ended, configure, environment
+from tests.support.headless_run import QUORUM, Ended, Started, configure, end, environment, start_quorum
 from tests.support.quorum_rig import calling
 from tests.support.sse_server import Dialect, Reply, Say, ScriptedCall, SseServer
 
@@ -63,18 +63,9 @@ class DiscussionRig:
         """How often each was asked."""
         return {name: len(server.bodies) for name, server in self.servers.items()}
 
-    async def start(self, project: Path, *arguments: str) -> asyncio.subprocess.Process:
+    async def start(self, project: Path, *arguments: str) -> Started:
         """Start a command of quorum."""
-        return await asyncio.create_subprocess_exec(
-            QUORUM,
-            *arguments,
-            cwd=project,
-            env=environment(self.home),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=2**24,
-        )
+        return await start_quorum(*arguments, cwd=project, env=environment(self.home))
 
     async def kill_after(self, awaited: str, project: Path, *arguments: str, count: int = 1) -> None:
         """Start `quorum`, and end it as a lack of memory does once so many events of a type were printed."""
@@ -106,10 +97,7 @@ class DiscussionRig:
 
     async def run(self, project: Path, *arguments: str) -> Ended:
         """Run a command of quorum to its end."""
-        process = await self.start(project, *arguments)
-        out, err = await asyncio.wait_for(process.communicate(), timeout=60)
-        assert process.returncode is not None
-        return Ended(process.returncode, out.decode(), err.decode())
+        return await end(await self.start(project, *arguments))
 
 
 @asynccontextmanager

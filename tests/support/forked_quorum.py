@@ -10,14 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from tests.support.quorum_parent import LONGEST_REQUEST
 
 _READ_AS_IT_STARTS = ("PYTHON", "LD_", "LC_", "TEXTUAL", "MALLOC", "SSL_")
-_LONGEST_LINE = 2**24
+_LONGEST_LINE = 2**26
+_LONGEST_NUMBER = 32
 
 
 def can_fork(env: Mapping[str, str]) -> bool:
@@ -34,7 +35,7 @@ class ForkedQuorum:
         life: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         stdin: asyncio.StreamWriter,
         stdout: asyncio.StreamReader,
-        stderr: asyncio.StreamReader,
+        stderr: asyncio.StreamReader | None,
     ) -> None:
         self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
         self._ended = asyncio.ensure_future(self._follow(*life))
@@ -52,9 +53,11 @@ class ForkedQuorum:
         """What it prints, until nobody can print more there, on being given this."""
         self.stdin.write(given)
         self.stdin.close()
-        printed = await asyncio.gather(self.stdout.read(), self.stderr.read())
-        await self.wait()
-        return printed[0], printed[1]
+        out, err, _ = await asyncio.gather(self.stdout.read(), self._read_errors(), self.wait())
+        return out, err
+
+    async def _read_errors(self) -> bytes:
+        return await self.stderr.read() if self.stderr is not None else b""
 
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
@@ -77,29 +80,71 @@ class ForkedQuorum:
             line.close()
 
 
-async def fork_quorum(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> ForkedQuorum:
-    """Start the program with these words, its own name the first; its streams are pipes."""
-    pipes = [os.pipe() for _ in range(3)]
-    (given, prompt), (printed, out), (complained, err) = pipes[0], *((write, read) for read, write in pipes[1:])
-    life, of_child = socket.socketpair()
-    request = {"argv": [*map(str, words)], "cwd": str(cwd), "env": dict(env)}
+def fork_quorum_in_a_terminal(
+    *words: str, terminal: int, cwd: Path, env: Mapping[str, str]
+) -> tuple[int, socket.socket]:
+    """Start the program as the leader of a terminal's session: its process, and what says its exit code."""
+    life = socket.socketpair()
+    with life[1]:
+        _request([life[1].fileno(), terminal, terminal, terminal], words, cwd, env, leads_session=True)
+    return int(life[0].recv(_LONGEST_NUMBER)), life[0]
+
+
+async def fork_quorum(
+    *words: str | Path,
+    cwd: Path,
+    env: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+    stderr: int | None = None,
+) -> ForkedQuorum:
+    """Start the program with these words, its own name the first.
+
+    Its streams are pipes, but for a `stderr` that is given; descriptors that are passed keep their numbers.
+    """
+    (given, prompt), (out, printed), life = os.pipe(), os.pipe(), socket.socketpair()
+    err, complained = os.pipe() if stderr is None else (None, stderr)
+    streams = [life[1].fileno(), given, printed, complained]
+    try:
+        _request([*streams, *pass_fds], words, cwd, env, passed=[*pass_fds])
+    finally:
+        life[1].close()
+        for descriptor in (given, printed, *(() if err is None else (complained,))):
+            os.close(descriptor)
+    told, line = await asyncio.open_connection(sock=life[0])
+    pid = int(await told.readline())
+    errors = None if err is None else await _reader(err)
+    return ForkedQuorum(pid, (told, line), await _writer(prompt), await _reader(out), errors)
+
+
+def _request(
+    descriptors: list[int], words: Sequence[str | Path], cwd: Path, env: Mapping[str, str], **more: object
+) -> None:
+    """Ask for a fork with these descriptors: where its end is told, its three streams, and others."""
+    request = {"argv": [*map(str, words)], "cwd": str(cwd), "env": dict(env), **more}
     message = json.dumps(request).encode()
     assert len(message) < LONGEST_REQUEST
-    try:
-        socket.send_fds(_start_parent(), [message], [given, printed, complained, of_child.fileno()])
-    finally:
-        of_child.close()
-        for descriptor in (given, printed, complained):
-            os.close(descriptor)
-    told, line = await asyncio.open_connection(sock=life)
-    pid = int(await told.readline())
-    return ForkedQuorum(pid, (told, line), await _writer(prompt), await _reader(out), await _reader(err))
+    socket.send_fds(_start_parent(), [message], descriptors)
+
+
+class _Writing(asyncio.streams.FlowControlMixin):
+    """What a stream writer needs of its protocol."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lost = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        self._lost.set_result(None)
+
+    def _get_close_waiter(self, stream: asyncio.StreamWriter) -> asyncio.Future[None]:
+        return self._lost
 
 
 async def _writer(descriptor: int) -> asyncio.StreamWriter:
     loop = asyncio.get_running_loop()
     pipe = os.fdopen(descriptor, "wb", buffering=0)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
+    transport, protocol = await loop.connect_write_pipe(_Writing, pipe)
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 

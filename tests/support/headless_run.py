@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,14 +68,25 @@ def configure_for(home: Path, server: SseServer, *, retries: int = 0, timeout_se
     )
 
 
-async def start(*arguments: str, cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
-    """Start `quorum run` with these arguments."""
+Started = asyncio.subprocess.Process | ForkedQuorum
+
+
+async def start_quorum(
+    *words: str | Path,
+    cwd: Path,
+    env: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+    is_program: bool = False,
+) -> Started:
+    """Start `quorum`: a fork of a process that has imported it, or, where that matters, the program."""
+    if can_fork(env) and not is_program:
+        return await fork_quorum(QUORUM, *words, cwd=cwd, env=env, pass_fds=pass_fds)
     return await asyncio.create_subprocess_exec(
         QUORUM,
-        "run",
-        *arguments,
+        *words,
         cwd=cwd,
         env=env,
+        pass_fds=pass_fds,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -82,15 +94,33 @@ async def start(*arguments: str, cwd: Path, env: Mapping[str, str]) -> asyncio.s
     )
 
 
-async def run(
-    *arguments: str, cwd: Path, env: Mapping[str, str], stdin: str = "", is_program: bool = False
-) -> Ended:
-    """Run it to its end: in a fork of a process that has imported it, or, where that matters, as a program."""
-    process: asyncio.subprocess.Process | ForkedQuorum
-    if is_program or not can_fork(env):
-        process = await start(*arguments, cwd=cwd, env=env)
-    else:
-        process = await fork_quorum(QUORUM, "run", *arguments, cwd=cwd, env=env)
+async def end(process: Started, stdin: str = "") -> Ended:
+    """What it comes to, on being given this."""
     out, err = await asyncio.wait_for(process.communicate(stdin.encode()), timeout=60)
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def run_quorum(
+    *words: str | Path, cwd: Path, env: Mapping[str, str], stdin: str = "", is_program: bool = False
+) -> Ended:
+    """Run `quorum` with these words to its end."""
+    return await end(await start_quorum(*words, cwd=cwd, env=env, is_program=is_program), stdin)
+
+
+def run_quorum_now(*words: str | Path, cwd: Path, env: Mapping[str, str], stdin: str = "") -> Ended:
+    """The same for a test that awaits nothing."""
+    with ThreadPoolExecutor(1) as beside:
+        return beside.submit(asyncio.run, run_quorum(*words, cwd=cwd, env=env, stdin=stdin)).result()
+
+
+async def start(*arguments: str, cwd: Path, env: Mapping[str, str]) -> Started:
+    """Start `quorum run` with these arguments."""
+    return await start_quorum("run", *arguments, cwd=cwd, env=env)
+
+
+async def run(
+    *arguments: str, cwd: Path, env: Mapping[str, str], stdin: str = "", is_program: bool = False
+) -> Ended:
+    """Run `quorum run` with these arguments to its end."""
+    return await run_quorum("run", *arguments, cwd=cwd, env=env, stdin=stdin, is_program=is_program)

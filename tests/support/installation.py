@@ -84,7 +84,7 @@ class Installation:
 
     def install(self, wheel: Path) -> None:
         """Install a wheel without its dependencies."""
-        _pip("--python", str(self.python), "install", "--no-deps", "--no-index", str(wheel))
+        _pip("--python", str(self.python), "install", "--no-compile", "--no-deps", "--no-index", str(wheel))
 
     def _link(self, distributions: Iterable[Distribution]) -> None:
         for shared in distributions:

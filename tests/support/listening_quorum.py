@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.headless_run import QUORUM, Ended, environment
+from tests.support.headless_run import Ended, Started, environment, run_quorum, start_quorum
 from tests.support.rpc_client import RpcClient
 
 _PATIENCE_SECS = 60.0
@@ -21,7 +21,7 @@ _PATIENCE_SECS = 60.0
 class ListeningQuorum:
     """A running process, where it listens, and the token it handed over."""
 
-    process: asyncio.subprocess.Process
+    process: Started
     socket: Path
     token: str
     home: Path
@@ -38,12 +38,13 @@ class ListeningQuorum:
                 state: dict[str, Any] = await client.call("state.get")
                 if all(state.get(name) == value for name, value in wanted.items()):
                     return state
+                await asyncio.sleep(0.02)  # to ask without a pause would keep it from its work
 
     async def asked(self, client: RpcClient) -> dict[str, Any]:
         """The question, as soon as there is one."""
         async with asyncio.timeout(_PATIENCE_SECS):
-            while (question := (await client.call("state.get"))["question"]) is None:
-                pass
+            while (question := (await client.call("state.get"))["question"]) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         found: dict[str, Any] = question
         return found
 
@@ -60,18 +61,7 @@ class ListeningQuorum:
 
 async def rpc(*words: str, home: Path, stdin: bytes = b"") -> Ended:
     """Run `quorum rpc` to its end."""
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
-        "rpc",
-        *words,
-        env=environment(home),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await asyncio.wait_for(process.communicate(stdin), _PATIENCE_SECS)
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+    return await run_quorum("rpc", *words, cwd=home, env=environment(home), stdin=stdin.decode())
 
 
 @asynccontextmanager
@@ -81,8 +71,7 @@ async def listening(
     """Start one, and end it however the test ends. `approving`: have it hand a token over."""
     reader, writer = os.pipe()
     words = ["--listen-approve", str(writer)] if approving else []
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
+    process = await start_quorum(
         "--headless",
         "--listen",
         socket,
@@ -91,9 +80,6 @@ async def listening(
         cwd=project,
         env=environment(home),
         pass_fds=[writer] if approving else [],
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
     )
     os.close(writer)
     try:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import signal
+import socket
+import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +15,9 @@ from pathlib import Path
 from types import TracebackType
 
 import pexpect
+from ptyprocess import PtyProcess
 
+from tests.support.forked_quorum import can_fork, fork_quorum_in_a_terminal
 from tests.support.headless_run import QUORUM, environment
 
 # Terminal sequences, so that what was painted can be searched as text.
@@ -24,15 +30,57 @@ ESCAPE, CTRL_C, ENTER = "\x1b", "\x03", "\r"
 
 def _take_usual_signals() -> None:
     """What a shell in a terminal does for its programs, and what starts the tests may not have done."""
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
+
+
+class _Fork(PtyProcess):
+    """A fork in a terminal: no child of ours, so that a socket says how it ends."""
+
+    def __init__(self, pid: int, terminal: int, life: socket.socket) -> None:
+        super().__init__(pid, terminal)
+        self._life = life
+
+    def isalive(self) -> bool:
+        """Whether it has not ended."""
+        if not self.terminated and select.select([self._life], [], [], 0)[0]:
+            self.wait()
+        return not self.terminated
+
+    def wait(self) -> int | None:
+        """Its exit code once it has one; None where a signal ended it."""
+        if not self.terminated:
+            code = int(self._life.recv(32))
+            self._life.close()
+            self.terminated = True
+            self.exitstatus, self.signalstatus = (code, None) if code >= 0 else (None, -code)
+        return self.exitstatus
+
+
+class _SpawnedFork(pexpect.spawn):
+    def _spawnpty(
+        self,
+        args: list[str | bytes],
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        dimensions: tuple[int, int],
+        **_: object,
+    ) -> PtyProcess:
+        ours, theirs = os.openpty()
+        termios.tcsetwinsize(theirs, dimensions)
+        words = map(os.fsdecode, args)
+        pid, life = fork_quorum_in_a_terminal(*words, terminal=theirs, cwd=Path(cwd), env=env)
+        os.close(theirs)
+        return _Fork(pid, ours, life)
 
 
 class Terminal:
     """One running app. `painted` is all text that was ever painted, sequences removed.
 
     `variables` are set in its environment besides the usual ones; `parent` is the command that starts it, where
-    it is not the leader of the terminal's session itself.
+    it is not the leader of the session itself. The app is a fork of a process that has imported it, or,
+    where that matters, the program.
     """
 
     def __init__(
@@ -46,13 +94,16 @@ class Terminal:
         variables: Mapping[str, str] | None = None,
         program: Path = QUORUM,
         parent: Sequence[str] = (),
+        is_program: bool = False,
     ) -> None:
         first, *rest = *parent, str(program), *arguments
-        self.process = pexpect.spawn(
+        env = environment(home, **{"TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})})
+        is_fork = first == str(QUORUM) and not is_program and can_fork(env)
+        self.process = (_SpawnedFork if is_fork else pexpect.spawn)(
             first,
             rest,
             cwd=str(cwd),
-            env=environment(home, **{"TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})}),
+            env=env,
             dimensions=(rows, columns),
             encoding="utf-8",
             codec_errors="replace",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from textual import events
@@ -169,7 +170,7 @@ def test_a_terminal_is_asked_after_the_first_paint_and_its_late_answer_is_not_ty
     with Terminal(tmp_path, tmp_path, rows=24, columns=80, arguments=[]) as terminal:
         terminal.wait_for("offline")
         while "\x1b]11;?" not in terminal.raw:
-            pass
+            time.sleep(0.01)
         assert terminal.raw.index("\x1b[?1049h") < terminal.raw.index("\x1b]11;?")
         terminal.type("typed")
         terminal.type(WHITE[:7])

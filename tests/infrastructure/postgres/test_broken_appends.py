@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -172,7 +173,7 @@ def stop_inside(writer: subprocess.Popen[str]) -> None:
 def wait_for(postgres: PostgresForTests, url: str, query: str, is_met: Callable[[object], bool]) -> None:
     with closing(postgres.connect(parse_address(url).database)) as connection:
         while not is_met(connection.execute(query).fetchone()):
-            pass
+            time.sleep(0.01)
 
 
 @pytest.mark.long
