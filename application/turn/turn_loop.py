@@ -281,7 +281,7 @@ class TurnLoop:
                 f"the model repeats a call of {repeated} and gets the same result each time; "
                 "say what it should do differently"
             )
-        elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
+        elif not tally.waits_for_person:
             if self._instructions is not None:
                 await self._instructions.look_below()
             return await self._dialogue.give(results, tally)

@@ -175,13 +175,14 @@ class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
 
 
 class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
-    """A review ended."""
+    """A review ended. `reply` is what the model reads where the call is a question to the person."""
 
     place: ClassVar = CallStage.DECISION
     context: ToolExecutionContext
     digest: str
     decision: DecisionLabel
     reason: str | None
+    reply: str | UnsetType = UNSET
 
 
 _SCOPES = {

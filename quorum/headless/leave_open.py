@@ -114,7 +114,7 @@ def end_process(left: LeftOpen, agent: AgentSession, printer: HeadlessPrinter) -
     command = find_own_command()
     complain(
         [
-            f"a review waits for your answer: {command} inbox show {digest[:16]}; then: "
+            f"{_describe_answer(digest, printer, command)}; then: "
             f"{command} run --leave-open --resume {agent.session_id}"
             for digest in left.digests
         ]
@@ -122,3 +122,9 @@ def end_process(left: LeftOpen, agent: AgentSession, printer: HeadlessPrinter) -
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(report.exit_code)
+
+
+def _describe_answer(digest: str, printer: HeadlessPrinter, command: str) -> str:
+    if digest in printer.questions:
+        return f"the model asks you: {command} inbox answer {digest[:16]} REPLY"
+    return f"a review waits for your answer: {command} inbox show {digest[:16]}"
