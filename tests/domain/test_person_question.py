@@ -25,10 +25,16 @@ SEVERAL = read_question({"question": "Which colours?", "options": OPTIONS, "seve
 
 
 def test_a_question_has_options_with_labels_and_descriptions() -> None:
-    assert PersonQuestion(
-        question="Which colour?",
-        options=(QuestionOption(label="Blue", description="as the sky"), QuestionOption(label="Dark green")),
-    ) == ONE
+    assert (
+        PersonQuestion(
+            question="Which colour?",
+            options=(
+                QuestionOption(label="Blue", description="as the sky"),
+                QuestionOption(label="Dark green"),
+            ),
+        )
+        == ONE
+    )
     assert render_question(ONE) == "Which colour?\n\n1. Blue: as the sky\n2. Dark green"
 
 

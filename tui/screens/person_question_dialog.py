@@ -1,4 +1,4 @@
-"""The dialog in which the model asks the person: options to choose from, and a line for an answer of their own."""
+"""The dialog in which the model asks the person: options to choose from, and a line for words of their own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ class PersonQuestionDialog(QuestionCard):
     ACCEPT = ("{question_answer=enter}", "answer")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "Answer with what is marked or chosen", id="question_answer"),
-        Binding("space", "toggle", "Choose the marked option or not, where several may be", id="question_choose"),
+        Binding(
+            "space",
+            "choose_marked",
+            "Choose the marked option or not, where several may be",
+            id="question_choose",
+        ),
         Binding("e", "write", "Answer in your own words", id="question_write"),
         Binding("n", "refuse", "Leave it without an answer", id="question_skip"),
         Binding("escape", "back", "Leave the line; else leave it without an answer", id="question_leave"),
@@ -132,12 +137,12 @@ class PersonQuestionDialog(QuestionCard):
         """The row of the marked option, less a line to see that there is something above."""
         before: list[Line] = []
         for line in self.build_lines():
-            if line.gutter == _MARK:
+            if line.head == _MARK:
                 break
             before.append(line)
         return max(0, len(fold(before, self._text_width)) - 1)
 
-    def action_toggle(self) -> None:
+    def action_choose_marked(self) -> None:
         """Choose the marked option, or do not choose it any more."""
         if self.takes_text or not self.question.several:
             return
@@ -157,13 +162,16 @@ class PersonQuestionDialog(QuestionCard):
     @on(Input.Submitted, "#entry")
     def _send(self, message: Input.Submitted) -> None:
         message.stop()
-        if message.value.strip():
-            self._answer(message.value.strip())
+        self._send_text()
+
+    def _send_text(self) -> None:
+        if text := self._entry.value.strip():
+            self._answer(text)
 
     def action_accept(self) -> None:
         """Answer with what is chosen, or else with what is marked."""
         if self.takes_text:
-            self._entry.action_submit()  # a click on the choice
+            self._send_text()  # the choice was clicked
         elif self._marked == self._own_place:
             self.action_write()
         elif self._chosen or self._marked is not None:
@@ -175,7 +183,11 @@ class PersonQuestionDialog(QuestionCard):
         chosen = set(self._chosen)
         if not chosen and not text and self._marked is not None:
             chosen = {self._marked}
-        self.reply = PersonReply(options=tuple(place + 1 for place in sorted(chosen)), text=text)
+        self.give(PersonReply(options=tuple(place + 1 for place in sorted(chosen)), text=text))
+
+    def give(self, reply: PersonReply) -> None:
+        """Close with this reply."""
+        self.reply = reply
         self.dismiss(True)
 
     def action_back(self) -> None:
