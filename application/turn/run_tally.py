@@ -84,6 +84,11 @@ class RunTally:
         return max(self._rejections.values(), default=0)
 
     @property
+    def text(self) -> str:
+        """The last answer, with those that it continues."""
+        return self._text
+
+    @property
     def has_words(self) -> bool:
         """Whether the last answer, with those that it continues, says anything."""
         return says_anything(self._text)

@@ -10,9 +10,9 @@ import re
 import select
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.view.wording import describe_debate_step, describe_panel_step, describe_unknown_stop
@@ -71,10 +71,13 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.amounts import format_duration
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.headless.panel_report import PanelReport
 from quorum.standard_streams import OutputLost
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.tools.answer_schema import AnswerSchema
 
 _UNANSWERED = DecisionLabel.NEEDS_APPROVAL
 
@@ -203,8 +206,11 @@ class Unobserved:
 class HeadlessPrinter:
     """Observes a run and prints what the chosen output asks for."""
 
-    def __init__(self, output: OutputFormat, *, quiet: bool, verbose: bool) -> None:
+    def __init__(
+        self, output: OutputFormat, *, quiet: bool, verbose: bool, schema: AnswerSchema | None = None
+    ) -> None:
         self._output = output
+        self._schema = schema
         self._quiet = quiet
         self._verbose = verbose
         self._report: RunReport | None = None
@@ -322,6 +328,25 @@ class HeadlessPrinter:
 
             _tell(f"quorum: {wait} in this session; {find_own_command()} --continue shows them to edit")
 
+    def _print_text(self, report: RunReport) -> None:
+        if self._fits_schema(report):
+            self._print(render_json_line(self._answer_value(report)))
+        elif report.text:
+            self._print(_answer(report.text))
+        if self._plan.text:
+            self._print(_answer(self._plan.text))
+        if self._questions.text:
+            self._print(_answer(self._questions.text))
+            self._tell_reply_command()
+        if self._final_review.text:
+            self._print(_answer(self._final_review.text))
+        if (legend := self._panels.legend) and not self._quiet:
+            _tell(f"quorum: {make_printable(legend)}")
+        if (ending := _render_ending(report)) and not self._quiet:
+            _tell(f"quorum: {ending}")
+        if self._verbose:
+            _tell(f"quorum: {_describe_usage(report)}")
+
     def _tell_reply_command(self) -> None:
         if not self._quiet:
             from quorum.application.program_lookup import find_own_command
@@ -346,23 +371,9 @@ class HeadlessPrinter:
             return
         match self._output:
             case "text":
-                if report.text:
-                    self._print(_answer(report.text))
-                if self._plan.text:
-                    self._print(_answer(self._plan.text))
-                if self._questions.text:
-                    self._print(_answer(self._questions.text))
-                    self._tell_reply_command()
-                if self._final_review.text:
-                    self._print(_answer(self._final_review.text))
-                if (legend := self._panels.legend) and not self._quiet:
-                    _tell(f"quorum: {make_printable(legend)}")
-                if (ending := _render_ending(report)) and not self._quiet:
-                    _tell(f"quorum: {ending}")
-                if self._verbose:
-                    _tell(f"quorum: {_describe_usage(report)}")
+                self._print_text(report)
             case "json":
-                self._print(render_json_line({**report.to_json(), **self._more}))
+                self._print(render_json_line({**report.to_json(), **self._render_value(report), **self._more}))
             case "stream-json":
                 return
             case _:
@@ -388,8 +399,21 @@ class HeadlessPrinter:
             return {**shown, "event": _flatten_report(event.event)}
         if not isinstance(event, SessionFinished):
             return shown
-        report = event.report.to_json()
+        report = {**event.report.to_json(), **self._render_value(event.report)}
         return {"type": shown["type"], "v": shown["v"], **report, **self._more}
+
+    def _fits_schema(self, report: RunReport) -> bool:
+        return self._schema is not None and not self._schema.find_problem(report.text)
+
+    def _render_value(self, report: RunReport) -> JsonObject:
+        """`structured_output`, the answer as the value that the schema asks for; empty where it is none."""
+        return {"structured_output": self._answer_value(report)} if self._fits_schema(report) else {}
+
+    @staticmethod
+    def _answer_value(report: RunReport) -> JsonValue:
+        from quorum.infrastructure.tools.answer_schema import parse_answer
+
+        return parse_answer(report.text)
 
     @property
     def _more(self) -> JsonObject:
@@ -401,16 +425,23 @@ class HeadlessPrinter:
         }
 
 
+async def prepare_nothing() -> None:
+    """Send the prompt as it is."""
+
+
 async def run_headless(
     agent: AgentSession,
     prompt: str,
     printer: HeadlessPrinter,
     listen: Callable[[Callable[[], object]], object],
+    *,
+    prepare: Callable[[], Awaitable[None]] = prepare_nothing,
 ) -> int:
     """Answer one prompt. Returns the exit code of its ending.
 
-    `listen` is given what a signal calls: it interrupts the run. Raises LedgerError where the session cannot be
-    recorded, and OutputLost, with all that ran ended, once standard output takes no more.
+    `prepare` is awaited before the prompt, once the session is open. `listen` is given what a signal calls: it
+    interrupts the run. Raises LedgerError where the session cannot be recorded, and OutputLost, with all that
+    ran ended, once standard output takes no more.
     """
     may_begin = asyncio.Event()
 
@@ -429,6 +460,7 @@ async def run_headless(
     with watch_reader(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))
+        await prepare()
         may_begin.set()
         report = await _report(task, agent)
         await agent.close(report)
@@ -476,7 +508,7 @@ def _flatten_report(event: JsonObject) -> JsonObject:
     return {"type": event["type"], "v": event["v"], **report}
 
 
-def render_json_line(value: JsonObject) -> str:
+def render_json_line(value: JsonValue) -> str:
     """A line of JSON without a character that a terminal would act on."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if not text.isascii():
