@@ -72,6 +72,7 @@ from quorum.domain.events.session import (
     SandboxChecked,
     SessionFinished,
     SessionRedone,
+    SessionRenamed,
     SessionResumed,
     SessionRewound,
     SessionStarted,
@@ -496,6 +497,7 @@ __all__ = [
     "ServerQuestionAnswered",
     "SessionFinished",
     "SessionRedone",
+    "SessionRenamed",
     "SessionResumed",
     "SessionRewound",
     "SessionStarted",
@@ -536,6 +538,7 @@ Event: TypeAlias = (
     | FilesRestored
     | SessionRewound
     | SessionRedone
+    | SessionRenamed
     | PromptsQueued
     | SandboxChecked
     | InstructionsLoaded

@@ -459,3 +459,19 @@ def test_a_projects_file_that_is_no_toml_is_left_out_and_named(
     assert "left out" in said
     assert ended.code == 0 or words == ("doctor",)
     assert "Traceback" not in said
+
+
+@pytest.mark.long
+def test_a_renamed_session_is_listed_under_its_title_and_keeps_it(quorum: Quorum) -> None:
+    session = quorum.run("read a.txt")
+
+    renamed = quorum.sessions("rename", session, "  the first \x1b[31mletters ")
+    quorum.run("and the last", "--resume", session)
+
+    assert renamed.code == 0, renamed.err
+    (listed,) = quorum.listed()
+    assert str(listed["title"]).startswith("the first")
+    assert "\x1b" not in quorum.sessions("list").out
+    assert "is called" in quorum.sessions("show", session).out
+    assert quorum.sessions("verify", session).code == 0
+    assert "title is empty" in quorum.sessions("rename", session, " ").err.lower()
