@@ -475,3 +475,20 @@ def test_a_renamed_session_is_listed_under_its_title_and_keeps_it(quorum: Quorum
     assert "is called" in quorum.sessions("show", session).out
     assert quorum.sessions("verify", session).code == 0
     assert "title is empty" in quorum.sessions("rename", session, " ").err.lower()
+
+
+@pytest.mark.long
+def test_usage_is_added_up_over_all_sessions(quorum: Quorum) -> None:
+    assert "no request is recorded" in quorum("usage").err
+    quorum.run("read a.txt")
+    quorum.run("read a.txt again")
+
+    added = json.loads(quorum("usage", "--json").out)
+    table = quorum("usage", "--days", "1").out
+
+    assert [row["name"] for row in added["projects"]] == [str(quorum.project)]
+    assert len(added["days"]) >= 1
+    (model,) = added["models"]
+    assert model["requests"] >= 2
+    assert table.splitlines()[0].endswith("MODEL")
+    assert str(quorum.project) in table
