@@ -492,3 +492,24 @@ def test_usage_is_added_up_over_all_sessions(quorum: Quorum) -> None:
     assert model["requests"] >= 2
     assert table.splitlines()[0].endswith("MODEL")
     assert str(quorum.project) in table
+
+
+@pytest.mark.long
+def test_sessions_are_found_by_words_until_these_are_redacted(quorum: Quorum) -> None:
+    session = quorum.run("read a.txt for the xylophone")
+    index = quorum.home / "state" / "quorum" / "search.sqlite"
+
+    found = quorum.sessions("search", "xylophone")
+    assert found.code == 0, found.err
+    assert session in found.out
+    assert "xylophone" in found.out
+    assert [each["id"] for each in json.loads(quorum.sessions("search", "--json", "xylophone").out)] == [
+        session
+    ]
+    assert "holds all of these words" in quorum.sessions("search", "xylophone", "glockenspiel").err
+    assert index.exists()
+
+    quorum.sessions("redact", session, "xylophone")
+    assert not index.exists()
+    assert quorum.sessions("search", "xylophone").out == ""
+    assert "WORDS are empty" in quorum.sessions("search").err
