@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewContext, ReviewQuestion
 from quorum.application.ports.storage import AnswerStore, SessionArchive
+from quorum.application.program_lookup import find_own_command
 from quorum.application.review.review import OpenReviewContext
 from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.packet import ReviewPacket
@@ -21,6 +22,7 @@ from quorum.domain.events.event import ReviewDecided
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import QuorumRule
+from quorum.domain.review.person_question import ASK_PERSON, PersonReply, find_question, read_reply
 from quorum.domain.review.questions import RemoteAnswer, ReviewAnswer, ReviewRequest, RulePreview
 from quorum.domain.review.quorum_result import count_votes
 from quorum.domain.sessions.session_summary import SessionSummary, select_own_sessions
@@ -115,22 +117,45 @@ class Inbox:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.
 
         Raises AnswerRefused where it does not wait any more, was answered by somebody else, or cannot be
-        approved because a part of what would run is neither recorded nor known here; and LedgerError.
+        approved because it is a question or a part of what would run is neither recorded nor known here; and
+        LedgerError.
         """
-        digest = digest.lower()
-        if not _DIGEST.fullmatch(digest):
-            from quorum.application.program_lookup import find_own_command
-
+        review = await self._find_by_digest(digest)
+        if approves and review.packet.call.tool_name == ASK_PERSON:
             raise AnswerRefused(
-                f"{digest[:70]!a} is no digest of a packet: give at least {MIN_DIGEST} of its digits, as "
-                f"{find_own_command()} inbox prints them"
+                f"{review.short_digest} is a question, which a yes does not answer: give an option's number, "
+                f"or your own words, with {find_own_command()} inbox answer {review.short_digest} REPLY"
             )
-        review = await self.find(digest)
         if approves and isinstance(review.packet, MaskedPacket) and review.packet.original is None:
             raise AnswerRefused(
                 f"a part of the call {review.short_digest} is hidden here, because it may be a secret that is "
                 "not known here: approve it in its own session, which can show it; it can be rejected from here"
             )
+        return await self._keep(review, approves=approves, reason=reason)
+
+    async def reply(self, digest: str, reply: PersonReply | str) -> WaitingReview:
+        """Reply to the question whose digest begins so, where it is typed as `read_reply` takes it; the review
+        that is answered. Raises as `answer` does, and AnswerRefused for what is no question."""
+        review = await self._find_by_digest(digest)
+        question = find_question(review.packet.call)
+        if question is None:
+            raise AnswerRefused(
+                f"{review.short_digest} is a call of {review.packet.call.tool_name}, and no question to reply "
+                f"to: {find_own_command()} inbox approve or reject answers it"
+            )
+        given = read_reply(question, reply) if isinstance(reply, str) else reply
+        return await self._keep(review, approves=True, reason=given.encode())
+
+    async def _find_by_digest(self, digest: str) -> WaitingReview:
+        digest = digest.lower()
+        if not _DIGEST.fullmatch(digest):
+            raise AnswerRefused(
+                f"{digest[:70]!a} is no digest of a packet: give at least {MIN_DIGEST} of its digits, as "
+                f"{find_own_command()} inbox prints them"
+            )
+        return await self.find(digest)
+
+    async def _keep(self, review: WaitingReview, *, approves: bool, reason: str | None) -> WaitingReview:
         answer = RemoteAnswer(
             session_id=review.session.id,
             digest=review.digest,
@@ -152,8 +177,6 @@ class Inbox:
 
     async def _explain(self, digest: str) -> str:
         """Why no decision waits under this name."""
-        from quorum.application.program_lookup import find_own_command
-
         remedy = f"{find_own_command()} inbox lists those that wait"
         if not _DIGEST.fullmatch(digest):
             return f"no decision waits under {digest[:70]!a}; {remedy}"
@@ -171,7 +194,9 @@ class Inbox:
 
 
 def _describe(answer: RemoteAnswer) -> str:
-    verb = "approved" if answer.approves else "rejected"
+    verb = "rejected"
+    if answer.approves:
+        verb = "approved" if answer.reason is None else "answered"
     return f"{verb} by {make_printable(answer.answered_by, newlines=False)} already"
 
 

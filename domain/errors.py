@@ -232,6 +232,10 @@ class HookAborted(QuorumError):
     """A hook ended the run. The text is its reason."""
 
 
+class AnswerMisfit(QuorumError):
+    """The final answer of a turn does not fit its schema, also when it was sent back."""
+
+
 class ProviderErrorKind(StrEnum):
     """Why a request to a model failed."""
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal, assert_never
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from quorum.application.calls.batch_state import BatchCall, BatchState
 from quorum.application.panel.plan_ensemble import CHANGED, compare_plans
@@ -30,6 +30,7 @@ from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permission_rules import Answer
+from quorum.domain.review.person_question import ASK_PERSON, PersonReply, read_question, render_reply
 from quorum.domain.review.plan_terms import CREATE_PLAN, PlanComparison
 from quorum.domain.review.questions import (
     Approve,
@@ -180,9 +181,11 @@ _EDITED = "you edited the arguments"
 
 
 class Granted(Struct, frozen=True):
-    """The call may run as it is sealed now."""
+    """The call may run as it is sealed now. `reply` is what the model reads where it is a question to the
+    person."""
 
     label: DecisionLabel
+    reply: str | None = None
 
 
 class Withheld(Struct, frozen=True):
@@ -268,8 +271,9 @@ class Approval:
                 return await self._grant(packet, "approved ahead, with the calls before it")
             answer = await self._answer(packet, asked, feed, stale=stale)
             match answer:
-                case Approve(digest, by) if digest == packet.digest:
-                    return await self._grant(packet, f"in the inbox, by {by}" if by else None)
+                case Approve(digest, by, reply) if digest == packet.digest:
+                    where = f"in the inbox, by {by}" if by else None
+                    return await self._grant(packet, where, reply)
                 case ApproveEdits() | ApproveFolder() | ApproveAlways() if answer.digest == packet.digest:
                     return await self._grant(packet, await self._widen(answer))
                 case ApproveRest(digests) if packet.digest in digests:
@@ -367,6 +371,10 @@ class Approval:
         self, packet: ReviewPacket, feed: VoteFeed, votes: Tally | None
     ) -> Withheld:
         label = DecisionLabel.NEEDS_APPROVAL
+        if packet.call.tool_name == ASK_PERSON:
+            message = "nobody is there to answer: the run ends here, and the reply comes with the next prompt"
+            await self._record_decision(packet, label, message)
+            return Withheld(label, f"{message}. [needs_answer]")
         if votes is None or votes.verdict is not Verdict.REJECTED:
             message = "withheld: it needs the approval of a person, and nobody is there to give it"
             return await self._withhold_call(packet, label, message, "needs_approval")
@@ -428,10 +436,15 @@ class Approval:
 
     # ---------------------------------------------------------------- endings
 
-    async def _grant(self, packet: ReviewPacket, reason: str | None = None) -> Granted:
+    async def _grant(
+        self, packet: ReviewPacket, reason: str | None = None, reply: PersonReply | None = None
+    ) -> Granted:
         label = DecisionLabel.EDITED if self._edited else DecisionLabel.APPROVED
-        await self._record_decision(packet, label, reason)
-        return Granted(label)
+        read = None
+        if packet.call.tool_name == ASK_PERSON:  # who only agrees leaves the question without an answer
+            read = render_reply(read_question(packet.call.arguments), reply or PersonReply())
+        await self._record_decision(packet, label, reason, read)
+        return Granted(label, read)
 
     async def _withhold_call(
         self, packet: ReviewPacket, label: DecisionLabel, message: str, code: str
@@ -439,9 +452,17 @@ class Approval:
         await self._record_decision(packet, label, message)
         return Withheld(label, f"{message}. It was not run. [{code}]")
 
-    async def _record_decision(self, packet: ReviewPacket, label: DecisionLabel, reason: str | None) -> None:
+    async def _record_decision(
+        self, packet: ReviewPacket, label: DecisionLabel, reason: str | None, reply: str | None = None
+    ) -> None:
         await self._state.events.record(
-            ReviewDecided(context=self._call.context, digest=packet.digest, decision=label, reason=reason)
+            ReviewDecided(
+                context=self._call.context,
+                digest=packet.digest,
+                decision=label,
+                reason=reason,
+                reply=UNSET if reply is None else reply,
+            )
         )
 
 

@@ -222,6 +222,7 @@ class CallRun(DeclaredCall):
         self.state = state.shared
         self.output: str | ToolOutput = ""
         self._label = DecisionLabel.NONE
+        self.reply: str | None = None
         self._refusal: tuple[Outcome, str] | None = None
         self._started_at: float | None = None
         self._loop = asyncio.get_running_loop()
@@ -417,8 +418,8 @@ class CallRun(DeclaredCall):
                 self._label = DecisionLabel.ALLOWED
             else:
                 match await approval.obtain(decision, stale=stale > 0 or await self._has_changed_since_asked()):
-                    case Granted(label):
-                        self._label = label
+                    case Granted(label, reply):
+                        self._label, self.reply = label, reply
                     case Withheld(label, message):
                         await self._withhold(label, message)
                         return

@@ -32,6 +32,7 @@ from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import AllowedTools, Answer, Rule, Subject
+from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plain_request import NO_REQUEST, PlainRequest
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import (
@@ -328,12 +329,13 @@ class Review:
 
         As advice they are gathered only where a person reads them. What touches a sensitive file is put to no
         model: its packet holds what the person has not yet agreed to show to anybody. In the scope `fast` no
-        model is asked about a plan.
+        model is asked about a plan, and none ever answers a question to the person.
         """
         wanted = not as_advice or (self._person.is_there and self.mode.traits.shows_votes)
         sensitive = bool(subject.access.secret) or any(map(self.is_sensitive, subject.read | subject.written))
         is_fast_plan = subject.tool == CREATE_PLAN and self.phase.is_fast
-        is_closed = sensitive or is_fast_plan or bool(self._list_outside(subject))
+        is_question = subject.tool == ASK_PERSON
+        is_closed = sensitive or is_fast_plan or is_question or bool(self._list_outside(subject))
         return self._voting.feed() if wanted and not is_closed else VoteFeed()
 
     async def gather(

@@ -37,6 +37,7 @@ from quorum.application.turn.user_commands import UserCommandRunner, describe_lo
 from quorum.domain.events.event import (
     ErrorOccurred,
     SessionFinished,
+    SessionRenamed,
     SessionResumed,
     SessionStarted,
 )
@@ -127,6 +128,10 @@ class AgentSession:
         self._orphan_finder = orphan_finder
         self._sandbox = sandbox
         self._background = tuple(background)
+
+    async def rename(self, title: str) -> None:
+        """Have lists show the session under this title. Raises LedgerError."""
+        await self._events.announce(SessionRenamed(title=title))
 
     @property
     def session_id(self) -> str:

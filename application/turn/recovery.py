@@ -119,7 +119,12 @@ def plan_recovery(
         )
         if each.end is not None:
             ends[context.call_id] = each.end
-        elif not each.started and each.pending is not None and not _has_lost_something(each):
+        elif (
+            not each.started
+            and each.reply is None
+            and each.pending is not None
+            and not _has_lost_something(each)
+        ):
             reviews[context.call_id] = AskedBefore(each.pending.digest, is_edited=each.is_edited)
             call = replace(call, arguments=each.pending.call.arguments)
         else:
@@ -140,6 +145,8 @@ def _has_lost_something(call: OpenCall) -> bool:
 def _build_call_end(call: OpenCall, ended_tasks: Mapping[str, CallEnd]) -> CallEnd:
     if call.subagent_end is not None:
         return call.subagent_end
+    if call.reply is not None:  # the reply is all that the call is for
+        return CallEnd(outcome=Outcome.OK, message=call.reply)
     if call.subagent_id is not None:
         if (end := ended_tasks.get(call.subagent_id)) is not None:
             return end

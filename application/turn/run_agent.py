@@ -30,6 +30,7 @@ from quorum.domain.calls.execution import Outcome, ToolExecution
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
 from quorum.domain.errors import (
+    AnswerMisfit,
     ConversationError,
     HookAborted,
     HostFailed,
@@ -141,6 +142,11 @@ class RunAgent:
         await self._say_undelivered_prompts()
         if self._final_review is not None:
             await self._final_review.tell_left()
+
+    def require_answer(self, find_problem: Callable[[str], str]) -> None:
+        """Have the final answer of each turn checked: one that has a problem is sent back once, and fails the
+        turn the second time."""
+        self._loop.find_answer_problem = find_problem
 
     # ---------------------------------------------------------------- said meanwhile
 
@@ -316,7 +322,7 @@ class RunAgent:
             tally.fail(str(error))
         except SpendCapReached as stop:
             tally.limit(stop.cap, str(stop))
-        except (HookAborted, RequestSkipped, NothingToReview, LedgerError) as stop:
+        except (HookAborted, AnswerMisfit, RequestSkipped, NothingToReview, LedgerError) as stop:
             tally.give_up(str(stop), is_of_host=isinstance(stop, LostConnection))
         except asyncio.CancelledError:
             absorb_cancellation()

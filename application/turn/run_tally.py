@@ -18,6 +18,7 @@ from quorum.domain.conversation.response import LlmResponse, Usage, says_anythin
 from quorum.domain.events.report import MAX_TIME, CallRecord, RunReport, RunStatus
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import PlanProgress
+from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import DecisionLabel
 
@@ -49,7 +50,10 @@ class Spender(Protocol):
         ...
 
 
-def _proposes_plan(record: CallRecord) -> bool:
+def _waits_for_person(record: CallRecord) -> bool:
+    """Whether it is a plan that no person was asked about, or a question that nobody was there to answer."""
+    if record.tool == ASK_PERSON:
+        return record.decision is DecisionLabel.NEEDS_APPROVAL
     return record.tool == CREATE_PLAN and record.outcome is Outcome.OK and record.decision not in _APPROVED
 
 
@@ -71,12 +75,18 @@ class RunTally:
         self._expired = ""
         self.host_failure = ""
         """What is wrong with the machine or the server of the record, where the run ended for that."""
-        self.has_proposed_plan = False  # whether a plan was made that no person was asked about
+        self.waits_for_person = False
+        """Whether the turn ends for a plan or a question that nobody was there to answer."""
 
     @property
     def rejected_alike(self) -> int:
         """How often the most rejected call, same tool and same arguments, was rejected."""
         return max(self._rejections.values(), default=0)
+
+    @property
+    def text(self) -> str:
+        """The last answer, with those that it continues."""
+        return self._text
 
     @property
     def has_words(self) -> bool:
@@ -124,7 +134,7 @@ class RunTally:
     def add_calls(self, records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> None:
         """Count the calls of a batch, in declared order."""
         self._records += records
-        self.has_proposed_plan |= any(map(_proposes_plan, records))
+        self.waits_for_person |= any(map(_waits_for_person, records))
         for record, call in zip(records, calls, strict=True):
             if record.outcome.is_rejected:
                 self._rejections[f"{call.tool_name} {json.dumps(call.arguments, sort_keys=True)}"] += 1

@@ -22,11 +22,16 @@ from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, StopKind, ToolUseBlock
-from quorum.domain.errors import HookAborted
+from quorum.domain.errors import AnswerMisfit, HookAborted
 from quorum.domain.events.event import CallLeaked
 from quorum.domain.events.report import MAX_TOOL_TURNS
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
+
+_SENT_BACK = (
+    "Your answer does not fit the schema that it has to fit: {problem}. Answer again, with the whole JSON "
+    "value and nothing else."
+)
 
 
 class TurnEndChecks:
@@ -44,6 +49,7 @@ class TurnEndChecks:
         self._hooks = hooks
         self._diagnostics = diagnostics
         self._max_returns = max_returns
+        self._is_sent_back = False
         self._returns_by_hooks = 0
         self._returns_by_diagnostics = 0
 
@@ -58,6 +64,16 @@ class TurnEndChecks:
             notice = PendingMessage(UserMessage(note.text), is_notice=True)
             self._dialogue.pending_messages.add(notice)
         return await self._ask_hooks()
+
+    def send_back(self, problem: str) -> str | None:
+        """Return a message for the model where there is a problem with its final answer. Raises AnswerMisfit
+        the second time."""
+        if not problem:
+            return None
+        if self._is_sent_back:
+            raise AnswerMisfit(f"the answer does not fit the schema: {problem}")
+        self._is_sent_back = True
+        return _SENT_BACK.format(problem=problem)
 
     async def _ask_hooks(self) -> str | UserMessage | None:
         """Raises HookAborted where the hooks are not satisfied and the model may not be sent back again."""
@@ -204,6 +220,8 @@ class TurnLoop:
         self._get_scope = get_scope
         self._instructions = instructions
         self._diagnostics = diagnostics
+        self.find_answer_problem: Callable[[str], str] = lambda _answer: ""
+        """Says what is wrong with the final answer of a turn; empty where nothing is."""
         self._is_told_of_leak = False
         self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk, is_job_running)
 
@@ -248,7 +266,7 @@ class TurnLoop:
                     response = await self._reply_to_leaked_call(leaked, tally)
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
                     is_asked_again = False
-                    more = await end.ask_for_more()
+                    more = await end.ask_for_more() or end.send_back(self.find_answer_problem(tally.text))
                     response = await self._dialogue.say(more, tally) if more is not None else None
 
     async def _reply_to_leaked_call(self, leaked: CallLeaked, tally: RunTally) -> LlmResponse | None:
@@ -281,7 +299,7 @@ class TurnLoop:
                 f"the model repeats a call of {repeated} and gets the same result each time; "
                 "say what it should do differently"
             )
-        elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
+        elif not tally.waits_for_person:
             if self._instructions is not None:
                 await self._instructions.look_below()
             return await self._dialogue.give(results, tally)

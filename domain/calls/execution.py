@@ -77,6 +77,11 @@ class CallControls(Protocol):
         ...
 
     @property
+    def reply(self) -> str | None:
+        """What the person replied, in words for the model, where the call is a question to them."""
+        ...
+
+    @property
     def state(self) -> RunState:
         """The run's shared state as it was when the call started."""
         ...
@@ -99,6 +104,7 @@ class _Detached:
     cancelled = False
     seal = None
     was_asked = False
+    reply = None
     state = RunState()
 
     def report(self, shown: str | Printed) -> None:

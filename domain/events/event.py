@@ -72,6 +72,7 @@ from quorum.domain.events.session import (
     SandboxChecked,
     SessionFinished,
     SessionRedone,
+    SessionRenamed,
     SessionResumed,
     SessionRewound,
     SessionStarted,
@@ -175,13 +176,14 @@ class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
 
 
 class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
-    """A review ended."""
+    """A review ended. `reply` is what the model reads where the call is a question to the person."""
 
     place: ClassVar = CallStage.DECISION
     context: ToolExecutionContext
     digest: str
     decision: DecisionLabel
     reason: str | None
+    reply: str | UnsetType = UNSET
 
 
 _SCOPES = {
@@ -495,6 +497,7 @@ __all__ = [
     "ServerQuestionAnswered",
     "SessionFinished",
     "SessionRedone",
+    "SessionRenamed",
     "SessionResumed",
     "SessionRewound",
     "SessionStarted",
@@ -535,6 +538,7 @@ Event: TypeAlias = (
     | FilesRestored
     | SessionRewound
     | SessionRedone
+    | SessionRenamed
     | PromptsQueued
     | SandboxChecked
     | InstructionsLoaded

@@ -143,6 +143,18 @@ class FolderAdded(Fact, frozen=True, kw_only=True, tag="folder_added"):
         return f"the folder {self.folder} belongs to the workspace from here on"
 
 
+class SessionRenamed(Fact, frozen=True, kw_only=True, tag="session_renamed"):
+    """From now on lists show the session under this title."""
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    title: str
+
+    @property
+    def sentence(self) -> str:
+        """What it is called now."""
+        return f"the session is called “{self.title}”"
+
+
 class ConsensusChanged(Fact, frozen=True, kw_only=True, tag="consensus_changed"):
     """From now on so many models answer a prompt, in this way."""
 

@@ -80,7 +80,8 @@ class FormField(Struct, frozen=True, kw_only=True):
 
 
 class ServerForm(Struct, frozen=True, kw_only=True):
-    """A form. `call` is the tool that the server works on; empty where it is not known."""
+    """A form. `call` is the tool that the server works on; empty where it is not known. Without a `server` the
+    model asks."""
 
     server: str
     call: str

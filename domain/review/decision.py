@@ -28,6 +28,7 @@ from quorum.domain.review.permission_rules import (
     explain_uncovered_word,
     find_matching_rules,
 )
+from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plain_request import Asked
 from quorum.domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
@@ -65,7 +66,9 @@ class _Voice(Struct, frozen=True):
 
 
 # In `sandboxed` most calls run unasked: what is asked there is no routine.
-_ROUTINE = frozenset(("note", "plan", *(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM))))
+_ROUTINE = frozenset(
+    ("note", "plan", "question", *(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM)))
+)
 _ASKED_FOR = ", asked for"
 UNUSABLE_EDIT = "edit"
 _NOTICES = frozenset(
@@ -148,6 +151,7 @@ def _decide(
         *_judge_outside(subject, paths),
         *_judge_leaving(subject),
         *_judge_planning(subject, plan, said),
+        *_judge_question(subject),
         *_judge_objections(objections, mode, has_rule=any(rule.answer is Answer.ALLOW for rule in said)),
     ]
     if allowed_tools is not None and allowed_tools.withholds(subject, paths.roots):
@@ -269,6 +273,11 @@ def _judge_planning(subject: Subject, plan: PlanTerms, said: Sequence[Rule]) -> 
         reason = f"nothing is changed while a plan is made: propose the plan with {CREATE_PLAN}"
         voices.append(_Voice(Answer.DENY, "plan mode", reason))
     return voices
+
+
+def _judge_question(subject: Subject) -> list[_Voice]:
+    """A question to the person is answered by them, whatever else is allowed."""
+    return [_Voice(Answer.ASK, "question", "the model asks you")] if subject.tool == ASK_PERSON else []
 
 
 def _judge_beside_mode(subject: Subject, plan: PlanTerms, web_doubt: str) -> list[_Voice]:

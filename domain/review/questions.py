@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.plan_terms import PlanComparison
 from quorum.domain.text.json_value import JsonObject
 
@@ -93,10 +94,12 @@ def find_dangers(reasons: Sequence[str], routine_reasons: Sequence[str]) -> tupl
 
 
 class Approve(Struct, frozen=True):
-    """Run what the packet of this digest says. `by` names who said so, where that was in another process."""
+    """Run what the packet of this digest says. `by` names who said so, where that was in another process;
+    `reply` is there where the call is a question to the person."""
 
     digest: str
     by: str = ""
+    reply: PersonReply | None = None
 
 
 class ApproveEdits(Struct, frozen=True):
@@ -188,8 +191,8 @@ class RemoteAnswer(Struct, frozen=True, kw_only=True):
     """What somebody answered about the packet of this digest, in this session.
 
     It is no part of the session's events: the process that writes the session reads it, and records the
-    decision. `answered_by` names person and machine; `reason` is why it is rejected, if said; `at_ms` is the
-    time in milliseconds since 1970.
+    decision. `answered_by` names person and machine; `reason` is why it is rejected, if said, or the encoded
+    reply to a question that is approved; `at_ms` is the time in milliseconds since 1970.
     """
 
     session_id: str
@@ -202,5 +205,6 @@ class RemoteAnswer(Struct, frozen=True, kw_only=True):
     def to_review_answer(self) -> ReviewAnswer:
         """The answer as the asking process takes it."""
         if self.approves:
-            return Approve(self.digest, by=self.answered_by)
+            reply = None if self.reason is None else PersonReply.decode(self.reason)
+            return Approve(self.digest, by=self.answered_by, reply=reply)
         return Reject(self.reason, by=self.answered_by)

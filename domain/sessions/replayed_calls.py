@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, assert_never
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook_points import HookPoint
@@ -62,6 +62,7 @@ class _Followed(Struct):
     seen: tuple[SeenFile, ...] = ()
     withheld: str | None = None
     request: ReviewRequested | None = None
+    reply: str | None = None
     subagent_id: str | None = None
     subagent_end: CallEnd | None = None
     subagent_outcome: SubagentOutcome | None = None
@@ -88,6 +89,7 @@ class _Followed(Struct):
             pending=self.request.packet if self.request else None,
             pending_digest=self.request.digest if self.request else None,
             is_edited=self.request is not None and self.request.edited,
+            reply=self.reply,
             subagent_id=self.subagent_id,
             subagent_end=self.subagent_end,
             subagent_outcome=self.subagent_outcome,
@@ -202,6 +204,7 @@ def _note(
         case ReviewDecided():
             if followed.request is not None and followed.request.digest == event.digest:
                 followed.request = None
+            followed.reply = None if event.reply is UNSET else event.reply
         case _:
             assert_never(event)
 

@@ -14,6 +14,7 @@ from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST_TITLE = 200
+_COMMAND = "! "
 
 
 class StoredSessionFacts(Struct, frozen=True, kw_only=True):
@@ -33,11 +34,17 @@ class StoredSessionFacts(Struct, frozen=True, kw_only=True):
             case "model_changed":
                 return replace(self, model=_read_text(event.get("model")))
             case "turn_started":
-                said = _cut_title(event.get("prompt"))
-                title = self.title if self.turns else said  # a prompt says more than a command before it
+                said = cut_title(event.get("prompt"))
+                # A prompt says more than a command before it, and a name that was given more than a prompt.
+                is_kept = self.turns or not self.title.startswith(_COMMAND)
+                title = self.title if is_kept else said
                 return replace(self, turns=self.turns + 1, title=title or said or self.title)
+            case "session_renamed":
+                return replace(self, title=cut_title(event.get("title")) or self.title)
             case "own_command_started":
-                return replace(self, title=self.title or _cut_title(f"! {_read_text(event.get('command'))}"))
+                return replace(
+                    self, title=self.title or cut_title(f"{_COMMAND}{_read_text(event.get('command'))}")
+                )
             case "usage_counted" if event.get("by_plan") is not True:  # a plan pays: no sum of money
                 return replace(self, cost=_sum(self.cost, event.get("cost_usd")))
             case _:
@@ -63,7 +70,8 @@ def _read_text(value: JsonValue) -> str:
     return escape_surrogates(value).replace("\0", "\ufffd") if isinstance(value, str) else ""
 
 
-def _cut_title(prompt: JsonValue) -> str:
+def cut_title(prompt: JsonValue) -> str:
+    """A title as a list shows it, on one line."""
     return " ".join(_read_text(prompt).split())[:_LONGEST_TITLE]
 
 

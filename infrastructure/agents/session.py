@@ -102,6 +102,7 @@ class _AllowedControls:
 
     cancelled = False
     seal = None
+    reply = None
 
     def __init__(self, controls: CallControls) -> None:
         self.was_asked, self.state, self.report = controls.was_asked, controls.state, controls.report

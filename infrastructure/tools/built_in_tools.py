@@ -26,6 +26,7 @@ MODULES: Final = {
     "update_plan": ".builtin.update_plan",
     "create_plan": ".builtin.create_plan",
     "update_task": ".builtin.update_task",
+    "ask_person": ".builtin.ask_person",
     "load_skill": ".builtin.load_skill",
     "inspect": ".builtin.inspect",
     "task": ".builtin.task",

@@ -25,6 +25,7 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
+from quorum.acp_agent.person_questions import build_choice, build_form, read_values
 from quorum.acp_agent.server_questions import list_answers, read_answer, render_question_title, show_question
 from quorum.acp_agent.standard_io import Outbox
 from quorum.acp_agent.tool_calls import (
@@ -48,6 +49,7 @@ from quorum.application.ports.people import (
     ReviewQuestion,
     SandboxQuestion,
 )
+from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.mcp.server_question import (
@@ -58,6 +60,7 @@ from quorum.domain.mcp.server_question import (
     ServerQuestion,
 )
 from quorum.domain.review.ballot import Ballot, Vote, format_reviewer, sort_dissent_first
+from quorum.domain.review.person_question import PersonQuestion, find_question
 from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
@@ -390,6 +393,8 @@ class ClientApprover:
             case ReviewQuestion(request, context):
                 self._open += 1  # before the client is asked: one that goes away leaves the question open
                 try:
+                    if (asked := find_question(request.packet.call)) is not None:
+                        return await self._ask_person(asked, request.packet)
                     return await self._review(request, context)
                 finally:
                     self._open -= 1
@@ -444,6 +449,35 @@ class ClientApprover:
         finally:
             unwatch()
         return _answer(chosen, packet.digest, rule, request.folder)
+
+    async def _ask_person(self, question: PersonQuestion, packet: ReviewPacket) -> ReviewAnswer:
+        """Put a question of the model as a form, or as a choice of one option. A client that has neither gets
+        it as text: the turn ends, and the next prompt is the reply."""
+        call_id, form = identify_call(packet.context), build_form(question)
+        await self._outbox.wait_for_call(call_id)
+        await self._outbox.flush()
+        if (asked := self._elicit(form)) is not None:
+            response = await _wait_for(asked)
+            if response is None:
+                return NobodyThere()
+            return Approve(packet.digest, reply=read_values(read_answer(form, response).values))
+        choice = build_choice(question)
+        answers = list_answers(choice, by_name=self._shows_option_names)
+        if not answers:
+            self._outbox.put(build_notice(f"{render_question_title(choice)}:\n\n{choice.message}"))
+            return NobodyThere()
+        call = ToolCallUpdate(
+            tool_call_id=call_id,
+            title=render_question_title(choice),
+            kind="other",
+            status="pending",
+            content=show_question(choice),
+        )
+        chosen = await self._choose(call, [option for option, _ in answers])
+        if chosen == _CANCELLED:
+            return RejectAndInterrupt()
+        given = next((answer for option, answer in answers if option.option_id == chosen), None)
+        return NobodyThere() if given is None else Approve(packet.digest, reply=read_values(given.values))
 
     async def _trust(self, question: TrustQuestion) -> bool:
         options = [

@@ -36,6 +36,12 @@ COMMAND = CliCommand(
             help="leave a review that needs you open, for quorum inbox, and end with code 3; without PROMPT, "
             "continue what is unfinished in the session",
         ),
+        argument(
+            "--json-schema",
+            metavar="FILE|JSON",
+            help="the answer is one JSON value that fits this JSON schema: asked for, checked, sent back once; "
+            "exit code 1 with the place where it does not fit",
+        ),
         shared.IMAGES,
         *shared.MODELS,
         shared.MODE,
@@ -51,6 +57,7 @@ COMMAND = CliCommand(
         ('quorum run "why does test_retry fail?"', "the answer on stdout"),
         ("git diff | quorum run -", "the prompt from stdin"),
         ('quorum run --output json --max-cost-usd 0.50 "fix the lint errors"', "one JSON object"),
+        ('quorum run --json-schema release.schema.json "what is the next version?"', "the answer as JSON"),
         ('quorum run --continue "and now the tests"', "in the latest session of this folder"),
         ("quorum run --leave-open --resume latest", "after quorum inbox has answered its review"),
     ),

@@ -24,8 +24,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "acp": ("quorum.cli.acp", "Serve an editor that speaks the Agent Client Protocol, on stdin and stdout."),
     "sessions": (
         "quorum.cli.sessions",
-        "List, show, diff, export, fork, verify, anchor, delete or resume sessions.",
+        "List, find, show, rename, diff, export, fork, verify, anchor, delete or resume sessions.",
     ),
+    "usage": ("quorum.cli.usage", "Print tokens and costs of recorded sessions, by model, day and project."),
     "inbox": ("quorum.cli.inbox", "List and answer decisions that wait in any session."),
     "board": ("quorum.cli.board", "List what waits for you, which sessions are open, and which ended last."),
     "fleet": ("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from quorum.application.session.advance import Advanced, Ended, LeftOpen, SessionAdvance
 from quorum.application.session.agent_session import AgentSession
@@ -15,12 +17,22 @@ from quorum.command_line.options import PromptOptions
 from quorum.domain.errors import ConfigError, ConversationError
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.errors import UsageError, complain
-from quorum.headless.printer import HeadlessPrinter, watch_reader
-from quorum.headless.session import add_attachments, close_session, compose_session, read_prompt
+from quorum.headless.printer import HeadlessPrinter, prepare_nothing, watch_reader
+from quorum.headless.session import (
+    add_attachments,
+    close_session,
+    compose_session,
+    read_answer_schema,
+    read_prompt,
+    require_schema,
+)
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.tools.answer_schema import AnswerSchema
 
 
 def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) -> int:
@@ -31,8 +43,9 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
     prompt = "" if options.prompt is None else read_prompt(options)
     with explain_start_failures():
         loaded = load(options, root)
+        schema = read_answer_schema(options, root)
     complain(loaded.warnings)
-    return asyncio.run(advance_session(options, root, loaded, prompt, signals))
+    return asyncio.run(advance_session(options, root, loaded, prompt, schema, signals))
 
 
 async def advance_session(
@@ -40,6 +53,7 @@ async def advance_session(
     root: Path,
     loaded: LoadedSettings,
     prompt: str,
+    schema: AnswerSchema | None,
     signals: RunSignals,
 ) -> int:
     """Resume what is unfinished in the session, or answer the prompt; the exit code.
@@ -48,12 +62,13 @@ async def advance_session(
     Raises as `run_prompt` does.
     """
     with explain_start_failures():
-        printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
+        printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose, schema=schema)
         advance = SessionAdvance(printer)
         agent, _ = await compose_session(options, root, loaded, advance, reviews=advance.reviews)
     async with close_session(agent, signals):
         text = await add_attachments(agent, prompt, options.images, root) if prompt else ""
-        advanced = await advance_opened(agent, advance, text, printer, signals)
+        prepare = partial(require_schema, agent, schema, prompt)
+        advanced = await advance_opened(agent, advance, text, printer, signals, prepare=prepare)
         match advanced:
             case Ended(report):
                 await agent.close(report)
@@ -73,6 +88,7 @@ async def advance_opened(
     signals: RunSignals,
     *,
     has_owner: bool = False,
+    prepare: Callable[[], Awaitable[None]] = prepare_nothing,
 ) -> Advanced:
     """Open the session and advance it; signals interrupt it. Raises ConfigError, LedgerError and UsageError.
 
@@ -86,6 +102,7 @@ async def advance_opened(
     async def open_and_advance() -> Advanced:
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))
+        await prepare()
         return await advance.advance(agent, prompt)
 
     task = asyncio.ensure_future(open_and_advance())
@@ -114,7 +131,7 @@ def end_process(left: LeftOpen, agent: AgentSession, printer: HeadlessPrinter) -
     command = find_own_command()
     complain(
         [
-            f"a review waits for your answer: {command} inbox show {digest[:16]}; then: "
+            f"{_describe_answer(digest, printer, command)}; then: "
             f"{command} run --leave-open --resume {agent.session_id}"
             for digest in left.digests
         ]
@@ -122,3 +139,9 @@ def end_process(left: LeftOpen, agent: AgentSession, printer: HeadlessPrinter) -
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(report.exit_code)
+
+
+def _describe_answer(digest: str, printer: HeadlessPrinter, command: str) -> str:
+    if digest in printer.questions:
+        return f"the model asks you: {command} inbox answer {digest[:16]} REPLY"
+    return f"a review waits for your answer: {command} inbox show {digest[:16]}"

@@ -10,9 +10,9 @@ import re
 import select
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.view.wording import describe_debate_step, describe_panel_step, describe_unknown_stop
@@ -48,22 +48,38 @@ from quorum.domain.events.event import (
     PlanProposed,
     PromptProgressed,
     RetryScheduled,
+    ReviewDecided,
+    ReviewRequested,
     SessionFinished,
     SessionResumed,
     SessionStarted,
     SubagentProgressed,
     TurnFinished,
+    TurnStarted,
     UnaskedCallReported,
 )
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import PanelForm
 from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.review.person_question import (
+    ASK_PERSON,
+    PersonQuestion,
+    find_question,
+    render_question,
+)
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.amounts import format_duration
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.headless.panel_report import PanelReport
 from quorum.standard_streams import OutputLost
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.tools.answer_schema import AnswerSchema
+
+_UNANSWERED = DecisionLabel.NEEDS_APPROVAL
 
 
 class PlanReport:
@@ -87,6 +103,46 @@ class PlanReport:
         if self._proposed is None:
             return {}
         return {"plan": {**self._proposed.plan.to_json(), "digest": self._proposed.digest}}
+
+
+class QuestionReport:
+    """Follows the events of a run. It stays empty unless a question to the person has no answer."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, PersonQuestion] = {}
+
+    def follow(self, event: Event) -> None:
+        """Take an event in."""
+        match event:
+            case ReviewRequested(packet=packet, digest=digest):
+                if (question := find_question(packet.call)) is not None:
+                    self._open[digest] = question
+            case ReviewDecided(decision=decision, digest=digest) if decision is not _UNANSWERED:
+                self._open.pop(digest, None)
+            case TurnStarted():
+                self._open.clear()
+            case _:
+                return
+
+    @property
+    def digests(self) -> Collection[str]:
+        """Those of the packets of the questions."""
+        return self._open.keys()
+
+    @property
+    def text(self) -> str:
+        """The questions with their options; empty where there is none."""
+        return "\n\n".join(map(render_question, self._open.values()))
+
+    def to_json(self) -> JsonObject:
+        """`questions`, each with the digest of its packet; empty as above."""
+        if not self._open:
+            return {}
+        return {
+            "questions": [
+                {"digest": digest, **struct_to_json(question)} for digest, question in self._open.items()
+            ]
+        }
 
 
 class FinalReviewReport:
@@ -150,12 +206,16 @@ class Unobserved:
 class HeadlessPrinter:
     """Observes a run and prints what the chosen output asks for."""
 
-    def __init__(self, output: OutputFormat, *, quiet: bool, verbose: bool) -> None:
+    def __init__(
+        self, output: OutputFormat, *, quiet: bool, verbose: bool, schema: AnswerSchema | None = None
+    ) -> None:
         self._output = output
+        self._schema = schema
         self._quiet = quiet
         self._verbose = verbose
         self._report: RunReport | None = None
         self._plan = PlanReport()
+        self._questions = QuestionReport()
         self._final_review = FinalReviewReport()
         self._panels = PanelReport()
         self._percent_told = 0
@@ -177,6 +237,7 @@ class HeadlessPrinter:
     def notify(self, event: Event) -> None:
         """Print the event as a line of JSON, or what of it belongs on stderr."""
         self._plan.follow(event)
+        self._questions.follow(event)
         self._panels.follow(event)
         self._final_review.follow(event)
         if isinstance(event, SessionFinished):
@@ -267,6 +328,33 @@ class HeadlessPrinter:
 
             _tell(f"quorum: {wait} in this session; {find_own_command()} --continue shows them to edit")
 
+    def _print_text(self, report: RunReport) -> None:
+        if self._fits_schema(report):
+            self._print(render_json_line(self._answer_value(report)))
+        elif report.text:
+            self._print(_answer(report.text))
+        if self._plan.text:
+            self._print(_answer(self._plan.text))
+        if self._questions.text:
+            self._print(_answer(self._questions.text))
+            self._tell_reply_command()
+        if self._final_review.text:
+            self._print(_answer(self._final_review.text))
+        if (legend := self._panels.legend) and not self._quiet:
+            _tell(f"quorum: {make_printable(legend)}")
+        if (ending := _render_ending(report)) and not self._quiet:
+            _tell(f"quorum: {ending}")
+        if self._verbose:
+            _tell(f"quorum: {_describe_usage(report)}")
+
+    def _tell_reply_command(self) -> None:
+        if not self._quiet:
+            from quorum.application.program_lookup import find_own_command
+
+            _tell(
+                f'quorum: the model asks: {find_own_command()} run --continue "REPLY" goes on with your reply'
+            )
+
     def _print(self, line: str) -> None:
         if self.lost is None:
             try:
@@ -283,29 +371,26 @@ class HeadlessPrinter:
             return
         match self._output:
             case "text":
-                if report.text:
-                    self._print(_answer(report.text))
-                if self._plan.text:
-                    self._print(_answer(self._plan.text))
-                if self._final_review.text:
-                    self._print(_answer(self._final_review.text))
-                if (legend := self._panels.legend) and not self._quiet:
-                    _tell(f"quorum: {make_printable(legend)}")
-                if (ending := _render_ending(report)) and not self._quiet:
-                    _tell(f"quorum: {ending}")
-                if self._verbose:
-                    _tell(f"quorum: {_describe_usage(report)}")
+                self._print_text(report)
             case "json":
-                self._print(render_json_line({**report.to_json(), **self._more}))
+                self._print(render_json_line({**report.to_json(), **self._render_value(report), **self._more}))
             case "stream-json":
                 return
             case _:
                 assert_never(self._output)
 
+    @property
+    def questions(self) -> Collection[str]:
+        """The digests of the questions to the person that have no answer."""
+        return self._questions.digests
+
     def leave(self, report: RunReport, digests: Sequence[str]) -> None:
         """Print that a run ends with reviews of these digests open. `stream-json` has printed the reviews."""
         if self._output == "json":
-            self._print(render_json_line({**report.to_json(), "waiting": list(digests)}))
+            waiting = {"waiting": list(digests), **self._questions.to_json()}
+            self._print(render_json_line({**report.to_json(), **waiting}))
+        elif self._output == "text" and self._questions.text:
+            self._print(_answer(self._questions.text))
 
     def _render_event(self, event: Event) -> JsonObject:
         """The last line is the object of `--output json` with a type in front."""
@@ -314,12 +399,34 @@ class HeadlessPrinter:
             return {**shown, "event": _flatten_report(event.event)}
         if not isinstance(event, SessionFinished):
             return shown
-        report = event.report.to_json()
+        report = {**event.report.to_json(), **self._render_value(event.report)}
         return {"type": shown["type"], "v": shown["v"], **report, **self._more}
+
+    def _fits_schema(self, report: RunReport) -> bool:
+        return self._schema is not None and not self._schema.find_problem(report.text)
+
+    def _render_value(self, report: RunReport) -> JsonObject:
+        """`structured_output`, the answer as the value that the schema asks for; empty where it is none."""
+        return {"structured_output": self._answer_value(report)} if self._fits_schema(report) else {}
+
+    @staticmethod
+    def _answer_value(report: RunReport) -> JsonValue:
+        from quorum.infrastructure.tools.answer_schema import parse_answer
+
+        return parse_answer(report.text)
 
     @property
     def _more(self) -> JsonObject:
-        return {**self._panels.to_json(), **self._plan.to_json(), **self._final_review.to_json()}
+        return {
+            **self._panels.to_json(),
+            **self._plan.to_json(),
+            **self._questions.to_json(),
+            **self._final_review.to_json(),
+        }
+
+
+async def prepare_nothing() -> None:
+    """Send the prompt as it is."""
 
 
 async def run_headless(
@@ -327,11 +434,14 @@ async def run_headless(
     prompt: str,
     printer: HeadlessPrinter,
     listen: Callable[[Callable[[], object]], object],
+    *,
+    prepare: Callable[[], Awaitable[None]] = prepare_nothing,
 ) -> int:
     """Answer one prompt. Returns the exit code of its ending.
 
-    `listen` is given what a signal calls: it interrupts the run. Raises LedgerError where the session cannot be
-    recorded, and OutputLost, with all that ran ended, once standard output takes no more.
+    `prepare` is awaited before the prompt, once the session is open. `listen` is given what a signal calls: it
+    interrupts the run. Raises LedgerError where the session cannot be recorded, and OutputLost, with all that
+    ran ended, once standard output takes no more.
     """
     may_begin = asyncio.Event()
 
@@ -350,6 +460,7 @@ async def run_headless(
     with watch_reader(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))
+        await prepare()
         may_begin.set()
         report = await _report(task, agent)
         await agent.close(report)
@@ -397,7 +508,7 @@ def _flatten_report(event: JsonObject) -> JsonObject:
     return {"type": event["type"], "v": event["v"], **report}
 
 
-def render_json_line(value: JsonObject) -> str:
+def render_json_line(value: JsonValue) -> str:
     """A line of JSON without a character that a terminal would act on."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if not text.isascii():
@@ -434,6 +545,8 @@ def _render_ending(report: RunReport) -> str:
         case RunStatus.LIMIT:
             return f"stopped at a limit ({report.stop_reason})"
         case RunStatus.NEEDS_APPROVAL:
+            if all(call.tool == ASK_PERSON for call in report.calls if call.decision is _UNANSWERED):
+                return ""
             return "some calls needed approval and nobody was there to give it; see --mode"
         case RunStatus.REFUSED:
             return "the model refused"

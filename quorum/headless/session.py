@@ -7,6 +7,7 @@ import gc
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.infrastructure.changes.repository_changes import ReadChange
     from quorum.infrastructure.container import Container
+    from quorum.infrastructure.tools.answer_schema import AnswerSchema
 
 
 class SessionInUseElsewhere(UsageError):
@@ -41,9 +43,10 @@ def run_prompt(options: PromptOptions, root: Path, signals: RunSignals) -> int:
     prompt = read_prompt(options)
     with explain_start_failures():
         loaded = load(options, root)
+        schema = read_answer_schema(options, root)
     complain(loaded.warnings)
     try:
-        return asyncio.run(_answer(options, root, loaded, prompt, signals))
+        return asyncio.run(_answer(options, root, loaded, prompt, schema, signals))
     finally:
         gc.freeze()  # the process ends: to look at every object once more takes up to 0.3 s
 
@@ -71,18 +74,47 @@ async def add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path
     return append_labels(prompt, labels)
 
 
+def read_answer_schema(options: PromptOptions, root: Path) -> AnswerSchema | None:
+    """What the final answer has to fit; None where it need not fit anything. Raises ConfigError."""
+    if not options.json_schema:
+        return None
+    from quorum.infrastructure.tools.answer_schema import AnswerSchema
+
+    return AnswerSchema.read(options.json_schema, root)
+
+
+async def require_schema(agent: AgentSession, schema: AnswerSchema | None, prompt: str) -> None:
+    """Have the answers of the session checked, and, where a prompt follows, tell the model of the schema. The
+    session has been opened. Raises UsageError where its answers are not checked here."""
+    if schema is None:
+        return
+    from quorum.domain.conversation.session_kind import SessionKind
+
+    if agent.record.form is SessionKind.EXTERNAL:
+        raise UsageError("--json-schema does not go with a session of another vendor's agent")
+    if prompt:
+        await agent.run.queue_note(schema.instruction)
+    agent.run.require_answer(schema.find_problem)
+
+
 async def _answer(
-    options: PromptOptions, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
+    options: PromptOptions,
+    root: Path,
+    loaded: LoadedSettings,
+    prompt: str,
+    schema: AnswerSchema | None,
+    signals: RunSignals,
 ) -> int:
     with explain_start_failures():
         from quorum.headless.printer import HeadlessPrinter, run_headless
 
-        printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
+        printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose, schema=schema)
         agent, container = await compose_session(options, root, loaded, printer)
     async with close_session(agent, signals):
         _require_debaters(agent.record.form, container.inputs().asked.participants)
         prompt = await add_attachments(agent, prompt, options.images, root)
-        return await run_headless(agent, prompt, printer, signals.listen)
+        prepare = partial(require_schema, agent, schema, prompt)
+        return await run_headless(agent, prompt, printer, signals.listen, prepare=prepare)
 
 
 def _require_debaters(form: SessionKind, participants: Sequence[str]) -> None:

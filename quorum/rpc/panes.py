@@ -67,6 +67,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "PagerScreen": "pager",
     "PaletteScreen": "palette",
     "PermissionsScreen": "permissions",
+    "PersonQuestionDialog": "question",
     "RedoScreen": "redo",
     "RestoreScreen": "undo",
     "ReviewDialog": "review",

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from quorum.application.ports.people import ReviewContext
 from quorum.domain.mcp.server_question import check_answer
 from quorum.domain.review.ballot import Ballot, sort_dissent_first
+from quorum.domain.review.person_question import read_reply
 from quorum.domain.review.questions import Approve, Reject, ReviewRequest, RuleOffer
+from quorum.domain.struct_json import struct_to_json
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
+from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.screens.review.text.facts import collect_facts
 from quorum.tui.screens.review.text.plan import find_plan_text
@@ -80,7 +83,9 @@ def _render_ballot(ballot: Ballot) -> dict[str, object]:
     }
 
 
-_Question: TypeAlias = ReviewDialog | TrustDialog | SpendDialog | ServerFormDialog | ServerAddressDialog
+_Question: TypeAlias = (
+    ReviewDialog | TrustDialog | SpendDialog | ServerFormDialog | ServerAddressDialog | PersonQuestionDialog
+)
 
 
 def open_question(app: QuorumApp) -> dict[str, object] | None:
@@ -129,6 +134,8 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "raise_to": None if spend.raise_to is None else float(spend.raise_to),
             "models": list(spend.models),
         }
+    if isinstance(dialog, PersonQuestionDialog):
+        return {"kind": "question", "digest": dialog.digest, **struct_to_json(dialog.question)}
     if isinstance(dialog, ServerFormDialog):
         return _form_as_json(dialog)
     if isinstance(dialog, ServerAddressDialog):
@@ -181,7 +188,7 @@ def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand)
         raise make_refusal(
             "nothing is asked in the tab in front; interaction.activate shows another", "nothing_asked"
         )
-    asked = dialog.request.packet.digest if isinstance(dialog, ReviewDialog) else dialog.question.digest
+    asked = _find_digest(dialog)
     if digest != asked:
         raise make_refusal(f"the open question is about {asked}; nothing was answered", "stale")
     while app.screen is not dialog:  # what was opened over it goes first, as when it is taken back
@@ -190,9 +197,34 @@ def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand)
         dialog.dismiss(Approve(digest) if decision == "approve" else Reject(reason or None))
     elif isinstance(dialog, ServerFormDialog | ServerAddressDialog):
         _answer_server(dialog, decision)
+    elif isinstance(dialog, PersonQuestionDialog):
+        _reply(dialog, decision, reason)
     else:
         dialog.dismiss(decision == "approve")
     return {"answered": decision, "digest": digest}
+
+
+def _find_digest(dialog: _Question) -> str:
+    match dialog:
+        case ReviewDialog():
+            return dialog.request.packet.digest
+        case PersonQuestionDialog():
+            return dialog.digest
+        case _:
+            return dialog.question.digest
+
+
+def _reply(dialog: PersonQuestionDialog, decision: str, reply: str) -> None:
+    """Take the reply to a question of the model, or leave it without an answer."""
+    if decision != "approve":
+        dialog.action_refuse()
+    elif not reply.strip():
+        raise make_refusal(
+            "a yes does not answer a question: give an option's number, or your own words, as the reason",
+            "incomplete",
+        )
+    else:
+        dialog.give(read_reply(dialog.question, reply))
 
 
 def _answer_server(dialog: ServerFormDialog | ServerAddressDialog, decision: str) -> None:

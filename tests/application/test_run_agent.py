@@ -21,6 +21,7 @@ from quorum.application.plan_service import PlanService
 from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.people import Observer
+from quorum.application.ports.tools import Tool
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_folders import SessionFolders
@@ -125,7 +126,7 @@ class Bench:
         self,
         *script: LlmResponse | QuorumError | Step,
         person: FakePerson | None = None,
-        tool: FakeTool | None = None,
+        tool: Tool | None = None,
         limits: AgentLimits | None = None,
         prices: Mapping[str, Price] | None = None,
         planner: Planner = plan_serializable,

@@ -16,7 +16,9 @@ from acp.schema import (
     ElicitationFormCapabilities,
     ElicitationUrlCapabilities,
     McpServerStdio,
+    PermissionOption,
     TextContentBlock,
+    ToolCallUpdate,
 )
 
 from tests.support.acp_client import ServedEditor, allow_once, served_editor
@@ -394,3 +396,65 @@ async def test_a_session_that_is_opened_again_keeps_a_stricter_mode_and_no_loose
         "accept-edits": "ask",
     }
     assert read_values(found["read-only"][1] or [])["mode"] == "read-only"
+
+
+ASKS = call("q1", "ask_person", question="Which colour?", options=[{"label": "Blue"}, {"label": "Green"}])
+
+
+async def test_a_question_of_the_model_is_a_form_of_a_client_that_has_them(
+    tmp_path: Path, model: SseServer
+) -> None:
+    model.script = [calling(ASKS), DONE]
+    project, env = tmp_path / "project", environment(tmp_path / "home")
+
+    async def fill_in(message: str, mode: Any) -> dict[str, Any]:
+        return {"answer": "2", "words": "if it is dark"}
+
+    async with served_editor(project, env, elicitation=ELICITS) as served:
+        served.editor.fill_in = fill_in
+        opened = await served.agent.new_session(cwd=str(project), mcp_servers=[])
+        await served.ask(opened.session_id, "go")
+        ((said, _form),) = served.editor.elicited
+
+    assert said == "The model asks you:\n\nWhich colour?\n\n1. Blue\n2. Green"
+    assert served.editor.asked == []
+    assert "The person chose:\\n- Green\\n\\nThe person wrote:\\nif it is dark" in json.dumps(model.bodies[-1])
+
+
+async def test_without_forms_its_options_are_those_of_a_request_about_the_call(
+    tmp_path: Path, model: SseServer
+) -> None:
+    model.script = [calling(ASKS), DONE]
+
+    async def choose_green(_call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        return next(option.option_id for option in options if option.name == "Green")
+
+    project, env = tmp_path / "project", environment(tmp_path / "home")
+    async with served_editor(project, env, choose=choose_green) as served:
+        opened = await served.agent.new_session(cwd=str(project), mcp_servers=[])
+        await served.ask(opened.session_id, "go")
+        ((_session, asked, _options),) = served.editor.asked
+        shown = served.editor.call(opened.session_id)
+
+    assert asked.tool_call_id == shown["tool_call_id"]
+    assert shown["status"] == "completed"
+    assert "The person chose:\\n- Green" in json.dumps(model.bodies[-1])
+
+
+async def test_without_forms_and_names_of_options_the_question_is_text_and_the_next_prompt_the_reply(
+    tmp_path: Path, model: SseServer
+) -> None:
+    model.script = [calling(ASKS)]
+    project, env = tmp_path / "project", environment(tmp_path / "home")
+
+    async with served_editor(project, env, name="other") as served:
+        opened = await served.agent.new_session(cwd=str(project), mcp_servers=[])
+        await served.ask(opened.session_id, "go")
+        text = served.editor.texts(opened.session_id)
+        model.script = [DONE]
+        await served.ask(opened.session_id, "Blue")
+
+    assert "The model asks you" in text
+    assert "2. Green" in text
+    assert served.editor.asked == []
+    assert "nobody is there to answer" in json.dumps(model.bodies[-1])

@@ -459,3 +459,57 @@ def test_a_projects_file_that_is_no_toml_is_left_out_and_named(
     assert "left out" in said
     assert ended.code == 0 or words == ("doctor",)
     assert "Traceback" not in said
+
+
+@pytest.mark.long
+def test_a_renamed_session_is_listed_under_its_title_and_keeps_it(quorum: Quorum) -> None:
+    session = quorum.run("read a.txt")
+
+    renamed = quorum.sessions("rename", session, "  the first \x1b[31mletters ")
+    quorum.run("and the last", "--resume", session)
+
+    assert renamed.code == 0, renamed.err
+    (listed,) = quorum.listed()
+    assert str(listed["title"]).startswith("the first")
+    assert "\x1b" not in quorum.sessions("list").out
+    assert "is called" in quorum.sessions("show", session).out
+    assert quorum.sessions("verify", session).code == 0
+    assert "title is empty" in quorum.sessions("rename", session, " ").err.lower()
+
+
+@pytest.mark.long
+def test_usage_is_added_up_over_all_sessions(quorum: Quorum) -> None:
+    assert "no request is recorded" in quorum("usage").err
+    quorum.run("read a.txt")
+    quorum.run("read a.txt again")
+
+    added = json.loads(quorum("usage", "--json").out)
+    table = quorum("usage", "--days", "1").out
+
+    assert [row["name"] for row in added["projects"]] == [str(quorum.project)]
+    assert len(added["days"]) >= 1
+    (model,) = added["models"]
+    assert model["requests"] >= 2
+    assert table.splitlines()[0].endswith("MODEL")
+    assert str(quorum.project) in table
+
+
+@pytest.mark.long
+def test_sessions_are_found_by_words_until_these_are_redacted(quorum: Quorum) -> None:
+    session = quorum.run("read a.txt for the xylophone")
+    index = quorum.home / "state" / "quorum" / "search.sqlite"
+
+    found = quorum.sessions("search", "xylophone")
+    assert found.code == 0, found.err
+    assert session in found.out
+    assert "xylophone" in found.out
+    assert [each["id"] for each in json.loads(quorum.sessions("search", "--json", "xylophone").out)] == [
+        session
+    ]
+    assert "holds all of these words" in quorum.sessions("search", "xylophone", "glockenspiel").err
+    assert index.exists()
+
+    quorum.sessions("redact", session, "xylophone")
+    assert not index.exists()
+    assert quorum.sessions("search", "xylophone").out == ""
+    assert "WORDS are empty" in quorum.sessions("search").err

@@ -77,6 +77,7 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
         "write_file",
         "edit_file",
         "apply_patch",
+        "ask_person",
         "run_command",
         "jobs",
         "update_plan",
@@ -123,6 +124,7 @@ def test_who_only_asks_has_tools_that_look_and_reads_so(tmp_path: Path) -> None:
     asked = a_container(tmp_path, form=SessionKind.ASK)
 
     tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect", "task"}
+    tools |= {"ask_person"}
     assert set(asked.tools()) == tools
     assert {tool["name"] for tool in asked.parts().calls.tool_set.list_schemas()} == tools
     assert "change nothing" in asked.parts().models.system_prompt.text

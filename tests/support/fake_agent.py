@@ -69,6 +69,7 @@ from quorum.domain.plan.phase import PhaseScope, SessionPhase
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.questions import DecisionLabel, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.sessions.session_summary import NewSession, SessionChoice
@@ -225,6 +226,7 @@ class FakeInbox:
     def __init__(self) -> None:
         self.reviews: list[WaitingReview] = []
         self.answers: list[tuple[str, bool, str | None]] = []
+        self.replies: list[tuple[str, PersonReply | str]] = []
         self.refusal: AnswerRefused | None = None
         self.readings = 0
         self.may_list = asyncio.Event()
@@ -241,6 +243,14 @@ class FakeInbox:
         if self.refusal is not None:
             raise self.refusal
         self.answers.append((digest, approves, reason))
+        return self._take(digest)
+
+    async def reply(self, digest: str, reply: PersonReply | str) -> WaitingReview:
+        """Take note, and have it wait no more."""
+        self.replies.append((digest, reply))
+        return self._take(digest)
+
+    def _take(self, digest: str) -> WaitingReview:
         found = next(review for review in self.reviews if review.digest == digest)
         self.reviews.remove(found)
         return found
@@ -323,6 +333,7 @@ class FakeAgent:
         self._custom_commands = FakeCustomCommands()
         self.definitions = FakeDefinitions()
         self.waiting = FakeInbox()
+        self.titles: list[str] = []
         self.surveyed: tuple[tuple[Skill, bool], ...] = ()
         self.may_end = asyncio.Event()
         self.may_end.set()
@@ -337,6 +348,10 @@ class FakeAgent:
         self.mask.learn("X", "hunter2-hunter2")
         self._person, self._observer = person, observer
         self._scenes = list(scenes)
+
+    async def rename(self, title: str) -> None:
+        """Take note."""
+        self.titles.append(title)
 
     def describe_error(self) -> tuple[str, ...]:
         """Nothing was judged."""

@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
+from quorum.domain.calls.execution import Seal
 from quorum.domain.errors import AnswerRefused
 from quorum.domain.replacing import replace
+from quorum.domain.review.person_question import PersonReply
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.tui.screens.inbox_screen import InboxScreen
+from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import a_command
+from tests.support.fake_agent import a_command, a_packet
 from tests.support.past_sessions import a_summary
 
 
@@ -135,3 +138,23 @@ async def test_a_list_that_takes_long_to_read_is_read_to_its_end_and_then_again(
         inbox.may_list.set()
         await stage.shows("› run_command make all")
         await stage.until(lambda: inbox.readings > 2)
+
+
+@pytest.mark.long
+async def test_a_question_of_the_model_opens_in_its_own_dialog_and_esc_leaves_it_waiting(
+    tmp_path: Path,
+) -> None:
+    arguments = {"question": "Which colour?", "options": [{"label": "Blue"}, {"label": "Green"}]}
+    asked = replace(waiting("x"), packet=a_packet("ask_person", arguments, Seal(cwd="/w")))
+    async with listed(tmp_path, asked) as stage:
+        await stage.shows("ask_person Which colour?")
+        for keys in (("escape",), ("down", "down", "enter")):
+            await stage.pilot.press("enter")
+            await stage.until(
+                lambda: isinstance(stage.app.screen, PersonQuestionDialog) and stage.app.screen.is_awake
+            )
+            await stage.pilot.press(*keys)
+            await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+        await stage.shows("answered: ask_person")
+
+        assert stage.agent.waiting.replies == [(asked.digest, PersonReply(options=(2,)))]

@@ -65,6 +65,7 @@ LOG = a_command("git log --oneline -5")
 RULE = ReviewRequest(
     packet=LOG, reasons=a_request(LOG).reasons, batch_size=1, proposals=("run_command(git log --oneline -5)",)
 )
+ASKED = {"question": "Which?", "options": [{"label": "Blue"}, {"label": "Green"}], "several": True}
 QUESTIONS: dict[str, Ask] = {
     "command": lambda: review_of(a_request(a_command("make all"))),
     "commands": lambda: review_of(a_request(a_command("one"), a_command("two", index=1), batch_size=2)),
@@ -75,6 +76,7 @@ QUESTIONS: dict[str, Ask] = {
     "trust": lambda: TRUST,
     "spend": lambda: SPENDING,
     "sandbox": lambda: SandboxQuestion("bubblewrap"),
+    "question": lambda: review_of(a_request(a_packet("ask_person", ASKED, a_command("x").seal))),
     "form": lambda: FORM,
     "address": lambda: ADDRESS,
 }

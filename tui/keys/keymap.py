@@ -155,6 +155,11 @@ KEY_CONTEXTS = (
     ),
     KeyContext("In the spend dialog", ("quorum.tui.screens.spend_dialog:SpendDialog",), "spend"),
     KeyContext(
+        "In a question of the model",
+        ("quorum.tui.screens.person_question_dialog:PersonQuestionDialog",),
+        "question",
+    ),
+    KeyContext(
         "In a form of an MCP server",
         ("quorum.tui.screens.server_dialogs:ServerFormDialog",),
         "form",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -17,9 +17,11 @@ from textual.widgets import Static
 from quorum.application.inbox import build_request, build_review_context
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
+from quorum.domain.review.person_question import PersonReply, find_question
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.domain.text.amounts import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
@@ -44,7 +46,11 @@ class InboxAnswers:
         self._screen, self._inbox, self._on_sent, self._clock = screen, inbox, on_sent, clock
 
     def open(self, review: WaitingReview) -> None:
-        """Show a decision in the review dialog. Esc there leaves it to wait."""
+        """Show a decision in the review dialog, or a question in its own. Esc there leaves it to wait."""
+        if (question := find_question(review.packet.call)) is not None:
+            dialog = PersonQuestionDialog(question, review.digest, clock=self._clock)
+            self._screen.app.push_screen(dialog, lambda _is_answered: self._accept_reply(review, dialog.reply))
+            return
         self._screen.app.push_screen(
             ReviewDialog(
                 build_request(review),
@@ -58,22 +64,30 @@ class InboxAnswers:
     def _accept(self, review: WaitingReview, answer: ReviewAnswer) -> None:
         match answer:
             case Approve(digest) if digest == review.digest:
-                self._send(review, approves=True, reason=None)
+                self._send(review, "approved", self._inbox.answer(digest, approves=True))
             case Reject(reason):
-                self._send(review, approves=False, reason=reason)
+                answering = self._inbox.answer(review.digest, approves=False, reason=reason)
+                self._send(review, "rejected", answering)
             case _:
                 return
 
-    def _send(self, review: WaitingReview, *, approves: bool, reason: str | None) -> None:
-        self._screen.run_worker(self._answer(review, approves=approves, reason=reason), group="answering")
+    def _accept_reply(self, review: WaitingReview, reply: PersonReply | None) -> None:
+        if reply is not None:
+            self._send(review, "answered", self._inbox.reply(review.digest, reply))
 
-    async def _answer(self, review: WaitingReview, *, approves: bool, reason: str | None) -> None:
+    def _send(
+        self, review: WaitingReview, verb: str, answering: Coroutine[object, object, WaitingReview]
+    ) -> None:
+        self._screen.run_worker(self._answer(review, verb, answering), group="answering")
+
+    async def _answer(
+        self, review: WaitingReview, verb: str, answering: Coroutine[object, object, WaitingReview]
+    ) -> None:
         try:
-            await self._inbox.answer(review.digest, approves=approves, reason=reason)
+            await answering
         except QuorumError as error:
             said = str(error)
         else:
-            verb = "approved" if approves else "rejected"
             then = "its process takes the answer" if review.is_open else "it counts when the session is resumed"
             said = f"{verb}: {format_tool_name(review.packet.call.tool_name)}; {then}"
         await self._on_sent(said)

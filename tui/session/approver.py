@@ -19,7 +19,8 @@ from quorum.application.ports.people import (
 )
 from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm
-from quorum.domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.domain.review.person_question import PersonQuestion, find_question
+from quorum.domain.review.questions import Approve, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.trust import TrustQuestion
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.dialog import ReviewDialog
@@ -70,6 +71,8 @@ class ScreenApprover:
         """Show a question in its dialog. Cancelled, it takes the dialog off the screen."""
         match question:
             case ReviewQuestion(request, context):
+                if (asked := find_question(request.packet.call)) is not None:
+                    return await self._ask_person(asked, request.packet.digest)
                 return await self._review(request, context)
             case TrustQuestion():
                 return await self._confirm(lambda: TrustDialog(question, clock=self._clock))
@@ -142,6 +145,13 @@ class ScreenApprover:
         self._app._installed_screens.pop(self._name_of_dialog, None)
         dialog, self._dialog = self._dialog, None
         return dialog
+
+    async def _ask_person(self, question: PersonQuestion, digest: str) -> ReviewAnswer:
+        from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
+
+        dialog = PersonQuestionDialog(question, digest, clock=self._clock)
+        await self._confirm(lambda: dialog)
+        return Approve(digest, reply=dialog.reply)
 
     async def _answer_server(self, question: ServerForm | ServerAddress) -> ServerAnswer:
         from quorum.tui.screens.server_dialogs import ServerAddressDialog, ServerFormDialog

@@ -50,6 +50,18 @@ class AnswerOptions(StartOptions):
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyOptions(StartOptions):
+    """The digest of the question, and what is replied."""
+
+    name: str = ""
+    reply: str = ""
+
+    def find_conflict(self) -> str:
+        """A question is not answered with nothing."""
+        return "" if self.reply.strip() else "REPLY is empty: give an option's number, or your own words"
+
+
 def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
     """Do it with the inbox, and what builds its mask; always 0.
 
@@ -129,10 +141,19 @@ def _reject(options: AnswerOptions, root: Path) -> int:
     return _answer(options, root, approves=False)
 
 
+def _reply(options: ReplyOptions, root: Path) -> int:
+    async def reply(inbox: Inbox, _build_mask: Callable[[], Callable[[str], str]]) -> None:
+        review = await inbox.reply(options.name, options.reply)
+        print(_describe_answer(review, await _wait_for_decision(inbox, review), verb="answered"))
+
+    return act_on_inbox(options, root, reply)
+
+
 def _answer(options: AnswerOptions, root: Path, *, approves: bool) -> int:
     async def answer(inbox: Inbox, _build_mask: Callable[[], Callable[[str], str]]) -> None:
         review = await inbox.answer(options.name, approves=approves, reason=options.reason or None)
-        print(_describe_answer(review, await _wait_for_decision(inbox, review), approves=approves))
+        verb = "approved" if approves else "rejected"
+        print(_describe_answer(review, await _wait_for_decision(inbox, review), verb=verb))
 
     return act_on_inbox(options, root, answer)
 
@@ -149,11 +170,10 @@ async def _wait_for_decision(inbox: Inbox, review: WaitingReview) -> ReviewDecid
         await asyncio.sleep(_LOOK_SECS)
 
 
-def _describe_answer(review: WaitingReview, decided: ReviewDecided | None, *, approves: bool) -> str:
+def _describe_answer(review: WaitingReview, decided: ReviewDecided | None, *, verb: str) -> str:
     from quorum.application.program_lookup import find_own_command
     from quorum.domain.text.printable import make_printable
 
-    verb = "approved" if approves else "rejected"
     session = review.session
     if decided is not None:
         because = f": {make_printable(decided.reason, newlines=False)}" if decided.reason else ""
@@ -203,6 +223,22 @@ COMMAND = CommandGroup(
             "any more.",
             arguments=(argument("name", metavar="DIGEST", help=_DIGEST), *PLACES),
             examples=(("quorum inbox approve 5f0c2a9b77d1e340", "what quorum inbox show has printed"),),
+        ),
+        "answer": CliCommand(
+            ReplyOptions,
+            _reply,
+            summary="Reply to a question of the model.",
+            details="quorum inbox show prints its options. The reply is the number or the label of one, "
+            "several numbers with commas between where several may be chosen, or your own words.",
+            arguments=(
+                argument("name", metavar="DIGEST", help=_DIGEST.replace("what you approve", "the question")),
+                argument("reply", metavar="REPLY", help="an option's number, or your own words"),
+                *PLACES,
+            ),
+            examples=(
+                ("quorum inbox answer 5f0c2a9b77d1e340 2", "the second option"),
+                ('quorum inbox answer 5f0c2a9b77d1e340 "both, one after the other"', ""),
+            ),
         ),
         "reject": CliCommand(
             AnswerOptions,

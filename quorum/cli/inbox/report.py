@@ -10,6 +10,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
+from quorum.domain.review.person_question import find_question, render_question
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject
@@ -59,7 +60,11 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
             for name, value in sorted(seal.environment.items())
         ),
     ]
-    lines = [*_label(asked, mask), "", "arguments", _encode_arguments(packet, mask)]
+    if (question := find_question(packet.call)) is not None:
+        shown = ["question", make_printable(mask(render_question(question)))]
+    else:
+        shown = ["arguments", _encode_arguments(packet, mask)]
+    lines = [*_label(asked, mask), "", *shown]
     if seal.diff is not None:
         lines += ["", "diff", make_printable(mask(seal.diff)).rstrip("\n")]
     return "\n".join([*lines, "", *_label(bound, mask)])
@@ -116,7 +121,9 @@ def describe_asker(review: WaitingReview) -> str:
 def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
     """The call on one line."""
     given = packet.call.arguments
-    plain = next((given[key] for key in ("command", "path", "url") if isinstance(given.get(key), str)), None)
+    plain = next(
+        (given[key] for key in ("command", "path", "url", "question") if isinstance(given.get(key), str)), None
+    )
     shown = plain if isinstance(plain, str) else json.dumps(mask_json(given, mask), ensure_ascii=False)
     return _make_line(f"{packet.call.tool_name}: {shown}", mask)
 

@@ -35,6 +35,28 @@ class OneSessionOptions(StartOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions(ListOptions):
+    """What is searched for, and where."""
+
+    words: tuple[str, ...] = ()
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        return "" if any(map(str.strip, self.words)) else "WORDS are empty: say what to search for"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameOptions(OneSessionOptions):
+    """The title that lists show from now on."""
+
+    title: str = ""
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        return "" if self.title.strip() else "TITLE is empty: say what the session is called"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions(OneSessionOptions):
     """The form of an export, and the file it is written to; None: standard output."""
 
@@ -110,6 +132,19 @@ def _show(options: OneSessionOptions, root: Path) -> int:
     from quorum.cli.sessions.actions import act_on_sessions, show
 
     return act_on_sessions(options, root, show)
+
+
+def _search(options: SearchOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions
+    from quorum.cli.sessions.searching import search
+
+    return act_on_sessions(options, root, search)
+
+
+def _rename(options: RenameOptions, root: Path) -> int:
+    from quorum.cli.sessions.renaming import rename_session
+
+    return rename_session(options, root)
 
 
 def _diff(options: OneSessionOptions, root: Path) -> int:
@@ -189,6 +224,30 @@ COMMAND = CommandGroup(
             summary="Print what happened in a session; long outputs are shortened.",
             arguments=(*shared.PLACES, shared.SESSION),
             examples=(("quorum sessions show latest | less", "the session of this folder used last"),),
+        ),
+        "search": CliCommand(
+            SearchOptions,
+            _search,
+            summary="Find sessions by the words of their prompts and answers.",
+            arguments=(
+                flag("--all", help="of all folders"),
+                flag("--json", help="print them as JSON"),
+                argument("-n", metavar="N", type=parse_count, dest="limit", help="at most this many, else 20"),
+                *shared.PLACES,
+                argument("words", metavar="WORDS", nargs="*", help="all of them stand in the session"),
+            ),
+            examples=(("quorum sessions search --all retry limit", "both words, in any folder"),),
+        ),
+        "rename": CliCommand(
+            RenameOptions,
+            _rename,
+            summary="Give a session another title in lists.",
+            arguments=(
+                *shared.PLACES,
+                shared.SESSION,
+                argument("title", metavar="TITLE", help="what it is called"),
+            ),
+            examples=(('quorum sessions rename latest "flaky tests"', "/rename does so in the app"),),
         ),
         "diff": CliCommand(
             OneSessionOptions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from quorum.cli.sessions.table import print_table
 from quorum.domain.sessions.pruning import Pruned
 from quorum.domain.text.amounts import format_amount
 from quorum.errors import UsageError, complain
+from quorum.infrastructure.session_search import discard_search_index, locate_search_index
 from quorum.session_store import SessionStore
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ async def prune(wish: PruneOptions, store: SessionStore) -> int:
         complain([f"{_render_amount(seen, unbegun)} would be deleted; nothing was done"])
     elif wish.yes or _confirm(_render_amount(seen, unbegun)):
         if seen.sessions:
+            discard_search_index(locate_search_index(os.environ))
             seen = await store.archive.prune(ids=[gone.id for gone in seen.sessions])
         if before is not None:
             unbegun = await store.archive.prune_unbegun(before, cwd)
@@ -97,6 +100,7 @@ async def redact(wish: RedactOptions, store: SessionStore) -> int:
     if not text.strip():
         raise UsageError("there is no text to remove; name it, or - to read it from stdin")
     session = await store.find_named(wish.session)
+    discard_search_index(locate_search_index(os.environ))
     count = await store.archive.redact(session.id, text)
     if not count:
         complain([f"the text is in no record of the session {session.id}"])

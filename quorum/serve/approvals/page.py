@@ -36,6 +36,8 @@ def is_complete(question: PendingQuestion) -> bool:
 
 def describe_briefly(question: PendingQuestion) -> str:
     """What would run, in one line of text."""
+    if question.kind == "question":
+        return question.question[:200]
     if question.kind != "review":
         return {"trust": "trust in files of a project", "spend": "a spend cap"}.get(
             question.kind, question.kind
@@ -74,7 +76,10 @@ def _render_heading(question: PendingQuestion) -> str:
 
 def _render_substance(question: PendingQuestion) -> Iterator[str]:
     arguments = json.dumps(question.packet.get("arguments"), ensure_ascii=False, indent=2)
-    if question.kind != "review":
+    if question.kind == "question":
+        yield f"<pre>{escape_line(question.question)}</pre>"
+        yield f"<ol>{''.join(f'<li>{escape_line(option)}</li>' for option in question.options)}</ol>"
+    elif question.kind != "review":
         yield from (f"<p>{escape_line(note)}</p>" for note in question.notes)
     elif question.diff is not None:
         shown = question.diff or "the file's text stays as it is"
@@ -288,12 +293,16 @@ class ApprovalsPage:
             app, question = await self._find(target)
             if decision == "approve":
                 _check_approvable(app, question)
-                await app.approve(target.digest)
+                if question.kind == "question":
+                    await app.reply(target.digest, form.get("reason", "").strip()[:_LONGEST_REASON])
+                else:
+                    await app.approve(target.digest)
             else:
                 await app.reject(target.digest, form.get("reason", "").strip()[:_LONGEST_REASON])
         except (NoAnswer, AppRefused) as problem:
             return _tell(f"Nothing was decided: {problem}", status=409)
-        done = "approved" if decision == "approve" else "rejected"
+        accepted = "answered" if question.kind == "question" else "approved"
+        done = accepted if decision == "approve" else "rejected"
         complain([f"{done} on the page of pending reviews: {question.tool}, packet {question.digest}"])
         return _tell(f"You have {done} {question.tool}, packet {question.digest[:12]}.")
 
@@ -331,7 +340,7 @@ def _check_approvable(app: RemoteApp, question: PendingQuestion) -> None:
 
 def _explain_approval_problem(app: RemoteApp, question: PendingQuestion) -> str:
     """Why a question can only be rejected here; empty where it can be approved."""
-    if question.kind != "review":
+    if question.kind not in ("review", "question"):
         return "only calls can be approved here; answer this question at the keyboard"
     if not app.can_approve:
         return "this page was given no token for approving (--token-fd); approve at the keyboard"
@@ -347,6 +356,9 @@ def _answer_forms(
         f'<input type="hidden" name="csrf" value="{session.csrf}">'
         f'<input type="hidden" name="digest" value="{escape_line(question.digest)}">'
     )
+    if question.kind == "question":
+        yield from _reply_forms(app, question, link, hidden)
+        return
     yield (
         f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
         'value="reject"><label for="reason">Reason, for the model (optional)</label><input id="reason" '
@@ -360,6 +372,23 @@ def _answer_forms(
         f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
         f'value="approve"><button class="approve">Approve packet {escape_line(question.digest[:12])}</button>'
         "</form>"
+    )
+
+
+def _reply_forms(app: RemoteApp, question: PendingQuestion, link: str, hidden: str) -> Iterable[str]:
+    """A line for the number of an option or other words, and a way to answer nothing."""
+    yield (
+        f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
+        'value="reject"><button class="reject">No answer</button></form>'
+    )
+    if problem := _explain_approval_problem(app, question):
+        yield f'<p class="said">{escape_line(problem)}</p>'
+        return
+    yield (
+        f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
+        'value="approve"><label for="reason">The number of an option, or your own words</label><input '
+        f'id="reason" name="reason" required maxlength="{_LONGEST_REASON}" autocomplete="off">'
+        '<button class="approve">Answer</button></form>'
     )
 
 

@@ -32,10 +32,12 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
-    """What an app asks in the tab in front. `kind` is review, trust or spend; only a review has a packet.
+    """What an app asks in the tab in front. `kind` is review, question, trust or spend; only a review has a
+    packet.
 
-    `notes` say what the question is about where it is no review. `title` says what would be done and to what,
-    `digest` names the question in an answer.
+    `question` is that of the model, and `options` its answers to choose from, with what each means; `notes` say
+    what another kind is about. `title` says what would be done and to what, `digest` names the question in an
+    answer.
     """
 
     kind: str
@@ -53,6 +55,8 @@ class PendingQuestion:
     count: str = ""
     is_independent: bool = True
     notes: tuple[str, ...] = ()
+    question: str = ""
+    options: tuple[str, ...] = ()
 
     @property
     def tool(self) -> str:
@@ -125,6 +129,12 @@ class RemoteApp:
             raise AppRefused("this page has no token for approving; approve at the keyboard")
         await self._call("hil.respond", decision="approve", digest=digest, token=self._token)
 
+    async def reply(self, digest: str, reply: str) -> None:
+        """Reply to the question of this digest, as `approve` approves a packet."""
+        if self._token is None:
+            raise AppRefused("this page has no token for answering; answer at the keyboard")
+        await self._call("hil.respond", decision="approve", digest=digest, reason=reply, token=self._token)
+
     async def reject(self, digest: str, reason: str) -> None:
         """Reject what has this digest, if it is what is asked. Raises NoAnswer and AppRefused."""
         await self._call("hil.respond", decision="reject", digest=digest, reason=reason)
@@ -178,7 +188,16 @@ def _read_question(question: Mapping[str, object], state: Mapping[str, object]) 
         count=str(votes.get("count", "")),
         is_independent=votes.get("independent") is not False,
         notes=() if isinstance(packet, Mapping) else _list_notes(question),
+        question=text if isinstance(text := question.get("question"), str) else "",
+        options=tuple(_list_options(question.get("options"))),
     )
+
+
+def _list_options(value: object) -> Iterator[str]:
+    """The options of a question, each with what choosing it means."""
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, Mapping):
+            yield f"{each.get('label')}: {each.get('description')}".removesuffix(": ")
 
 
 def _list_reviewers(votes: Mapping[str, object]) -> tuple[Reviewer, ...]:

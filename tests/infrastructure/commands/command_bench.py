@@ -30,6 +30,7 @@ while True: time.sleep(60)
 
 class RecordingControls:
     cancelled = False
+    reply = None
 
     def __init__(self, seal: Seal | None = None, *, was_asked: bool = False) -> None:
         self.seal = seal

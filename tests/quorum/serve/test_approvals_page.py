@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from quorum.domain.calls.execution import Seal
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import InScope, Vote
+from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.domain.review.severity import Severity
@@ -23,7 +25,7 @@ from quorum.infrastructure.remote.server import Server
 from quorum.rpc.json_rpc import encode_invalid_request
 from quorum.serve.approvals.page import MOST_SHOWN_CHARACTERS
 from quorum.serve.sites import build_approvals_site
-from tests.support.fake_agent import FakeAgent, Scene, a_command, a_request, an_edit, review, say
+from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, review, say
 from tests.support.remote_stage import TOKEN, RemoteStage, on_remote_stage
 from tests.support.review_contexts import a_ballot, a_review_context, voted
 from tests.support.served_site import ServedSite, find_values, serving
@@ -262,6 +264,23 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     assert page.count("✗ rejects") == 2
     assert "outside of what was asked, though it approves: it is &lt;tidy&gt;" in page
     assert "a guard objects: too &lt;large&gt;" in page
+
+
+async def test_a_question_of_the_model_is_answered_with_a_number_or_words(tmp_path: Path) -> None:
+    arguments = {"question": "Which colour?", "options": [{"label": "Blue"}, {"label": "Green"}]}
+    packet = a_packet("ask_person", arguments, Seal(cwd="/w"))
+    async with at_a_phone(tmp_path, review(a_request(packet)), asks=False) as phone:
+        await phone.stage.send("go")
+        await phone.stage.until(lambda: getattr(phone.stage.app.screen, "is_awake", False))
+        link, page = await phone.open()
+        assert "<li>Green</li>" in page
+
+        status, said = await phone.decide(link, page, "approve", reason=" 2 ")
+        await phone.stage.unasked()
+
+        assert status == 200
+        assert "You have answered question" in said
+        assert answers(phone.stage) == [Approve(packet.digest, reply=PersonReply(options=(2,)))]
 
 
 @pytest.mark.long

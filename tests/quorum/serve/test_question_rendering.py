@@ -54,3 +54,20 @@ def test_what_the_model_wrote_last_before_the_call_stands_above_it_as_text() -> 
     shown = "".join(render_question(question))
 
     assert "model: Now make builds &lt;b&gt;all&lt;/b&gt; of it.</p><pre>make" in shown
+
+
+def test_a_question_of_the_model_is_shown_with_its_options_as_text() -> None:
+    question = PendingQuestion(
+        kind="question",
+        digest="d",
+        session_id="s",
+        tab="t",
+        packet={},
+        question="Which <colour>?",
+        options=("Blue: as the sky", "<b>"),
+    )
+
+    shown = "".join(render_question(question))
+
+    assert "<pre>Which &lt;colour&gt;?</pre>" in shown
+    assert "<ol><li>Blue: as the sky</li><li>&lt;b&gt;</li></ol>" in shown

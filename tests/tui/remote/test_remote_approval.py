@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from quorum.domain.calls.execution import Seal
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.questions import Approve
+from quorum.domain.review.person_question import PersonReply
+from quorum.domain.review.questions import Approve, ReviewRequest
 from quorum.rpc.key_feed import FREE_SCREENS
+from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from tests.support.app_stage import Clock
-from tests.support.fake_agent import a_command, a_request, hold, review, say
+from tests.support.fake_agent import a_command, a_packet, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, RemoteStage, on_remote_stage
 
 MAKE = a_command("make all")
@@ -285,6 +288,54 @@ async def test_with_the_token_exactly_the_packet_that_is_named_is_approved(tmp_p
 
         assert stage.agent.answers == [Approve(MAKE.digest)]
         await stage.unasked()
+
+
+def a_question() -> ReviewRequest:
+    arguments = {"question": "Which colour?", "options": [{"label": "Blue"}, {"label": "Green"}]}
+    return a_request(a_packet("ask_person", arguments, Seal(cwd="/w")))
+
+
+async def at_a_question(stage: RemoteStage) -> None:
+    await stage.send("go")
+    await stage.until(lambda: isinstance(stage.app.screen, PersonQuestionDialog) and stage.app.screen.is_awake)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("decision", "reason", "reply"),
+    [
+        ("approve", "2", PersonReply(options=(2,))),
+        ("approve", "neither", PersonReply(text="neither")),
+        ("reject", "", None),
+    ],
+)
+async def test_a_question_of_the_model_is_listed_and_replied_to(
+    tmp_path: Path, decision: str, reason: str, reply: PersonReply | None
+) -> None:
+    request = a_question()
+    digest = request.packet.digest
+    async with on_remote_stage(tmp_path, review(request), token=TOKEN) as stage:
+        await at_a_question(stage)
+        listed = (await stage.call("state.get"))["question"]
+        await stage.call("hil.respond", decision=decision, digest=digest, reason=reason, token=TOKEN)
+        await stage.until(lambda: stage.agent.answers)
+
+        assert (listed["kind"], listed["digest"], listed["question"]) == ("question", digest, "Which colour?")
+        assert [option["label"] for option in listed["options"]] == ["Blue", "Green"]
+        assert stage.agent.answers == [Approve(digest, reply=reply)]
+
+
+@pytest.mark.long
+async def test_a_reply_takes_the_token_and_words(tmp_path: Path) -> None:
+    request = a_question()
+    digest = request.packet.digest
+    async with on_remote_stage(tmp_path, review(request), token=TOKEN) as stage:
+        await at_a_question(stage)
+        without = await stage.refused("hil.respond", decision="approve", digest=digest, reason="2")
+        empty = await stage.refused("hil.respond", decision="approve", digest=digest, token=TOKEN)
+
+        assert (without.reason, empty.reason) == ("needs_approval", "incomplete")
+        assert stage.agent.answers == []
 
 
 @pytest.mark.long(after=2)

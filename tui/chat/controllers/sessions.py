@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
 
 if TYPE_CHECKING:
     from quorum.tui.agent.opening import Wanted
@@ -28,6 +28,29 @@ class SessionController:
         """Continue in a copy of this session."""
         if self._current.get_resting("fork it") is not None:
             self._want("fork")
+
+    def action_rename_session(self, title: str = "") -> None:
+        """Give this session another title in lists."""
+        from quorum.domain.sessions.session_facts import cut_title
+
+        if (session := self._current.require_session("rename it")) is None:
+            return
+        if not (named := cut_title(title)):
+            self._host.say("/rename TITLE gives this session another title in lists")
+        elif session.refusal:
+            self._host.refuse(session.refusal)
+        else:
+            self._host.run_worker(self._rename(session, named), group=CHANGES)
+
+    async def _rename(self, session: Session, title: str) -> None:
+        from quorum.domain.errors import LedgerError
+
+        try:
+            await session.agent.rename(title)
+        except LedgerError as error:
+            self._host.tell(str(error))
+        else:
+            self._host.say(f"this session is called “{title}”")
 
     def action_resume_session(self) -> None:
         """Let the person pick a session to continue with."""

@@ -1,0 +1,94 @@
+"""The JSON schema that the final answer of a run has to fit, as the person gives it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL | re.IGNORECASE)
+_LONGEST_PROBLEM = 500
+_INSTRUCTION = (
+    "The final answer to the next prompt is read by a program. Use your tools as usual; then answer with one "
+    "JSON value that fits this JSON Schema, and with nothing else, no fence and no words around it:\n{schema}"
+)
+
+
+class AnswerSchema:
+    """Tells the model of the schema, and checks answers by it. What the schema refers to is never fetched."""
+
+    def __init__(self, schema: JsonObject, where: str) -> None:
+        """Raises ConfigError for what is no JSON schema, with the place."""
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+        from referencing import Registry
+
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            raise ConfigError(f"{where} is no JSON schema: {error.json_path}: {error.message}") from error
+        except RecursionError as error:
+            raise ConfigError(f"{where} is no JSON schema: it is nested too deeply") from error
+        self._validator: Draft202012Validator = Draft202012Validator(schema, registry=Registry())
+        self.instruction = _INSTRUCTION.format(schema=json.dumps(schema, ensure_ascii=False))
+
+    @staticmethod
+    def read(given: str, folder: Path) -> AnswerSchema:
+        """The schema that the text is, if it begins with a brace, or else that of the file of this name. Raises
+        ConfigError."""
+        is_text = given.lstrip().startswith("{")
+        where = "the schema of --json-schema" if is_text else given
+        try:
+            text = given if is_text else (folder / given).read_text(encoding="utf-8")
+            schema: object = json.loads(text)
+        except OSError as error:
+            raise ConfigError(f"{given} cannot be read: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{given} is no text in UTF-8") from error
+        except json.JSONDecodeError as error:
+            raise ConfigError(
+                f"{where} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+            ) from error
+        except RecursionError as error:
+            raise ConfigError(f"{where} is nested too deeply") from error
+        if not isinstance(schema, Mapping):
+            raise ConfigError(f"{where} is no JSON schema: it is no object")
+        return AnswerSchema(schema, where)
+
+    def find_problem(self, answer: str) -> str:
+        """Where and how an answer does not fit; empty where it does."""
+        try:
+            value = parse_answer(answer)
+        except ValueError as error:
+            return str(error)[:_LONGEST_PROBLEM]
+        try:
+            found = next(iter(self._validator.iter_errors(value)), None)
+        except Exception as failure:  # noqa: BLE001 - a reference that leads nowhere, in the library's own types
+            return f"the schema cannot be used: {failure}"[:_LONGEST_PROBLEM]
+        return "" if found is None else f"{found.json_path}: {found.message}"[:_LONGEST_PROBLEM]
+
+
+def parse_answer(answer: str) -> JsonValue:
+    """The value that an answer is, also inside a fence. Raises ValueError with the place."""
+    text = answer.strip()
+    if fenced := _FENCE.fullmatch(text):
+        text = fenced[1]
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except RecursionError as error:
+        raise ValueError("no JSON: it is nested too deeply") from error
+    return value
+
+
+def _refuse_constant(name: str) -> JsonValue:
+    raise ValueError(f"no JSON: {name} is no value of JSON")

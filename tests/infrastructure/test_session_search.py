@@ -1,0 +1,77 @@
+"""Sessions are found by their prompts and answers, through an index that can be thrown away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import Event, ResponseCompleted, SessionStarted, TurnStarted
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.session_summary import NewSession
+from quorum.infrastructure.session_search import SessionSearch, discard_search_index
+from tests.support.fake_storage import FakeStorage
+
+
+async def begin(storage: FakeStorage, prompt: str, answer: str, cwd: str = "/w") -> str:
+    opened = storage.open_session(NewSession(), cwd=cwd)
+    assert opened.ledger is not None
+    events: list[Event] = [
+        SessionStarted(session_id=opened.session_id, model="p/m", mode=Mode.ASK, cwd=cwd),
+        TurnStarted(prompt=prompt),
+        ResponseCompleted(turn_index=0, response=LlmResponse.from_text(answer)),
+    ]
+    for event in events:
+        await opened.ledger.append(event)
+    await opened.ledger.aclose()
+    return opened.session_id
+
+
+@pytest.fixture
+def storage() -> FakeStorage:
+    return FakeStorage()
+
+
+async def find(storage: FakeStorage, path: Path, *words: str, cwd: str | None = None) -> list[str]:
+    return [
+        hit.session.id for hit in await SessionSearch(storage.archive, path).search(words, cwd=cwd, limit=20)
+    ]
+
+
+async def test_all_words_stand_in_prompts_or_answers_of_the_folder(
+    storage: FakeStorage, tmp_path: Path
+) -> None:
+    one = await begin(storage, "Fix the retry", 'a "limit" of 3')
+    other = await begin(storage, "the RETRY again", "done", cwd="/other")
+    path = tmp_path / "search.sqlite"
+
+    assert set(await find(storage, path, "retry")) == {one, other}
+    assert await find(storage, path, "retry", cwd="/w") == [one]
+    assert await find(storage, path, "limit", "Retry") == [one]
+    assert await find(storage, path, 'lim"it') == []
+    assert await find(storage, path, "retry OR nothing") == []
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_what_is_redacted_or_deleted_is_not_found_any_more(storage: FakeStorage, tmp_path: Path) -> None:
+    one = await begin(storage, "the word hippopotamus", "yes, hippopotamus")
+    other = await begin(storage, "another hippopotamus", "ok")
+    path = tmp_path / "search.sqlite"
+    assert len(await find(storage, path, "hippopotamus")) == 2
+
+    await storage.archive.redact(one, "hippopotamus")
+    assert await find(storage, path, "hippopotamus") == [other]
+    await storage.archive.prune(ids=[other])
+    assert await find(storage, path, "hippopotamus") == []
+    assert b"hippopotamus" not in path.read_bytes()
+
+
+async def test_the_index_is_made_anew_where_it_is_gone_or_damaged(storage: FakeStorage, tmp_path: Path) -> None:
+    one = await begin(storage, "zebra", "ok")
+    path = tmp_path / "search.sqlite"
+    assert await find(storage, path, "zebra") == [one]
+    discard_search_index(path)
+    assert await find(storage, path, "zebra") == [one]
+    path.write_bytes(b"no database at all" * 500)
+    assert await find(storage, path, "zebra") == [one]

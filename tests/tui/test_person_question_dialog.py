@@ -1,0 +1,131 @@
+"""Questions of the model in the app: an option is chosen, words are written, or it has no answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from quorum.application.ports.people import Approver, Observer, PersonAnswer, ReviewQuestion
+from quorum.domain.calls.execution import Seal
+from quorum.domain.review.person_question import PersonReply
+from quorum.domain.review.questions import Approve
+from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import FakeAgent, a_packet, a_request
+from tests.support.review_contexts import a_review_context
+
+OPTIONS = [{"label": "Blue", "description": "as the sky"}, {"label": "Green"}, {"label": "R\u202eed"}]
+
+
+class Asking:
+    """An app that is asked once. `task` ends with the answer."""
+
+    def __init__(self, *, several: bool) -> None:
+        arguments = {"question": "Which colour?\nIt is for the door.", "options": OPTIONS, "several": several}
+        self.packet = a_packet("ask_person", arguments, Seal(cwd="/w"))
+        self.task: asyncio.Task[PersonAnswer] | None = None
+
+    async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
+        question = ReviewQuestion(a_request(self.packet), a_review_context())
+        self.task = asyncio.create_task(person.ask(question))
+        return FakeAgent(person, observer)
+
+    async def reply(self) -> PersonReply | None:
+        assert self.task is not None
+        answer = await asyncio.wait_for(self.task, 20)
+        assert isinstance(answer, Approve)
+        assert answer.digest == self.packet.digest
+        return answer.reply
+
+
+@asynccontextmanager
+async def asked(
+    tmp_path: Path, *, several: bool = False, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[tuple[Stage, Asking]]:
+    asking = Asking(several=several)
+    async with on_stage(tmp_path, size=size, compose=asking.compose, ready=False) as stage:
+        await stage.until(
+            lambda: isinstance(stage.app.screen, PersonQuestionDialog) and stage.app.screen.is_awake
+        )
+        yield stage, asking
+
+
+async def test_a_marked_option_is_the_reply(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        await stage.shows("The model asks you")
+        await stage.shows("as the sky")
+        await stage.pilot.press("down", "down", "enter")
+
+        assert await asking.reply() == PersonReply(options=(2,))
+
+
+@pytest.mark.long
+async def test_words_of_the_model_are_drawn_as_text_and_never_as_controls(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        assert "R⟨U+202E⟩ed" in stage.text()
+        await stage.pilot.press("escape")
+        await asking.reply()
+
+
+@pytest.mark.long
+async def test_enter_answers_nothing_before_an_option_is_marked(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        await stage.pilot.press("enter")
+        await stage.shows("mark an answer first")
+        assert asking.task is not None
+        assert not asking.task.done()
+        await stage.pilot.press("up", "up", "enter")
+
+        assert await asking.reply() == PersonReply(options=(3,))
+
+
+@pytest.mark.long
+async def test_several_options_and_words_of_ones_own_go_together(tmp_path):
+    async with asked(tmp_path, several=True) as (stage, asking):
+        await stage.pilot.press("down", "space", "down", "down", "space")
+        await stage.shows("[x] Blue")
+        await stage.pilot.press("e", *"in turns", "enter")
+
+        assert await asking.reply() == PersonReply(options=(1, 3), text="in turns")
+
+
+@pytest.mark.long
+async def test_several_chosen_options_are_sent_without_words(tmp_path):
+    async with asked(tmp_path, several=True) as (stage, asking):
+        await stage.pilot.press("down", "space", "down", "space", "up", "space", "enter")
+
+        assert await asking.reply() == PersonReply(options=(2,))
+
+
+@pytest.mark.long
+async def test_own_words_are_the_last_option_and_escape_leaves_the_line_first(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        await stage.pilot.press("up", "enter", *"ne", "escape")
+        await stage.shows("mark · e own words")
+        await stage.pilot.press("e", *"xt", "enter")
+
+        assert await asking.reply() == PersonReply(text="next")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", ["escape", "n"])
+async def test_it_can_be_left_without_an_answer(tmp_path, key):
+    async with asked(tmp_path) as (stage, asking):
+        await stage.pilot.press("down", key)
+
+        assert await asking.reply() is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [(60, 15), (120, 40)], ids=str)
+async def test_each_option_can_be_reached_at_any_size(tmp_path, size):
+    async with asked(tmp_path, size=size) as (stage, asking):
+        await stage.pilot.press("up")
+        await stage.shows("› In your own words")
+        await stage.shows("no answer")
+        await stage.pilot.press("escape")
+        await asking.reply()

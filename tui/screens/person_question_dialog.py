@@ -1,0 +1,205 @@
+"""The dialog in which the model asks the person: options to choose from, and a line for words of their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from quorum.domain.review.person_question import PersonQuestion, PersonReply
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line, fold
+from quorum.tui.widgets.dialog_parts import LineInput
+
+_MARK, _NO_MARK = "› ", "  "
+_CHOSEN, _NOT_CHOSEN = "[x] ", "[ ] "
+_OWN_WORDS = "In your own words"
+_NOTHING_MARKED = "↑ ↓ mark an answer first"
+
+
+class PersonQuestionDialog(QuestionCard):
+    """`reply` is what was chosen or written, once it is closed; None where it was left without an answer.
+
+    Nothing is marked at first, so that no key that was meant for something else answers.
+    """
+
+    HEADING = "The model asks you"
+    REFUSE = ("{question_skip=n}", "no answer")
+    ACCEPT = ("{question_answer=enter}", "answer")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", "Answer with what is marked or chosen", id="question_answer"),
+        Binding(
+            "space",
+            "choose_marked",
+            "Choose the marked option or not, where several may be",
+            id="question_choose",
+        ),
+        Binding("e", "write", "Answer in your own words", id="question_write"),
+        Binding("n", "refuse", "Leave it without an answer", id="question_skip"),
+        Binding("escape", "back", "Leave the line; else leave it without an answer", id="question_leave"),
+        Binding("up", "step(-1)", "Option above", show=False, id="question_up"),
+        Binding("down", "step(1)", "Option below", show=False, id="question_down"),
+        Binding("pageup", "scroll(-5)", "Scroll up", show=False, id="question_page_up"),
+        Binding("pagedown", "scroll(5)", "Scroll down", show=False, id="question_page_down"),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    PersonQuestionDialog {
+        & #entry { display: none; border: none; height: 1; padding: 0; background: $panel; }
+        &.-writing #entry { display: block; }
+    }
+    """
+
+    def __init__(
+        self, question: PersonQuestion, digest: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(clock=clock)
+        self.question, self.digest = question, digest
+        self.reply: PersonReply | None = None
+        self._marked: int | None = None
+        self._chosen: set[int] = set()
+
+    def on_mount(self) -> None:
+        """Put the line to type in above the choices."""
+        self.query_one("#question").mount(
+            LineInput(id="entry", select_on_focus=False), before=self.query_one("#choices")
+        )
+
+    def focus_first(self, choices: ChoiceBar) -> None:
+        """Enter is for what is marked above the choices."""
+
+    def build_lines(self) -> Iterator[Line]:
+        """The question, and the options with what each of them means."""
+        for text in self.question.question.splitlines():
+            yield Line("", clean_line(text), LineKind.STRONG)
+        yield Line("", "")
+        for place, option in enumerate(self.question.options):
+            yield self._build_row(place, option.label)
+            if option.description:
+                description = make_printable(option.description, newlines=False)
+                yield Line(" " * (6 if self.question.several else 2), description, LineKind.QUIET)
+        yield self._build_row(self._own_place, f"{_OWN_WORDS} …", has_box=False)
+
+    def _build_row(self, place: int, label: str, *, has_box: bool = True) -> Line:
+        box = ""
+        if self.question.several and has_box:
+            box = _CHOSEN if place in self._chosen else _NOT_CHOSEN
+        is_marked = place == self._marked
+        kind = LineKind.STRONG if is_marked else LineKind.PLAIN
+        return Line(_MARK if is_marked else _NO_MARK, box + clean_line(label), kind)
+
+    @property
+    def _own_place(self) -> int:
+        return len(self.question.options)
+
+    def format_subtitle(self) -> str:
+        """What the keys do now."""
+        if self.takes_text:
+            return "enter answers · esc back to the options"
+        chooses = " · space chooses" if self.question.several else ""
+        return f"↑ ↓ mark{chooses} · e own words · esc no answer"
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether an answer is being written."""
+        return self.has_class("-writing")
+
+    @property
+    def unsent_text(self) -> str:
+        """What is written so far."""
+        return self._entry.value if self.takes_text else ""
+
+    def admits(self, event: events.Key) -> bool:
+        """What is written may come as fast as it will; other answers may not."""
+        return self.takes_text or super().admits(event)
+
+    @property
+    def _entry(self) -> Input:
+        return self.query_one("#entry", Input)
+
+    def action_step(self, by: int) -> None:
+        """Mark another option; the last one is an answer in the person's own words."""
+        if self.takes_text:
+            return
+        count = self._own_place + 1
+        self._marked = (0 if by > 0 else count - 1) if self._marked is None else (self._marked + by) % count
+        self._redraw()
+        self._rows.scroll_to(y=self._find_row(), animate=False)
+
+    def _find_row(self) -> int:
+        """The row of the marked option, less a line to see that there is something above."""
+        before: list[Line] = []
+        for line in self.build_lines():
+            if line.head == _MARK:
+                break
+            before.append(line)
+        return max(0, len(fold(before, self._text_width)) - 1)
+
+    def action_choose_marked(self) -> None:
+        """Choose the marked option, or do not choose it any more."""
+        if self.takes_text or not self.question.several:
+            return
+        if self._marked is None or self._marked == self._own_place:
+            self.note(_NOTHING_MARKED)
+            return
+        self._chosen ^= {self._marked}
+        self._redraw()
+
+    def action_write(self) -> None:
+        """Have an answer written."""
+        self.add_class("-writing")
+        self._marked = self._own_place
+        self._entry.focus()
+        self._redraw()
+
+    @on(Input.Submitted, "#entry")
+    def _send(self, message: Input.Submitted) -> None:
+        message.stop()
+        self._send_text()
+
+    def _send_text(self) -> None:
+        if text := self._entry.value.strip():
+            self._answer(text)
+
+    def action_accept(self) -> None:
+        """Answer with what is chosen, or else with what is marked."""
+        if self.takes_text:
+            self._send_text()  # the choice was clicked
+        elif self._marked == self._own_place:
+            self.action_write()
+        elif self._chosen or self._marked is not None:
+            self._answer("")
+        else:
+            self.note(_NOTHING_MARKED)
+
+    def _answer(self, text: str) -> None:
+        chosen = set(self._chosen)
+        if not chosen and not text and self._marked is not None:
+            chosen = {self._marked}
+        self.give(PersonReply(options=tuple(place + 1 for place in sorted(chosen)), text=text))
+
+    def give(self, reply: PersonReply) -> None:
+        """Close with this reply."""
+        self.reply = reply
+        self.dismiss(True)
+
+    def action_back(self) -> None:
+        """Leave the line; what is written stays in it. Else leave the question without an answer."""
+        if not self.takes_text:
+            self.action_refuse()
+            return
+        self.remove_class("-writing")
+        self.set_focus(None)
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._lay_out()
+        self.query_one(ChoiceBar).set_class(self.takes_text, "-dead")
+        self.show_notice()
