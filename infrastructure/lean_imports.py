@@ -171,7 +171,11 @@ class _LazyPackage(ModuleType):
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=self)
         module: ModuleType = self
         module.__class__ = ModuleType
-        importlib.reload(module)
+        try:
+            importlib.reload(module)
+        except BaseException:  # as where memory is short: who asks next runs the file again, and hears why it fails
+            module.__class__ = _LazyPackage
+            raise
         return getattr(module, name)
 
 

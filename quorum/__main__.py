@@ -222,7 +222,9 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     from quorum.code_change import watch_own_code
     from quorum.errors import ForkedCommand, UsageError
     from quorum.standard_streams import release_streams
+    from quorum.thread_memory import share_scarce_memory
 
+    share_scarce_memory()
     watch_own_code()
     try:
         if not arguments:
