@@ -27,6 +27,7 @@ from tests.support.sse_server import Dialect
 
 PROMPTS = 3
 LONGEST_LIFE_SECS = 1.5
+_LEDGER = ("ledger.sqlite", "ledger.sqlite-lock", "ledger.sqlite-wal", "ledger.sqlite-shm")
 _MOST_DEATHS = 60  # a session that is killed sooner than it can begin would never end
 
 
@@ -176,12 +177,21 @@ class _Stage:
 
     async def check_the_end(self) -> None:
         """What holds once the session has lived to its end."""
-        state = replay_state(await self.records())
+        records = await self.records()
+        assert not (left := self._find_left_overs(records)), f"left in the state folder: {left}"
+        state = replay_state(records)
         assert not state.open_calls
         assert state.finished
         assert all(command.ended for command in state.user_commands), "a command of the person's never ended"
         assert sum(bool(turn.prompt) for turn in state.turns) == PROMPTS
         assert all(turn.said for turn in state.turns if turn.prompt), "a prompt was never said"
+
+    def _find_left_overs(self, records: Sequence[LedgerRecord]) -> list[str]:
+        """The files in the state folder that are neither the ledger nor named in it."""
+        state = self._home / "state" / "quorum"
+        named = "".join(repr(record.event) for record in records)
+        files = (path.relative_to(state) for path in state.rglob("*") if not path.is_dir())
+        return [str(file) for file in files if str(file) not in _LEDGER and file.stem not in named]
 
 
 def _is_begun(records: Sequence[LedgerRecord]) -> bool:
