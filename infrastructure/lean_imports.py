@@ -173,7 +173,7 @@ class _LazyPackage(ModuleType):
         module.__class__ = ModuleType
         try:
             importlib.reload(module)
-        except BaseException:  # as where memory is short: who asks next runs the file again, and hears why it fails
+        except BaseException:  # as where memory is short: the file is run for whoever asks next
             module.__class__ = _LazyPackage
             raise
         return getattr(module, name)

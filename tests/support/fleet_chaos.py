@@ -113,8 +113,8 @@ class FleetChaos:
 
     A worker is killed every `kill_secs`, `most_kills` in all; every 50th time not the worker itself, for which
     its parent starts another, but the parent. Every second worker is that of the program `beside`, another
-    version of quorum. `report` is called each minute. Every fifth call prints a long output, too, which goes into
-    the object store.
+    version of quorum. `report` is called each minute. Every fifth call prints a long output, too, which goes
+    into the object store.
     """
 
     def __init__(

@@ -43,8 +43,8 @@ class FirstRequest:
 def read_certificates() -> Callable[[], ssl.SSLContext]:
     """Begin to read the certificates that are trusted, in a thread of its own, and return at once.
 
-    OpenSSL takes 20 ms for them, during which Python can import an SDK. What is returned waits for them, and raises
-    what `httpx2.create_ssl_context` raises, such as OSError where $SSL_CERT_FILE names no certificates.
+    OpenSSL takes 20 ms for them, during which Python can import an SDK. What is returned waits for them, and
+    raises what `httpx2.create_ssl_context` raises, such as OSError where $SSL_CERT_FILE names no certificates.
     """
     certificates: Future[ssl.SSLContext] = Future()
 

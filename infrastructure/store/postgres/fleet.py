@@ -345,7 +345,7 @@ class FleetWorker:
 
     async def _rescue(self, jobs: FleetJobs) -> None:
         lost = await jobs.rescue()
-        await run_in_thread(lambda _stop: [self._table.put_loss(session_id, was_alone=alone) for session_id, alone in lost])
+        await run_in_thread(lambda _stop: [self._table.put_loss(each, was_alone=alone) for each, alone in lost])
         await jobs.remove_gone()
 
     def _build_app(self) -> tuple[App, FleetJobs]:

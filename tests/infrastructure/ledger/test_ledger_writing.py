@@ -236,7 +236,7 @@ async def test_a_thread_that_ends_where_it_begins_is_an_error_and_tried_again_wi
 
 
 @pytest.mark.parametrize("where", ["_end", "_try_to_write"])
-async def test_an_error_that_cannot_be_told_at_once_is_told_and_the_thread_goes_on(database, monkeypatch, where):
+async def test_an_error_that_cannot_be_told_at_once_is_told_later(database, monkeypatch, where):
     session = begun(database)
     owner = writer if where == "_end" else writer.Writer
     do = getattr(owner, where)

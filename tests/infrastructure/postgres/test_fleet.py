@@ -530,7 +530,8 @@ async def test_of_workers_that_notice_a_loss_at_once_one_counts_it(
 
     lost = await asyncio.gather(*(rescue(url) for _ in range(5)))
 
-    assert sorted(found for each in lost for found in each) == [Loss(each, was_alone=False) for each in sessions]
+    counted = sorted(found for each in lost for found in each)
+    assert counted == [Loss(each, was_alone=False) for each in sessions]
     assert [find(fleet, session).losses for session in sessions] == [1, 1, 1]
 
 

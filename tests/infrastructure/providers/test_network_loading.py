@@ -47,7 +47,9 @@ def test_certificates_that_cannot_be_read_are_an_error_for_whoever_needs_them(
         read_certificates()()
 
 
-def test_nobody_waits_for_a_thread_that_ended_before_it_read_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_a_thread_that_ended_before_it_read_certificates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(threading.Thread, "run", lambda _thread: None)  # as where there is no memory for it
 
     with pytest.raises(MemoryError):
