@@ -511,15 +511,15 @@ async def test_sessions_that_are_lost_together_are_not_all_set_aside_so_soon(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str
 ):
     sessions = submit(fleet, "one", "two")
+    execute(postgres, url, f"UPDATE fleet_queue SET losses = {MOST_SHARED_LOSSES - 2}")
 
-    for losses in range(1, MOST_SHARED_LOSSES + 1):
-        assert {find(fleet, session).is_set_aside for session in sessions} == {False}
+    for is_set_aside in (False, True):
         lose_worker(postgres, url)
         for session_id, was_alone in await rescue(url):
             fleet.put_loss(session_id, was_alone=was_alone)
-        assert [find(fleet, session).losses for session in sessions] == [losses, losses]
+        assert [find(fleet, session).is_set_aside for session in sessions] == [is_set_aside, is_set_aside]
 
-    assert {find(fleet, session).is_set_aside for session in sessions} == {True}
+    assert [find(fleet, session).losses for session in sessions] == [MOST_SHARED_LOSSES, MOST_SHARED_LOSSES]
 
 
 async def test_of_workers_that_notice_a_loss_at_once_one_counts_it(
