@@ -15,6 +15,7 @@ from quorum.command_line.options import PromptOptions
 from quorum.domain.errors import ConfigError, ConversationError
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.errors import UsageError, complain
+from quorum.event_loop import run_event_loop
 from quorum.headless.printer import HeadlessPrinter, watch_reader
 from quorum.headless.session import add_attachments, close_session, compose_session, read_prompt
 from quorum.infrastructure.config.loading import LoadedSettings
@@ -32,7 +33,7 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
     with explain_start_failures():
         loaded = load(options, root)
     complain(loaded.warnings)
-    return asyncio.run(advance_session(options, root, loaded, prompt, signals))
+    return run_event_loop(advance_session(options, root, loaded, prompt, signals))
 
 
 async def advance_session(

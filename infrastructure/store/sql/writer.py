@@ -106,6 +106,10 @@ class Writer:
 
     def flush(self) -> Future[None]:
         """Write what waits. Ends with a LedgerError where that cannot be; it is kept then."""
+        if self._thread is None and not self._backlog and not self._closed:  # nothing was ever given to it
+            done = _make_future()
+            done.set_result(None)
+            return done
         return self.submit(lambda _connection: self._write())
 
     def close(self) -> None:

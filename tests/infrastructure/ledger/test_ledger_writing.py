@@ -219,6 +219,13 @@ async def test_a_thread_that_cannot_be_started_is_an_error_and_tried_again_with_
     assert [each.event.prompt for each in await database.archive.read(session.session_id)] == ["two"]
 
 
+async def test_a_session_in_which_nothing_was_written_is_closed_without_a_thread(database, monkeypatch):
+    session = begun(database)
+    monkeypatch.setattr(threading.Thread, "start", _run_short)
+
+    await session.ledger.aclose()
+
+
 async def test_a_thread_that_ends_where_it_begins_is_an_error_and_tried_again_with_the_next_event(
     database, monkeypatch
 ):
@@ -288,5 +295,5 @@ async def test_a_writer_that_ends_early_says_what_is_lost_and_keeps_nobody_waiti
         database._writer.close()
 
 
-def _run_short() -> None:
+def _run_short(*_given: object) -> None:
     raise MemoryError
