@@ -44,3 +44,32 @@ def measure(kind: str) -> int:
 
 def test_threads_reserve_next_to_nothing_where_the_address_space_is_limited() -> None:
     assert measure("limited") < 64 < measure("unlimited")
+
+
+_FILL = """
+import mmap, resource, threading
+from quorum.thread_memory import share_scarce_memory
+
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+share_scarce_memory()
+threading.Thread(target=print, args=("room",)).start()
+kept = []
+for size in (100 << 20, 9 << 20):  # room for a stack of 8 MiB may be left, and next to nothing beside
+    while True:
+        try:
+            kept.append(mmap.mmap(-1, size))
+        except OSError:
+            break
+kept.pop().close()
+try:
+    threading.Thread(target=print, args=("no room",)).start()
+except RuntimeError as error:
+    kept.clear()
+    print(error)
+"""
+
+
+def test_a_thread_is_refused_before_the_last_memory_is_used() -> None:
+    done = subprocess.run([sys.executable, "-c", _FILL], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.splitlines() == ["room", "can't start new thread"]
