@@ -44,4 +44,4 @@ def _require_room() -> None:
             raise RuntimeError("can't start new thread") from error
         start(thread)
 
-    threading.Thread.start = start_in_room  # type: ignore[method-assign]
+    threading.Thread.start = start_in_room  # type: ignore[method-assign, assignment]

@@ -52,15 +52,18 @@ from quorum.thread_memory import share_scarce_memory
 
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 share_scarce_memory()
-threading.Thread(target=print, args=("room",)).start()
+first = threading.Thread(target=print, args=("room",))
+first.start()
+first.join()
 kept = []
-for size in (100 << 20, 9 << 20):  # room for a stack of 8 MiB may be left, and next to nothing beside
+for size in (100 << 20, 1 << 20):
     while True:
         try:
             kept.append(mmap.mmap(-1, size))
         except OSError:
             break
-kept.pop().close()
+for _ in range(9):  # room for a stack of 8 MiB, and next to nothing beside
+    kept.pop().close()
 try:
     threading.Thread(target=print, args=("no room",)).start()
 except RuntimeError as error:
