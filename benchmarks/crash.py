@@ -8,7 +8,7 @@ loopback interface, and is killed until it lives to its end. After each death th
 verified, every acknowledged event must be there, no call may have begun twice and no side effect happened
 twice, a review that was open must come back with the same digest, and the scripted provider refuses every
 request that is not legal, that lacks an image or has a word twice, in the dialects of both providers in
-turn.
+turn. A session that lived to its end leaves nothing but the ledger and outputs in the state folder.
 """
 
 from __future__ import annotations

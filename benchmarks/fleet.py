@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--calm", action="store_true")
     parser.add_argument("--kill-secs", type=float, default=1.0)
     parser.add_argument("--kills", type=int, help="how many workers are killed at most")
+    parser.add_argument("--beside", type=Path, help="a quorum of another version, for every second worker")
     parser.add_argument("--patience-secs", type=float, default=math.inf, help="end after so long")
     given = parser.parse_args()
     server = start_postgres(fsync=True)
@@ -46,6 +47,7 @@ def main() -> None:
                 ask_every=given.ask_every,
                 most_kills=given.kills,
                 patience_secs=given.patience_secs,
+                beside=given.beside,
                 kill_secs=given.kill_secs,
                 report=lambda line: print(line, flush=True),
             )

@@ -8,8 +8,10 @@ from msgspec import Struct, field
 
 MOST_KILLS = 3
 """A session whose process was killed so often in a row is set aside."""
-MOST_LOSSES = 10
-"""The same where it was lost with its worker, which may have other causes."""
+MOST_LOSSES = 3
+"""The same where it was lost with its worker, which ran nothing else."""
+MOST_SHARED_LOSSES = 10
+"""The same where the worker ran other sessions, which may be the cause."""
 LEAST_PRIORITY, MOST_PRIORITY = -9, 9
 
 

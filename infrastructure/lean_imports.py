@@ -171,7 +171,11 @@ class _LazyPackage(ModuleType):
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=self)
         module: ModuleType = self
         module.__class__ = ModuleType
-        importlib.reload(module)
+        try:
+            importlib.reload(module)
+        except BaseException:  # as where memory is short: the file is run for whoever asks next
+            module.__class__ = _LazyPackage
+            raise
         return getattr(module, name)
 
 

@@ -222,7 +222,9 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     from quorum.code_change import watch_own_code
     from quorum.errors import ForkedCommand, UsageError
     from quorum.standard_streams import release_streams
+    from quorum.thread_memory import share_scarce_memory
 
+    share_scarce_memory()
     watch_own_code()
     try:
         if not arguments:
@@ -244,7 +246,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         if isinstance(error, StartFailure):
             return _refuse(error, error.exit_code)
         if is_out_of_memory(error):
-            return _refuse(UsageError(OUT_OF_MEMORY), 1)
+            return _refuse(UsageError(OUT_OF_MEMORY))  # no report was printed: with one, it has the code
         if not is_explained(error):
             raise
         return _refuse(error)  # a provider fails here only for want of a key or a name

@@ -209,7 +209,7 @@ class OpenAiClient:
         try:
             http_client = build_http_client(
                 timeout=endpoint.timeout,
-                certificates=certificates.result(),
+                certificates=certificates(),
                 first_request=self._first_request,
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:

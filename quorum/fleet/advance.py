@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import threading
@@ -19,6 +18,7 @@ from quorum.domain.fleet_session import FleetSession
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.errors import complain
+from quorum.event_loop import run_event_loop
 from quorum.headless.leave_open import advance_opened, end_process
 from quorum.headless.printer import HeadlessPrinter
 from quorum.headless.session import SessionInUseElsewhere, close_session, compose_session
@@ -51,7 +51,7 @@ def advance_fleet_session(
         loaded = load(replace(options, workdir=folder), folder)
     complain(loaded.warnings)
     try:
-        return asyncio.run(_advance(options, folder, loaded, session, signals, has_owner=owner is not None))
+        return run_event_loop(_advance(options, folder, loaded, session, signals, has_owner=owner is not None))
     except (SessionInUseElsewhere, LedgerError) as busy:
         complain([str(busy)])
         return BUSY

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from quorum.command_line.options import AgentOptions
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.errors import UsageError, complain, mask_complaints
+from quorum.event_loop import run_event_loop
 from quorum.headless.printer import HeadlessPrinter, watch_reader
 from quorum.headless.session import read_prompt
 from quorum.infrastructure.config.loading import LoadedSettings
@@ -34,7 +35,7 @@ def run_agent(options: AgentOptions, root: Path, signals: RunSignals) -> int:
     with explain_start_failures():
         loaded = load(options, root)
     complain(loaded.warnings)
-    return asyncio.run(_answer(options, root.resolve(), loaded, prompt, signals))
+    return run_event_loop(_answer(options, root.resolve(), loaded, prompt, signals))
 
 
 def find_external_agent(name: str, loaded: LoadedSettings, root: Path) -> ExternalAgent:

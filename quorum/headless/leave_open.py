@@ -17,6 +17,7 @@ from quorum.command_line.options import PromptOptions
 from quorum.domain.errors import ConfigError, ConversationError
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.errors import UsageError, complain
+from quorum.event_loop import run_event_loop
 from quorum.headless.printer import HeadlessPrinter, prepare_nothing, watch_reader
 from quorum.headless.session import (
     add_attachments,
@@ -45,7 +46,7 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)
-    return asyncio.run(advance_session(options, root, loaded, prompt, schema, signals))
+    return run_event_loop(advance_session(options, root, loaded, prompt, schema, signals))
 
 
 async def advance_session(

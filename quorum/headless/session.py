@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import PromptOptions, SessionOptions
-from quorum.domain.errors import AttachmentError, LedgerError
+from quorum.domain.errors import AttachmentError, LedgerError, explain_host_failure
 from quorum.errors import UsageError, complain, mask_complaints
+from quorum.event_loop import run_event_loop
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
@@ -46,7 +47,7 @@ def run_prompt(options: PromptOptions, root: Path, signals: RunSignals) -> int:
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)
     try:
-        return asyncio.run(_answer(options, root, loaded, prompt, schema, signals))
+        return run_event_loop(_answer(options, root, loaded, prompt, schema, signals))
     finally:
         gc.freeze()  # the process ends: to look at every object once more takes up to 0.3 s
 
@@ -135,15 +136,18 @@ async def close_session(agent: AgentSession, signals: RunSignals) -> AsyncIterat
     try:
         yield
     except BaseException:
-        with suppress(LedgerError):  # what came before tells more
+        with suppress(LedgerError, MemoryError, RuntimeError):  # what came before tells more
             await agent.aclose()
         raise
     finally:
         signals.ignore()
     try:
         await agent.aclose()
-    except LedgerError as lost:  # the answer is out, and how the run ended does not change any more
-        complain([str(lost)])
+    except (LedgerError, MemoryError, RuntimeError) as lost:
+        # The answer is out, and how the run ended does not change any more.
+        if not (why := str(lost) if isinstance(lost, LedgerError) else explain_host_failure(lost)):
+            raise
+        complain([why])
 
 
 async def compose_session(

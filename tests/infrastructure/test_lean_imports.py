@@ -74,6 +74,23 @@ def test_a_name_imports_the_module_that_it_comes_from_alone(library: str) -> Non
     assert loaded_of(library) == {"", ".colours", "._version", ".absolute"}
 
 
+def test_a_package_that_once_could_not_be_run_as_a_whole_is_run_for_whoever_asks_next(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = importlib.import_module(library)
+
+    def run_short(_module: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(importlib, "reload", run_short)
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                _ = package.paint
+
+    assert package.paint() == "painted"
+
+
 def test_a_package_within_is_lazy_too_unless_it_is_private(library: str) -> None:
     assert importlib.import_module(library).shapes.Circle == "circle"
     assert loaded_of(library) == {"", ".shapes", ".shapes.round"}

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from quorum.__main__ import main
+from quorum.command_line import reading
+
 ROOT = Path(__file__).parents[2]
 START = "import atexit, sys, threading; from quorum.__main__ import main; sys.argv = ['quorum', {argument!r}]\n"
 
@@ -49,3 +52,18 @@ def test_a_thread_that_still_works_is_waited_for() -> None:
 )
 def test_the_exit_code_is_the_same(end: str) -> None:
     assert run(end, argument="--no-such-option").returncode == 2
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")], ids=repr)
+def test_want_of_memory_before_there_is_a_report_ends_as_any_failure_at_the_start(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_short(_arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(reading, "parse", run_short)
+
+    with pytest.raises(SystemExit) as stopped:
+        main(["config", "show"])
+    assert stopped.value.code == 2
+    assert "not enough memory" in capsys.readouterr().err

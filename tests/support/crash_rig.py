@@ -18,6 +18,7 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.events.event import CallFinished, TurnStarted, UserCommandStarted
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
 from quorum.infrastructure.store.ledger.opening import open_database
 from tests.support.crash_checks import check, images_of
 from tests.support.crash_child import FINISHED, line_of
@@ -27,6 +28,7 @@ from tests.support.sse_server import Dialect
 
 PROMPTS = 3
 LONGEST_LIFE_SECS = 1.5
+_KEPT = ("ledger.sqlite", "ledger.sqlite-lock", "ledger.sqlite-wal", "ledger.sqlite-shm", "blobs")
 _MOST_DEATHS = 60  # a session that is killed sooner than it can begin would never end
 
 
@@ -177,11 +179,20 @@ class _Stage:
     async def check_the_end(self) -> None:
         """What holds once the session has lived to its end."""
         state = replay_state(await self.records())
+        assert not (left := self._find_left_overs()), f"left in the state folder: {left}"
         assert not state.open_calls
         assert state.finished
         assert all(command.ended for command in state.user_commands), "a command of the person's never ended"
         assert sum(bool(turn.prompt) for turn in state.turns) == PROMPTS
         assert all(turn.said for turn in state.turns if turn.prompt), "a prompt was never said"
+
+    def _find_left_overs(self) -> list[str]:
+        """The files in the state folder that belong neither to the ledger nor to the outputs, of which a start
+        clears what is a day old. It is cleared before: the last life may have been too short for that."""
+        remove_abandoned(self._environ)
+        state = self._home / "state" / "quorum"
+        files = (path.relative_to(state) for path in state.rglob("*") if not path.is_dir())
+        return [str(file) for file in files if file.parts[0] not in _KEPT]
 
 
 def _is_begun(records: Sequence[LedgerRecord]) -> bool:

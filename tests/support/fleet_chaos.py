@@ -112,8 +112,9 @@ class FleetChaos:
     `ask_every`-th session by a person.
 
     A worker is killed every `kill_secs`, `most_kills` in all; every 50th time not the worker itself, for which
-    its parent starts another, but the parent. `report` is called each minute. Every fifth call prints a long
-    output, too, which goes into the object store.
+    its parent starts another, but the parent. Every second worker is that of the program `beside`, another
+    version of quorum. `report` is called each minute. Every fifth call prints a long output, too, which goes
+    into the object store.
     """
 
     def __init__(
@@ -128,9 +129,11 @@ class FleetChaos:
         kill_secs: float = 1.0,
         most_kills: int | None = None,
         patience_secs: float = 3600.0,
+        beside: Path | None = None,
         report: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._report = report
+        self._programs = (QUORUM,) if beside is None else (QUORUM, beside)
         self._kill_secs = kill_secs
         self._most_kills = most_kills
         self._patience_secs = patience_secs
@@ -168,7 +171,7 @@ class FleetChaos:
         try:
             self._submit()
             begun = time.monotonic()
-            self._running = [self._start_worker() for _ in range(self._workers)]
+            self._running = [self._start_worker(place) for place in range(self._workers)]
             for helper in helpers:
                 helper.start()
             try:
@@ -234,7 +237,7 @@ class FleetChaos:
         while self._kills != self._most_kills and not stop.wait(self._kill_secs):
             for place, parent in enumerate(self._running):
                 if parent.poll() is not None:  # it was started while the database was away
-                    self._running[place] = self._start_worker()
+                    self._running[place] = self._start_worker(place)
             victims = {place: find_worker(parent.pid) for place, parent in enumerate(self._running)}
             able = [place for place, worker in victims.items() if worker is not None]
             if not able:
@@ -244,7 +247,7 @@ class FleetChaos:
             if self._kills % _PARENT_EVERY == 0:
                 self._running[place].kill()
                 self._running[place].wait()
-                self._running[place] = self._start_worker()
+                self._running[place] = self._start_worker(place)
                 self._parents_killed += 1
             elif (worker := victims[place]) is not None:
                 os.kill(worker, signal.SIGKILL)
@@ -266,9 +269,9 @@ class FleetChaos:
         except LedgerError:
             return 0
 
-    def _start_worker(self) -> subprocess.Popen[bytes]:
+    def _start_worker(self, place: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [QUORUM, "fleet", "work", "-q"],
+            [self._programs[place % len(self._programs)], "fleet", "work", "-q"],
             cwd=self._project,
             env=self._environment,
             stdin=subprocess.DEVNULL,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Event, Thread
 
 import httpx2
 
+from quorum.domain.errors import OUT_OF_MEMORY
 from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.lean_imports import import_lazily, without
 
@@ -39,11 +40,11 @@ class FirstRequest:
             self._left.wait(_LONGEST_WAIT_SECS)
 
 
-def read_certificates() -> Future[ssl.SSLContext]:
+def read_certificates() -> Callable[[], ssl.SSLContext]:
     """Begin to read the certificates that are trusted, in a thread of its own, and return at once.
 
-    OpenSSL takes 20 ms for them, during which Python can import an SDK. The result raises what
-    `httpx2.create_ssl_context` raises, such as OSError where $SSL_CERT_FILE names no certificates.
+    OpenSSL takes 20 ms for them, during which Python can import an SDK. What is returned waits for them, and
+    raises what `httpx2.create_ssl_context` raises, such as OSError where $SSL_CERT_FILE names no certificates.
     """
     certificates: Future[ssl.SSLContext] = Future()
 
@@ -55,8 +56,16 @@ def read_certificates() -> Future[ssl.SSLContext]:
         else:
             certificates.set_result(context)
 
-    Thread(target=read, name="certificates").start()
-    return certificates
+    thread = Thread(target=read, name="certificates")
+    thread.start()
+
+    def wait() -> ssl.SSLContext:
+        thread.join()
+        if not certificates.done():  # it ended where it began
+            raise MemoryError(OUT_OF_MEMORY)
+        return certificates.result()
+
+    return wait
 
 
 def build_http_client(

@@ -12,6 +12,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import psycopg
 from msgspec.structs import asdict
@@ -51,12 +52,31 @@ _REMOVE_BEFORE = (
     f"DELETE FROM procrastinate_workers WHERE id IN (SELECT worker_id FROM fleet_workers WHERE {_BEFORE})"
 )
 _DRAIN = "UPDATE fleet_workers SET is_draining = true WHERE worker_id = %(worker_id)s"
-_DRAINING = "SELECT worker_id FROM fleet_workers WHERE is_draining"
 _BEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker_id)s RETURNING id"
 _RECLAIM = (
     "UPDATE procrastinate_jobs SET worker_id = %(worker_id)s"
     " WHERE id = ANY(%(held)s) AND status = 'doing' AND worker_id IS NULL RETURNING id"
 )
+# Counted as they are queued again, or neither: a loss counts although whoever notices it may be lost next.
+_RESCUE = """
+WITH gone AS (
+    SELECT j.id, j.lock, j.worker_id
+    FROM procrastinate_jobs AS j LEFT JOIN procrastinate_workers AS w ON w.id = j.worker_id
+    WHERE j.queue_name = %(queue)s AND j.status = 'doing' AND j.id <> ALL(%(held)s)
+        AND (w.id IS NULL OR w.last_heartbeat < now() - make_interval(secs => %(gone_secs)s))
+    ORDER BY j.id FOR UPDATE OF j
+), counted AS (
+    INSERT INTO fleet_queue (session_id, losses)
+    SELECT session_id, 1 FROM gone JOIN fleet_sessions ON session_id = lock
+    WHERE NOT EXISTS (SELECT FROM fleet_workers AS w WHERE w.worker_id = gone.worker_id AND is_draining)
+    ON CONFLICT (session_id) DO UPDATE SET losses = fleet_queue.losses + 1
+    RETURNING session_id
+)
+SELECT lock, lock IN (SELECT session_id FROM counted) AS is_counted,
+    worker_id IS NOT NULL AND count(*) OVER (PARTITION BY worker_id) = 1 AS was_alone,
+    procrastinate_retry_job_v2(id, %(at)s, NULL, NULL, NULL)
+FROM gone
+"""
 _GIVE_BACK_LOSSES = (
     "UPDATE fleet_queue SET losses = losses - 1 WHERE session_id = ANY(%(sessions)s) AND losses > 0"
 )
@@ -71,6 +91,13 @@ _UNPARK = (
     "UPDATE procrastinate_jobs SET scheduled_at = now() WHERE queue_name = %(queue)s AND status = 'todo'"
     f" AND scheduled_at > now() + interval '{2 * _LONGEST_RETRY_SECS} seconds'"
 )
+
+
+class Loss(NamedTuple):
+    """A session that was lost with its worker, and whether that ran nothing else."""
+
+    session_id: str
+    was_alone: bool
 
 
 class FleetJobs(JobManager):
@@ -190,24 +217,14 @@ class FleetJobs(JobManager):
         with suppress(ConnectorException):
             await self.connector.execute_query_async(_DRAIN, worker_id=self._worker_id)
 
-    async def rescue(self) -> list[str]:
-        """Queue jobs of workers that are gone again; the ids of the sessions that were lost with them, and not
-        drained. Two that do so at once do no harm."""
+    async def rescue(self) -> list[Loss]:
+        """Queue jobs of workers that are gone again; the sessions that were lost with them, and not drained. Of
+        two that do so at once, one finds each job."""
         await self.connector.execute_query_async(_UNPARK, queue=QUEUE)
-        draining = {row["worker_id"] for row in await self.connector.execute_query_all_async(_DRAINING)}
-        lost: list[str] = []
-        for job in await self.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_SECS):
-            if job.id in self._held:
-                continue
-            try:
-                await JobManager.retry_job(self, job, _AT_ONCE)
-            except ConnectorException as error:
-                if not _is_refused(error):
-                    raise
-            else:
-                if job.worker_id not in draining:
-                    lost.append(str(job.lock))
-        return lost
+        found = await self.connector.execute_query_all_async(
+            _RESCUE, queue=QUEUE, held=list(self._held), gone_secs=GONE_SECS, at=_AT_ONCE
+        )
+        return [Loss(row["lock"], was_alone=row["was_alone"]) for row in found if row["is_counted"]]
 
     async def _give_back_unknown(self) -> None:
         """Queue again what was fetched when the connection broke before that was heard of."""
@@ -328,7 +345,7 @@ class FleetWorker:
 
     async def _rescue(self, jobs: FleetJobs) -> None:
         lost = await jobs.rescue()
-        await run_in_thread(lambda _stop: [self._table.put_loss(session_id) for session_id in lost])
+        await run_in_thread(lambda _stop: [self._table.put_loss(each, was_alone=alone) for each, alone in lost])
         await jobs.remove_gone()
 
     def _build_app(self) -> tuple[App, FleetJobs]:

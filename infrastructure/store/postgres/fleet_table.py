@@ -19,6 +19,7 @@ from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import (
     MOST_KILLS,
     MOST_LOSSES,
+    MOST_SHARED_LOSSES,
     Advance,
     FleetRequest,
     FleetSession,
@@ -355,12 +356,11 @@ class FleetTable:
         session, reason = self.find(session_id), f"its process was {last_words}"
         return session is not None and self._put_end(session, _PUT_KILLS, session.kills + 1, MOST_KILLS, reason)
 
-    def put_loss(self, session_id: str) -> bool:
-        """The same, where its worker is gone."""
+    def put_loss(self, session_id: str, *, was_alone: bool) -> bool:
+        """The same where its worker is gone, which is counted already."""
         session, reason = self.find(session_id), "its worker gave no sign of life any more"
-        return session is not None and self._put_end(
-            session, _PUT_LOSSES, session.losses + 1, MOST_LOSSES, reason
-        )
+        most = MOST_LOSSES if was_alone else MOST_SHARED_LOSSES
+        return session is not None and self._put_end(session, _PUT_LOSSES, session.losses, most, reason)
 
     def _put_end(self, session: FleetSession, put_count: str, counted: int, most: int, reason: str) -> bool:
         session_id, is_set_aside = session.session_id, counted >= most

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -65,6 +66,10 @@ class _Stop(Struct, eq=False):
 
 
 _Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"
+_BEGIN_SECS = 1.0
+"""How often a thread that does not begin is looked at."""
+_PAUSE_SECS = 0.05
+"""How long whoever waits is not told of an error for which there was no memory."""
 
 
 class Writer:
@@ -101,6 +106,10 @@ class Writer:
 
     def flush(self) -> Future[None]:
         """Write what waits. Ends with a LedgerError where that cannot be; it is kept then."""
+        if self._thread is None and not self._backlog and not self._closed:  # nothing was ever given to it
+            done = _make_future()
+            done.set_result(None)
+            return done
         return self.submit(lambda _connection: self._write())
 
     def close(self) -> None:
@@ -129,31 +138,50 @@ class Writer:
             if self._closed:
                 raise LedgerError(f"the session ledger {self._engine.place} is closed")
             if self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._run, name="ledger", daemon=True)
-                thread.start()  # raises where there is no room for one, and then nobody waits for it
-                self._thread = thread
+                self._thread = self._start_thread()
             self._work.put(work)
 
-    def _run(self) -> None:
+    def _start_thread(self) -> threading.Thread:
+        """Raises RuntimeError or MemoryError where there is no room for one, and then nobody waits for it."""
+        begun = threading.Event()
+        thread = threading.Thread(target=self._run, args=(begun,), name="ledger", daemon=True)
+        thread.start()
+        while not begun.wait(_BEGIN_SECS):  # where memory is short, it ends on the way there
+            if not thread.is_alive():
+                raise MemoryError(OUT_OF_MEMORY)
+        return thread
+
+    def _run(self, begun: threading.Event) -> None:
+        begun.set()
+        taken: list[_Work] = []
         while True:
-            work = self._work.get()
-            entries: list[LedgerEntry] = []
-            while isinstance(work, LedgerEntry):
-                entries.append(work)
-                try:
-                    work = self._work.get_nowait()
-                except Empty:
-                    break
-            if entries:
-                self._try_to_write(entries)
-            match work:
-                case _Job():
-                    self._run_job(work)
-                case _Stop():
-                    self._stop(work)
-                    return
-                case _:
-                    pass
+            try:
+                self._do_next(taken)
+            except BaseException as error:  # noqa: BLE001 - the thread goes on, and whoever waits must get it
+                _refuse(taken, error)
+            if any(isinstance(work, _Stop) for work in taken):
+                return
+            taken.clear()
+
+    def _do_next(self, taken: list[_Work]) -> None:
+        """Do what comes next, which is noted in `taken` before."""
+        taken.append(self._work.get())
+        entries: list[LedgerEntry] = []
+        while isinstance(work := taken[-1], LedgerEntry):
+            entries.append(work)
+            try:
+                taken.append(self._work.get_nowait())
+            except Empty:
+                break
+        if entries:
+            self._try_to_write(entries)
+        match work:
+            case _Job():
+                self._run_job(work)
+            case _Stop():
+                self._stop(work)
+            case _:
+                pass
 
     def _try_to_write(self, entries: list[LedgerEntry]) -> None:
         refused: list[tuple[asyncio.Future[None], BaseException | None]] = []
@@ -260,6 +288,20 @@ class Writer:
 
 def _find_trouble(entry: LedgerEntry) -> LedgerError | None:
     return LedgerError(entry.chain.lost) if entry.chain.lost else None
+
+
+def _refuse(taken: Sequence[_Work], error: BaseException) -> None:
+    """Tell whoever still waits for this of the error, as soon as there is memory for that."""
+    while True:
+        try:
+            _end([(work.done, error) for work in taken if isinstance(work, LedgerEntry)])
+            for work in taken:
+                if not isinstance(work, LedgerEntry) and not work.done.done():
+                    work.done.set_exception(error)
+        except MemoryError:
+            time.sleep(_PAUSE_SECS)
+        else:
+            return
 
 
 def _end(ends: Sequence[tuple[asyncio.Future[None], BaseException | None]]) -> None:

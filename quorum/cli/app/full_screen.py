@@ -54,7 +54,9 @@ def show_app(options: AppOptions, root: Path, early_prompt: EarlyPrompt | None) 
             check_driver()
             size = take_environment_of_driver()
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
-    return asyncio.run(_show(options, root, size, early_prompt))
+    from quorum.event_loop import run_event_loop
+
+    return run_event_loop(_show(options, root, size, early_prompt))
 
 
 def _choose_app(options: AppOptions, listening: Listening | None) -> Callable[..., QuorumApp]:

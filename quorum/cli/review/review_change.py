@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.ballot import Verdict
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
+from quorum.event_loop import run_event_loop
 from quorum.headless.printer import HeadlessPrinter, render_json_line, run_headless
 from quorum.headless.session import close_session, compose_session
 from quorum.infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
@@ -139,7 +139,7 @@ def review_change(options: ReviewOptions, root: Path, signals: RunSignals) -> in
     with explain_start_failures():
         loaded = load(options, root)
     complain(loaded.warnings)
-    return asyncio.run(_review(options, root, loaded, text, signals))
+    return run_event_loop(_review(options, root, loaded, text, signals))
 
 
 def _read_diff(name: str, root: Path) -> str | None:

@@ -13,6 +13,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ModelChanged, StateMerged, UsageCounted
 from quorum.domain.sessions.session_facts import StoredSessionFacts
 from quorum.infrastructure.store.ledger import sqlite_file
+from quorum.infrastructure.store.sql import writer
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 
 
@@ -218,6 +219,51 @@ async def test_a_thread_that_cannot_be_started_is_an_error_and_tried_again_with_
     assert [each.event.prompt for each in await database.archive.read(session.session_id)] == ["two"]
 
 
+async def test_a_session_in_which_nothing_was_written_is_closed_without_a_thread(database, monkeypatch):
+    session = begun(database)
+    monkeypatch.setattr(threading.Thread, "start", _run_short)
+
+    await session.ledger.aclose()
+
+
+async def test_a_thread_that_ends_where_it_begins_is_an_error_and_tried_again_with_the_next_event(
+    database, monkeypatch
+):
+    session = begun(database)
+    monkeypatch.setattr(writer, "_BEGIN_SECS", 0.01)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "run", lambda _thread: None)  # as where there is no memory for it
+        with pytest.raises(MemoryError):
+            await session.ledger.append(prompt("one"))
+    await session.ledger.append(prompt("two"))
+    await session.ledger.aclose()
+
+    assert [each.event.prompt for each in await database.archive.read(session.session_id)] == ["two"]
+
+
+@pytest.mark.parametrize("where", ["_end", "_try_to_write"])
+async def test_an_error_that_cannot_be_told_at_once_is_told_later(database, monkeypatch, where):
+    session = begun(database)
+    owner = writer if where == "_end" else writer.Writer
+    do = getattr(owner, where)
+    failures = iter([MemoryError(), MemoryError()] if where == "_end" else [MemoryError()])
+
+    def run_short(*given):
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        do(*given)
+
+    monkeypatch.setattr(owner, where, run_short)
+    with pytest.raises(MemoryError):
+        await session.ledger.append(prompt("one"))
+    await session.ledger.append(prompt("two"))
+    await session.ledger.aclose()
+
+    said = [each.event.prompt for each in await database.archive.read(session.session_id)]
+    assert said == (["one", "two"] if where == "_end" else ["two"])
+
+
 async def test_an_event_that_cannot_be_linked_leaves_those_beside_it_in_their_places(database, monkeypatch):
     session = begun(database)
     add_up = StoredSessionFacts.after
@@ -249,5 +295,5 @@ async def test_a_writer_that_ends_early_says_what_is_lost_and_keeps_nobody_waiti
         database._writer.close()
 
 
-def _run_short() -> None:
+def _run_short(*_given: object) -> None:
     raise MemoryError

@@ -22,6 +22,7 @@ from quorum.domain.events.event import CallStarted, TurnStarted
 from quorum.domain.fleet_session import (
     MOST_KILLS,
     MOST_LOSSES,
+    MOST_SHARED_LOSSES,
     Advance,
     FleetRequest,
     FleetSession,
@@ -36,7 +37,7 @@ from quorum.infrastructure.storage import open_fleet, open_storage
 from quorum.infrastructure.store.postgres import fleet as fleet_module
 from quorum.infrastructure.store.postgres import fleet_table, server
 from quorum.infrastructure.store.postgres.address import parse_address
-from quorum.infrastructure.store.postgres.fleet import PostgresFleet
+from quorum.infrastructure.store.postgres.fleet import Loss, PostgresFleet
 from quorum.infrastructure.store.postgres.server import PostgresServer
 from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import PostgresForTests
@@ -411,7 +412,7 @@ async def test_what_a_worker_that_is_gone_ran_is_queued_for_now(
     (session,) = submit(fleet, "one")
     lose_worker(postgres, url)
 
-    assert await rescue(url) == [session]
+    assert await rescue(url) == [Loss(session, was_alone=True)]
 
     assert find(fleet, session).parked_until_ms is None
 
@@ -463,7 +464,7 @@ async def open_jobs(url: str, identity: WorkerIdentity | None = None) -> AsyncIt
         yield fleet_module.FleetJobs(connector, identity)
 
 
-async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[str]:
+async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[Loss]:
     """What a worker does regularly, or, with an identity, when it begins."""
     async with open_jobs(url, identity) as jobs:
         if identity is not None:
@@ -498,12 +499,40 @@ async def test_a_session_that_is_lost_with_its_worker_each_time_is_set_aside(
         assert not find(fleet, poison).is_set_aside
         assert fleet.begin_attempt(poison) is not None
         lose_worker(postgres, url)
-        for session_id in await rescue(url):
-            fleet.put_loss(session_id)
+        for session_id, was_alone in await rescue(url):
+            fleet.put_loss(session_id, was_alone=was_alone)
 
     assert fleet.begin_attempt(poison) is None
     session = find(fleet, poison)
     assert (session.is_set_aside, session.attempts, session.prompt) == (True, MOST_LOSSES, "one")
+
+
+async def test_sessions_that_are_lost_together_are_not_all_set_aside_so_soon(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    sessions = submit(fleet, "one", "two")
+    execute(postgres, url, f"UPDATE fleet_queue SET losses = {MOST_SHARED_LOSSES - 2}")
+
+    for is_set_aside in (False, True):
+        lose_worker(postgres, url)
+        for session_id, was_alone in await rescue(url):
+            fleet.put_loss(session_id, was_alone=was_alone)
+        assert [find(fleet, session).is_set_aside for session in sessions] == [is_set_aside, is_set_aside]
+
+    assert [find(fleet, session).losses for session in sessions] == [MOST_SHARED_LOSSES, MOST_SHARED_LOSSES]
+
+
+async def test_of_workers_that_notice_a_loss_at_once_one_counts_it(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    sessions = submit(fleet, "one", "two", "three")
+    lose_worker(postgres, url)
+
+    lost = await asyncio.gather(*(rescue(url) for _ in range(5)))
+
+    counted = sorted(found for each in lost for found in each)
+    assert counted == [Loss(each, was_alone=False) for each in sessions]
+    assert [find(fleet, session).losses for session in sessions] == [1, 1, 1]
 
 
 async def test_what_is_no_kill_is_not_counted_as_one(
@@ -534,8 +563,7 @@ async def test_a_worker_that_was_only_cut_off_keeps_its_name_and_what_nobody_too
         worker = await jobs.register_worker()
         await jobs.fetch_job([fleet_module.QUEUE], worker)
         execute(postgres, url, "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
-        assert await rescue(url) == [taken]
-        fleet.put_loss(taken)
+        assert await rescue(url) == [Loss(taken, was_alone=True)]
         assert find(fleet, taken).losses == 1
         (ours,) = fleet.submit([FleetRequest(prompt="ours", cwd="/work", priority=1)])
         await jobs.update_heartbeat(worker)
@@ -587,10 +615,10 @@ def test_what_is_written_as_a_connection_is_cut_is_written_once(
     cut_next()
     cut.put_kill(session_id, "killed")
     cut_next()
-    cut.put_loss(session_id)
+    cut.put_loss(session_id, was_alone=True)
 
     kept = find(fleet, session_id)
-    assert (kept.attempts, kept.kills, kept.losses) == (1, 1, 1)
+    assert (kept.attempts, kept.kills, kept.losses) == (1, 1, 0)
     cut_next()
     cut.put(session_id, Advance(state=FleetState.FAILED))
     cut_next()

@@ -32,7 +32,7 @@ def no_network_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_certificates_are_read_to_verify_servers() -> None:
-    context = read_certificates().result(timeout=60)
+    context = read_certificates()()
 
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
@@ -44,7 +44,16 @@ def test_certificates_that_cannot_be_read_are_an_error_for_whoever_needs_them(
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
 
     with pytest.raises(OSError, match="No such file"):
-        read_certificates().result(timeout=60)
+        read_certificates()()
+
+
+def test_nobody_waits_for_a_thread_that_ended_before_it_read_certificates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threading.Thread, "run", lambda _thread: None)  # as where there is no memory for it
+
+    with pytest.raises(MemoryError):
+        read_certificates()()
 
 
 def test_what_runs_on_an_event_loop_is_loaded_ahead() -> None:
