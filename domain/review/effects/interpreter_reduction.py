@@ -24,6 +24,8 @@ _OTHER = re.compile(
     r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"
 )
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_HAVE_SUBCOMMANDS = frozenset({"bun", "deno"})
+_NAMES_FILE = re.compile(r"[./$`]")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
 _TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
 _SCHEDULES = frozenset({"tmux", "screen", "expect", "at", "batch", "crontab"})
@@ -118,6 +120,9 @@ class InterpreterReduction(Struct, frozen=True):
             self._serve(run)
             return Output(piped)
         codes, files = _divide_words(run)
+        if not codes and files and run.program in _HAVE_SUBCOMMANDS and not _NAMES_FILE.search(files[0]):
+            self._scope.add(EffectKind.UNKNOWN, f"runs {files[0]} of {run.program}, of which nothing is known")
+            return Output()
         if not codes and files:
             code_file, *files = files
             reducer.run_data(self._scope.find_data(code_file, substituted))
