@@ -227,7 +227,7 @@ MACHINE_USES = (
     HarmfulUse("nomad job stop", "", "ends jobs of a cluster", request=_ENDED),
     HarmfulUse("chmod|chown|chgrp", _RECURSIVE, WHOLE_FOLDERS, request=_RIGHTS),
     HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file", request=_OPEN_RIGHTS),
-    HarmfulUse("chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", SPECIAL_BITS),
+    HarmfulUse("chmod", r"0?[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", SPECIAL_BITS),
     HarmfulUse("setcap", "", "gives a program rights of the system"),
     HarmfulUse(
         "killall|pkill|xkill|skill",

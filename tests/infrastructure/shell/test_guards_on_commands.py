@@ -493,6 +493,7 @@ def test_a_hostile_text_is_looked_through_without_harm(command: str) -> None:
         ("git config core.pager", "git config core.pager 'sh -c id'"),
         ("git config url.https://a.example/.insteadOf", "git config url.https://a.example/.insteadOf github"),
         ("mkfs.ext4 -q build/disk.img", "mkfs.ext4 -q /dev/vdb"),
+        ("chmod 0755 run", "chmod 04755 run"),
         ("mkfs.xfs disk.img", "cd /dev && mkfs.xfs sdb1"),
         ("parted -s disk.img mklabel gpt", 'parted -s "$disk" mklabel gpt'),
         ("pkill -CONT worker", "pkill -USR1 worker"),
