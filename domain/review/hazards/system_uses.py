@@ -224,7 +224,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         ),
         "",
         _SETTING,
-        rf"{_SHOWS}|luks(Dump|UUID)|isLuks|-g|-l|-p|-c|-n|--get(-selections)?|--display|--query|-d|-v|--dns|--proxy|--nwi|-a|-r|-f|-I|-i|-S",
+        rf"{_SHOWS}|--dry-run|luks(Dump|UUID)|isLuks|-g|-l|-p|-c|-n|--get(-selections)?|--display|--query|-d|-v|--dns|--proxy|--nwi|-a|-r|-f|-I|-i|-S",
     ),
     HarmfulUse(
         "mount|umount|fusermount|mount_nfs|mount_smbfs|hdiutil|sshfs|pivot_root|losetup|mount.cifs",
