@@ -18,6 +18,8 @@ from quorum.domain.review.hazards.library_calls import LIBRARY_CALLS, read_libra
         ("perl", 'my @old = qw(a b); unlink @old if 1; rename "c", "d"', "rm a b\nmv c d"),
         ("perl", 'open(my $h, ">>", "$ENV{HOME}/.profile")', "echo >> ~/.profile"),
         ("perl5.36", 'open F, "<data.csv"', "cat data.csv"),
+        ("perl", 'open(P, "-|", "git", "push")', "git push"),
+        ("perl", 'open P, "git push|"', "git push"),
         ("ruby", 'place = File.join(Dir.home, "x"); puts IO.read place', "cat ~/x"),
         ("ruby", 'FileUtils.rm_rf "#{ENV["HOME"]}/x"', "rm -r ~/x"),
         ("php", '$p = "a"; $p .= "/b"; unlink($p . ".txt");', "rm -r a/b.txt"),
@@ -41,6 +43,10 @@ def test_a_call_is_read_as_the_command_that_does_the_same(program: str, code: st
         ("lua", 'local w = {"git", "push"} os.execute(table.concat(w, " "))', "git push"),
         ("elixir", 'System.cmd("git", ["push"])', "git push"),
         ("php", "shell_exec('git push');", "git push"),
+        ("Rscript", "system2('git', c('push', '-f'))", "git push -f"),
+        ("php", "exec('git push', $lines, $code);", "git push"),
+        ("node", "cp.exec('git push', (error, out) => console.log(out))", "git push"),
+        ("node", "cp.execFile('git', ['push'], done)", "git push $x"),
     ],
 )
 def test_words_of_a_command_are_put_together(program: str, code: str, started: str) -> None:
@@ -76,4 +82,4 @@ def test_each_function_stands_once_in_a_language() -> None:
 @pytest.mark.parametrize("program", ["node", "perl", "lua"])
 def test_hostile_code_is_read_in_time_that_grows_with_its_length(program: str, part: str) -> None:
     assert read_library_calls(f"unlink {part * 500}", program).rest
-    assert len(read_library_calls(f"unlink {part * 2_000}", program).started) <= 40
+    assert len(read_library_calls(f"unlink {part * 1_500}", program).started) <= 40

@@ -275,6 +275,8 @@ def show(used: UsedProgram) -> Data:
     """Take what is read, and return what comes out."""
     operands = _find_shown_files(used)
     data = used.read(*operands)
+    if used.row is UNKNOWN_PROGRAM:  # what it logs in with is not shown, but may be in what it hands on
+        data |= frozenset(Datum(DataKind.FILE, path) for path in used.words.find(used.row.values))
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
         if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):

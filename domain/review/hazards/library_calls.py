@@ -149,6 +149,7 @@ _GIVES_FIRST = frozenset(
     }
 )
 _JOINS_LIST = frozenset({"join", "table.concat", "implode", "Enum.join"})
+_MAKES_LIST = frozenset({"c", "list", "array"})
 _MAKES_TEMPORARY = frozenset(
     {"mkdtempSync", "mkdtemp", "tempdir", "mktmpdir", "mktempdir", "tempfile", "makeTempDir"}
 )
@@ -420,6 +421,8 @@ class _CodeReading:
             return listed[1:], end
         if last in _JOINS_PATH or both in _JOINS_PATH:
             return "/".join(_flatten(arguments))[:_LONGEST], end
+        if name in _MAKES_LIST:
+            return tuple(_flatten(arguments)), end
         if last in _MAKES_TEMPORARY:
             return f"{first if isinstance(first, str) and '/' in first else '/tmp/'}{_UNKNOWN}", end
         if last in _GIVES_FIRST or both in _GIVES_FIRST:
@@ -509,6 +512,8 @@ def _write_run(arguments: Sequence[_Value]) -> str | None:
     match known:
         case [str(text)]:
             return text
+        case [str(text), *_] if " " in text.strip():  # a whole command, and what becomes of its output
+            return text
         case [] | [None, *_]:
             return None
         case _:
@@ -525,8 +530,9 @@ def _write_opened(arguments: Sequence[_Value]) -> str | None:
     path = paths[0]
     if not modes and (found := re.match(r"\s*(\+?[<>]{1,2})\s*(.*)", path, re.DOTALL)):
         mode, path = found[1], found[2]
-    if "|" in path or "-|" in texts or "|-" in texts:
-        return None
+    if path.strip(" -").startswith("|") or path.strip(" -").endswith("|"):  # a program at the other end
+        words = [each for each in texts if each != path]
+        return " ".join(words if len(words) == 1 else map(_quote, words)) or path.strip(" |-")
     if set(mode) & set("wax>"):
         return f"echo {'>>' if 'a' in mode or '>>' in mode else '>'} {_quote(path)}"
     return f"cat {_quote(path)}"
