@@ -104,12 +104,12 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     words = [*texts, *_BARE.findall(text)]
     held = _find_secrets(words) or _find_read(text, texts, program)
     held |= _find_variables(text)
-    has_secrets = find_kind(held, DataKind.SECRET) is not None
     if _ENVIRONMENT.search(text):
         held |= {Datum(DataKind.ENVIRONMENT, program)}
-    for nested in list_effects_of_code(text):
+    for nested in list_effects_of_code(text, program):
         if isinstance(nested, NestedShell):
             held |= around.run_shell(nested.text, incoming, through=program)
+    has_secrets = find_kind(held, DataKind.SECRET) is not None
     _judge_calls(text, around, program)
     if (_AWK_RUNS if program.endswith("awk") else _RUNS).search(text):
         around.run_data(incoming)

@@ -24,6 +24,13 @@ _OTHER = re.compile(
     r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"
 )
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_PROGRAMS = {
+    **dict.fromkeys(("js", "mjs", "cjs", "ts"), "node"),
+    **{"rb": "ruby", "pl": "perl", "php": "php", "lua": "lua", "R": "Rscript", "jl": "julia", "exs": "elixir"},
+}
+"""What runs a file, by the ending of its name."""
+_HAVE_SUBCOMMANDS = frozenset({"bun", "deno"})
+_NAMES_FILE = re.compile(r"[./$`]")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
 _TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
 _SCHEDULES = frozenset({"tmux", "screen", "expect", "at", "batch", "crontab"})
@@ -118,6 +125,9 @@ class InterpreterReduction(Struct, frozen=True):
             self._serve(run)
             return Output(piped)
         codes, files = _divide_words(run)
+        if not codes and files and run.program in _HAVE_SUBCOMMANDS and not _NAMES_FILE.search(files[0]):
+            self._scope.add(EffectKind.UNKNOWN, f"runs {files[0]} of {run.program}, of which nothing is known")
+            return Output()
         if not codes and files:
             code_file, *files = files
             reducer.run_data(self._scope.find_data(code_file, substituted))
@@ -202,8 +212,8 @@ class InterpreterReduction(Struct, frozen=True):
     def _run_text(self, path: str, text: str) -> None:
         if path.endswith(".py") or re.match(r"#!\S*(/env )?\S*python|import \w|from \w+ import", text):
             reduce_python(text, self._scope.reducer)
-        elif path.endswith((".js", ".rb", ".pl", ".php", ".mjs", ".ts")):
-            reduce_code(text, self._scope.reducer)
+        elif (program := _PROGRAMS.get(path.rpartition(".")[2])) is not None:
+            reduce_code(text, self._scope.reducer, program=program)
         else:
             self._scope.reducer.run_shell(text)
 

@@ -52,7 +52,7 @@ from quorum.domain.review.effects.word_judgement import (
     judge_words,
     search_for_secrets,
 )
-from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.invocation import Invocation, is_rehearsed
 from quorum.domain.review.hazards.places import governs_agents
 from quorum.domain.review.hazards.started_programs import list_found
 
@@ -185,7 +185,7 @@ def transfer(used: UsedProgram) -> None:
     """Take files that are copied from one machine to another."""
     reducer = used.scope.reducer
     paths = _drop_subcommand(used)
-    if len(paths) < 2:
+    if len(paths) < 2 or is_rehearsed(used.run):
         return
     place = _find_target(used, paths)
     target, sources = paths[place], paths[:place]
@@ -275,6 +275,8 @@ def show(used: UsedProgram) -> Data:
     """Take what is read, and return what comes out."""
     operands = _find_shown_files(used)
     data = used.read(*operands)
+    if used.row is UNKNOWN_PROGRAM:  # what it logs in with is not shown, but may be in what it hands on
+        data |= frozenset(Datum(DataKind.FILE, path) for path in used.words.find(used.row.values))
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
         if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):

@@ -9,8 +9,17 @@ from quorum.domain.review.effects.program_effects import PYTHON, Operand, Progra
 from quorum.domain.review.effects.programs import PROGRAMS
 from quorum.domain.review.hazards.invocation import Invocation
 
-UNKNOWN_PROGRAM = ProgramEffects(names="", source="", writes="-o --output --out", operands=Operand.SHOW)
-"""What a program does of which nothing is known: what it reads may come out."""
+UNKNOWN_PROGRAM = ProgramEffects(
+    names="",
+    source="",
+    values=(
+        "--key --private-key --cert --identity --identity-file --authfile --auth-file --password-file "
+        "--env-file --kubeconfig --credentials-file --token-file --ssl-key --ssl-keyfile --tls-key --client-key"
+    ),
+    writes="-o --output --out",
+    operands=Operand.SHOW,
+)
+"""What a program does of which nothing is known: what it reads may come out, but for what it logs in with."""
 
 
 @cache

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from quorum.domain.review.hazards.database import list_deleted_data
 from quorum.domain.review.hazards.files import is_generated, list_written_places
+from quorum.domain.review.hazards.library_calls import read_library_calls
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
 from quorum.domain.review.objection import Objection
 
@@ -60,9 +61,10 @@ _LONGEST = 4_096  # characters of a text that is put together: it can be doubled
 
 
 class NestedShell(Struct, frozen=True):
-    """A shell text that other code runs."""
+    """A shell text that other code runs, or that does the same as calls in it."""
 
     text: str
+    is_alike: bool = False
 
 
 def list_effects_of_python(text: str, *, is_inside: bool = False) -> tuple[Objection | NestedShell, ...] | None:
@@ -320,7 +322,13 @@ def _list_started(text: str) -> Iterator[str]:
         yield from (*words, " ".join(words))
 
 
-def list_effects_of_code(text: str) -> Iterator[Objection | NestedShell]:
+def list_effects_of_code(text: str, program: str = "") -> Iterator[Objection | NestedShell]:
+    """What code that a program runs would do, and the shell texts in it or like it."""
+    calls = read_library_calls(text, program)
+    if calls.alike:
+        yield NestedShell(calls.alike, is_alike=True)
+    yield from map(NestedShell, calls.started)
+    text = calls.rest
     yield from map(NestedShell, _list_started(text))
     if deletion := _OTHER_CODE_DELETES.search(text):
         yield Objection("destructive", f"{deletion[0].strip()}: it deletes files")

@@ -242,6 +242,12 @@ class _Inspection:
             match effect:
                 case Objection():
                     self._add(replace(effect, request=None))
+                case NestedShell(text, is_alike=True):
+                    known = self.found
+                    self.found = {}
+                    self.inspect(text, depth + 1)
+                    alike = (replace(each, reason=f"code like {each.reason}") for each in self.found)
+                    self.found = {**known, **dict.fromkeys(alike)}
                 case NestedShell(text):
                     self.inspect(text, depth + 1)
 
@@ -478,7 +484,7 @@ class _ScriptRun:
         if not codes and not run.operands and run.text is not None:
             codes = [run.text]
         for code in codes:
-            self._inspection.judge_code(list_effects_of_code(code), self._depth)
+            self._inspection.judge_code(list_effects_of_code(code, run.program), self._depth)
 
     def _run_file(self, names: Sequence[str]) -> None:
         for name in names:

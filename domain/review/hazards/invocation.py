@@ -64,6 +64,19 @@ class Invocation(Struct, frozen=True, kw_only=True, dict=True):
                     yield word[len(option) :]
 
 
+REHEARSAL = r"--dry-?run|-(?=[a-zA-Z]*?n)[ahvzrltgopDuPiRHAXSn]+"
+"""Options of programs that copy from machine to machine, of which the letters are those of rsync(1) 3.2.7 that
+take no value: nothing is done."""
+_REHEARSAL_WORD = re.compile("--dry-?run")
+_REHEARSAL_LETTERS = re.compile(REHEARSAL)
+
+
+def is_rehearsed(run: Invocation) -> bool:
+    """Whether a program only tells what it would copy."""
+    pattern = _REHEARSAL_LETTERS if run.program == "rsync" else _REHEARSAL_WORD
+    return any(map(pattern.fullmatch, run.arguments))
+
+
 # The options of a wrapper that take the next word, and how many words stand in front of the command.
 _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "env": (frozenset({"-u", "-C", "--unset", "--chdir"}), 0),
@@ -305,7 +318,8 @@ class HarmfulUse(Struct, frozen=True):
     """Programs, the words that must follow first, one that must be among the rest, and what that does.
 
     A word is needed, or excludes the row, if the pattern matches it whole; "" needs and excludes none.
-    `request`: what the person may plainly ask for; None: it is objected to whatever was asked.
+    `request`: what the person may plainly ask for; None: it is objected to whatever was asked. `fewest`: with
+    fewer operands among the rest it only reads.
     """
 
     program: str
@@ -314,3 +328,4 @@ class HarmfulUse(Struct, frozen=True):
     unless: str = ""
     guard: str = "destructive"
     request: RequestTerms | None = None
+    fewest: int = 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
-from quorum.domain.review.hazards.invocation import HarmfulUse, Invocation
+from quorum.domain.review.hazards.invocation import REHEARSAL, HarmfulUse, Invocation
 from quorum.domain.review.hazards.started_programs import drop_started_words
 from quorum.domain.review.hazards.system_uses import SYSTEM_USES
 from quorum.domain.review.objection import Objection
@@ -19,7 +20,14 @@ _FORCED = r"-(?=[a-zA-Z]*?f)[a-zA-Z]+|--force(=.*)?"
 _BELOW = r"(?!\S*\.\.)[\w@+][\w@+./-]*"
 """A path below the current folder: writing there is what a redirect does."""
 _DRY = r"-n|--dry-run(=.*)?|--help|--version|-h"
+_DEVICE = (
+    r"(.*/)?(dev/.+|mapper/.+|(sd|vd|hd|xvd)[a-z]+\d*|(nvme|mmcblk|loop|md|dm-|r?disk)\d\w*)|.*[$`*?].*"
+    r"|(PART)?(UUID|LABEL)=.*"
+)
+"""A device, or what may be one: a file that holds an image of a disk is made like any other."""
 _CLOUD = r"(delete|terminate|destroy|purge|remove|deregister)(-.*)?|rb|rm"
+_NAME_AND_VALUE = 2
+"""Operands: a name alone is read."""
 _DELETION = RequestTerms(effect=Effect.DELETE)
 _DISCARDED = RequestTerms(effect=Effect.DISCARD)
 _DISCARDED_CHANGES = RequestTerms(
@@ -82,11 +90,16 @@ DATA_USES = (
     HarmfulUse("git update-ref", "-d", "deletes references"),
     HarmfulUse("git gc", "--prune.*", "removes the way back to lost commits"),
     HarmfulUse("find", r"-delete", "deletes what it finds", request=_DELETION),
-    HarmfulUse("rsync", "--delete.*|--remove-source-files|--del", "deletes files", "-n|--dry-run"),
+    HarmfulUse(
+        "rsync",
+        "--delete.*|--remove-source-files|--del",
+        "deletes files",
+        REHEARSAL,
+    ),
     HarmfulUse("rclone", "delete|deletefile|purge|sync|rmdirs|cleanup", "deletes files", "--dry-run"),
     HarmfulUse("tar", "--remove-files", "deletes the files that it packs"),
     HarmfulUse("dd", rf"of=(?!/dev/(null|stdout)$|{_BELOW}$).*", "overwrites files or devices"),
-    HarmfulUse("mkfs|mke2fs|mkswap|newfs", "", "formats a device"),
+    HarmfulUse("mkfs|mke2fs|mkswap|newfs", _DEVICE, "formats a device"),
     HarmfulUse("shred", "", "destroys data", "--help|--version", request=_DELETION),
     HarmfulUse(
         "wipefs|sgdisk|blkdiscard|badblocks",
@@ -95,7 +108,10 @@ DATA_USES = (
         "-n|--no-act|--help|--version",
     ),
     HarmfulUse(
-        "fdisk|parted|sfdisk|cfdisk", "", "changes the partitions of a device", r"-l|--list|--help|--version"
+        "fdisk|parted|sfdisk|cfdisk",
+        _DEVICE,
+        "changes the partitions of a device",
+        r"-l|--list|--help|--version|--dump",
     ),
     HarmfulUse("lvremove|vgremove|pvremove|vgreduce|lvreduce", "", "deletes a volume"),
     HarmfulUse("zpool|zfs", "destroy|rollback|labelclear", "deletes a file system"),
@@ -135,7 +151,7 @@ DATA_USES = (
         "aws|gcloud|gsutil|az|doctl|heroku|fly|flyctl|s3cmd|mc",
         _CLOUD,
         "deletes what is kept in a cloud",
-        "--dryrun|--dry-run",
+        "--dryrun|--dry-run|--generate-cli-skeleton.*",
     ),
     HarmfulUse("heroku", "pg:reset|apps:destroy|addons:destroy", "deletes what is kept in a cloud"),
     HarmfulUse(
@@ -211,13 +227,13 @@ MACHINE_USES = (
     HarmfulUse("nomad job stop", "", "ends jobs of a cluster", request=_ENDED),
     HarmfulUse("chmod|chown|chgrp", _RECURSIVE, WHOLE_FOLDERS, request=_RIGHTS),
     HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file", request=_OPEN_RIGHTS),
-    HarmfulUse("chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", SPECIAL_BITS),
+    HarmfulUse("chmod", r"0?[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", SPECIAL_BITS),
     HarmfulUse("setcap", "", "gives a program rights of the system"),
     HarmfulUse(
         "killall|pkill|xkill|skill",
         "",
         "ends processes by name",
-        "-l|--list|-0|--help|--version",
+        "-l|--list|-0|-(SIG)?(CONT|WINCH|URG|CHLD)|--help|--version",
         request=_ENDED,
     ),
     HarmfulUse("fuser", "-k|-.*k", "ends processes"),
@@ -302,6 +318,7 @@ MACHINE_USES = (
         r"--get.*|--list|-l|--unset.*",
         guard="persistence",
         request=_INSTALLED,
+        fewest=_NAME_AND_VALUE,
     ),
     HarmfulUse(
         "security", "find-(generic|internet)-password|dump-keychain|export", "reads credentials", guard="secret"
@@ -387,6 +404,7 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
             r"stop-.*"
         ),
         "switches a protection or a record of the cloud off",
+        "--generate-cli-skeleton.*",
     ),
     HarmfulUse(
         "aws",
@@ -402,6 +420,7 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
             r"put-rule|put-targets"
         ),
         "opens or changes what is kept in a cloud",
+        "--generate-cli-skeleton.*",
     ),
     HarmfulUse(
         "gcloud",
@@ -473,6 +492,8 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
 class _Row(Struct, frozen=True):
     """A row of a table without its programs."""
 
+    fewest: int
+
     words: tuple[frozenset[str], ...]
     needed: re.Pattern[str]
     unless: re.Pattern[str]
@@ -486,7 +507,13 @@ def _index_by_program(uses: Iterable[HarmfulUse]) -> dict[str, tuple[_Row, ...]]
     for use in uses:
         names, *words = (frozenset(word.split("|")) for word in use.program.split())
         row = _Row(
-            tuple(words), re.compile(use.needed), re.compile(use.unless), use.does, use.guard, use.request
+            use.fewest,
+            tuple(words),
+            re.compile(use.needed),
+            re.compile(use.unless),
+            use.does,
+            use.guard,
+            use.request,
         )
         for name in names:
             rows[name] = (*rows.get(name, ()), row)
@@ -496,6 +523,30 @@ def _index_by_program(uses: Iterable[HarmfulUse]) -> dict[str, tuple[_Row, ...]]
 _ROWS = _index_by_program((*DATA_USES, *MACHINE_USES))
 _SYSTEM_ROWS = _index_by_program((*SYSTEM_USES, *CLOUD_USES))
 _VERSIONED = re.compile(r"(mkfs|python|pip)[.0-9][a-z0-9.]*")
+
+
+_START_WHAT_FOLLOWS = frozenset(
+    {
+        *(
+            "sudo",
+            "doas",
+            "su",
+            "pkexec",
+            "runas",
+            "run0",
+            "sg",
+            "newgrp",
+            "nsenter",
+            "unshare",
+            "setpriv",
+            "capsh",
+        ),
+        *("runcon", "systemd-run", "systemd-nspawn", "torsocks", "torify", "proxychains"),
+    }
+)
+"""Only options in front of the first word that is none are their own."""
+_ASKS_ABOUT_ITSELF = re.compile(r"(?:[a-z][a-z0-9-]* ){0,3}--help|--version")
+"""Words that have a program tell how it is used. Behind a path or a value it may be too late to ask."""
 
 
 def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
@@ -510,13 +561,20 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
     arguments = drop_started_words(run) if rows else ()
+    if _ASKS_ABOUT_ITSELF.fullmatch(" ".join(arguments)):
+        rows = [row for row in rows if not (row.words or row.needed.pattern)] if arguments[1:] else ()
+    own = None
+    if run.program in _START_WHAT_FOLLOWS:
+        own = tuple(takewhile(lambda word: word.startswith("-"), arguments))
     for row in rows:
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
         if len(first) < len(row.words) or any(
             word not in allowed for word, allowed in zip(first, row.words, strict=True)
         ):
             continue
-        if row.unless.pattern and any(map(row.unless.fullmatch, rest)):
+        if row.unless.pattern and any(map(row.unless.fullmatch, own if own is not None else rest)):
+            continue
+        if row.fewest and sum(not word.startswith("-") for word in rest) < row.fewest:
             continue
         if not row.needed.pattern or any(map(row.needed.fullmatch, rest)):
             yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)

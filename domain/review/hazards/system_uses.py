@@ -109,7 +109,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "iptables|ip6tables|nft|ufw|firewall-cmd|pfctl|ebtables|socketfilterfw|esxcli|ipfw",
         "",
         "changes the firewall",
-        rf"{_SHOWS}|-L|-S|-n|--list.*|--get.*|verbose|-s|-sr|--state|--query.*|-nvL|-Ln?v?|list-.*",
+        rf"{_SHOWS}|-L|-S|-n|--list.*|--get.*|verbose|monitor|-s|-sr|--state|--query.*|-nvL|-Ln?v?|list-.*",
     ),
     HarmfulUse(
         (
@@ -199,6 +199,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
             r"--get.*|--list|-l|--unset.*|diff\.(tool|algorithm|renames|colormoved.*)|merge\.(tool|"
             r"conflictstyle|ff)"
         ),
+        fewest=2,
     ),
     HarmfulUse(
         "git",
@@ -223,7 +224,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         ),
         "",
         _SETTING,
-        rf"{_SHOWS}|-g|-l|-p|-c|-n|--get|--display|--query|-d|-v|--dns|--proxy|--nwi|-a|-r|-f|-I|-i|-S",
+        rf"{_SHOWS}|--dry-run|luks(Dump|UUID)|isLuks|-g|-l|-p|-c|-n|--get(-selections)?|--display|--query|-d|-v|--dns|--proxy|--nwi|-a|-r|-f|-I|-i|-S",
     ),
     HarmfulUse(
         "mount|umount|fusermount|mount_nfs|mount_smbfs|hdiutil|sshfs|pivot_root|losetup|mount.cifs",
@@ -552,10 +553,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "overwrites files",
     ),
     HarmfulUse(
-        (
-            "ccrypt|ccencrypt|mcrypt|encfs|veracrypt|cryptmount|gocryptfs|bcrypt|"
-            "fscrypt|ecryptfs-setup-private|cryptsetup"
-        ),
+        ("ccrypt|ccencrypt|mcrypt|encfs|veracrypt|cryptmount|gocryptfs|bcrypt|fscrypt|ecryptfs-setup-private"),
         "",
         "makes files unreadable for whoever has no key",
         rf"{_SHOWS}|-d|--decrypt|-c",

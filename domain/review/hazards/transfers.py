@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from quorum.domain.review.hazards.invocation import Carried, Invocation
+from quorum.domain.review.hazards.invocation import Carried, Invocation, is_rehearsed
 from quorum.domain.review.hazards.started_programs import skip_values
 from quorum.domain.review.objection import Objection
 
@@ -77,7 +77,7 @@ def list_transfers(run: Invocation) -> Iterator[Objection]:
 
 
 def _list_sent(run: Invocation) -> Iterator[Objection]:
-    sent = [*_find_uploads(run)]
+    sent = () if is_rehearsed(run) else (*_find_uploads(run),)
     if sent:
         yield Objection("network", f"{run.program}: it sends {sent[0]} away")
     if (_takes_input(run) and _KEPT & run.carried) or (_fills_in(run) and _SECRET & run.carried):
