@@ -171,6 +171,7 @@ class SessionView:
         self._moment_before: float | None = None
         self._in_past = False
         self._begins: list[int] = []  # for each turn of the session, the place of its first entry
+        self._undone: set[int] = set()  # the numbers of turns that do not count
         self._in_turn = False
         self._answer: AnswerEntry | None = None
         self._batches = Batches(self.entries, self._read_clock)
@@ -196,7 +197,7 @@ class SessionView:
         view._user_commands.take_over(self._user_commands)
         view._panels.take_over(self._panels)
         view._cwd = self._cwd
-        view._begins = [0] * len(self._begins)
+        view._begins, view._undone = [0] * len(self._begins), self._undone
         view._in_turn = self._in_turn
         return view
 
@@ -334,6 +335,7 @@ class SessionView:
                 self.status.touch()
                 self.present.redo(event)
                 mark_redone(self.entries, self._begins, event.turns)
+                self._undone.difference_update(event.turns)
                 self._note(NoticeKind.INFO, describe_redo(event))
             case ev.FilesRestored():
                 self.entries.append(Restoration(event.changes, self._cwd))
@@ -454,10 +456,11 @@ class SessionView:
             self.present.take_back(event.turn)
         if event.files:
             self.present.give_back_files(event.turn)
-        turns = len(self._begins)
-        if event.conversation and event.turn < turns:
+        counting = [turn for turn in range(event.turn, len(self._begins)) if turn not in self._undone]
+        if event.conversation and event.turn < len(self._begins):
             mark_undone(self.entries, self._begins[event.turn])
-        self._note(NoticeKind.INFO, describe_rewind(event, turns))
+            self._undone.update(counting)
+        self._note(NoticeKind.INFO, describe_rewind(event, len(counting)))
 
     def _add_remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that changed something is shown."""

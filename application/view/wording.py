@@ -124,8 +124,8 @@ def describe_compaction(event: ConversationCompacted) -> str:
 
 
 def describe_rewind(event: SessionRewound, turns: int) -> str:
-    """What was taken back. `turns` is how many there were when that was done."""
-    count = format_amount(max(1, turns - event.turn), "turn")
+    """What was taken back. `turns` is how many of them counted until then."""
+    count = format_amount(max(1, turns), "turn")
     if not event.conversation:
         return f"files are as they were before the last {count}; the conversation continues"
     return f"took back {count}: conversation{' and files' if event.files else '; files stay as they are'}"

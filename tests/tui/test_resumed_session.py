@@ -189,6 +189,20 @@ def test_what_befell_the_session_is_shown_in_a_line(transcript, event, expected)
     assert notices(transcript) == [expected]
 
 
+def test_turns_that_were_taken_back_before_are_not_counted_again(transcript):
+    apply(transcript, *(ev.TurnStarted(prompt=word) for word in ("one", "two", "three")))
+    for turn in (2, 1):
+        apply(transcript, ev.SessionRewound(turn=turn, conversation=True, files=False))
+    apply(transcript, ev.SessionRedone(turns=(1,), files=True, turn=1))
+    apply(transcript, ev.SessionRewound(turn=0, conversation=True, files=True))
+
+    took_back = [text for text in notices(transcript) if text.startswith("took back")]
+    assert [text.partition(":")[0] for text in took_back] == [
+        *("took back 1 turn", "took back 1 turn"),
+        "took back 2 turns",
+    ]
+
+
 def test_only_entries_of_turns_that_are_forgotten_are_marked(transcript):
     apply(
         transcript,
