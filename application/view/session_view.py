@@ -262,6 +262,7 @@ class SessionView:
             case ev.UserCommandFinished():
                 self._user_commands.finish(event)
             case ev.JobStarted():
+                self._batches.detach(event)
                 self.present.start_job(event)
             case ev.JobProgressed():
                 self.present.show_job_progress(event)

@@ -442,8 +442,7 @@ def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_alwa
     dangers, arguments = (plain(fold(part, 200)) for part in collect_facts(asked, NOTHING))
 
     assert dangers == [
-        "! it stays running when its call has ended, 90 s at most: until it ends, is stopped, or the session "
-        "ends"
+        "! it runs in the background, 90 s at most, until it ends, is stopped, or the session ends"
     ]
     assert not any("background" in line for line in arguments), "it is said once"
     waited_for = collect_facts(a_request(a_command("npm run dev", background=False)), NOTHING)

@@ -220,7 +220,7 @@ def _bends(name: str) -> bool:
 def _render_background(packet: ReviewPacket) -> str:
     limit = packet.call.arguments.get("timeout_secs")
     within = "" if limit is None else f", {limit} s at most"
-    return f"it stays running when its call has ended{within}: until it ends, is stopped, or the session ends"
+    return f"it runs in the background{within}, until it ends, is stopped, or the session ends"
 
 
 def _shorten_digest(sha256: str | None) -> str:
