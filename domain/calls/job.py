@@ -136,7 +136,7 @@ def shorten_job_end(status: JobStatus, exit_code: int | None, duration_secs: flo
             return f"running {took}"
         case JobStatus.ENDED if exit_code is None:
             return f"ended · {took}"
-        case JobStatus.ENDED if exit_code < 0:
+        case JobStatus.ENDED if exit_code is not None and exit_code < 0:
             return f"killed · {took}"
         case JobStatus.ENDED:
             return f"exit {exit_code} · {took}"
