@@ -375,6 +375,10 @@ class SessionView:
             case _:
                 self._tell(event)
 
+    def warn(self, sentence: str) -> None:
+        """Show what the person should know and no event says."""
+        self._note(NoticeKind.WARNING, sentence)
+
     def _tell(self, event: ev.Event) -> None:
         """Show its sentence, where it has one."""
         if event.sentence:

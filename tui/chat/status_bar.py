@@ -110,7 +110,7 @@ def encode_session(session: Session, folder: str, mode: str) -> JsonObject:
     return {
         "hook_event_name": "Status",
         "session_id": session.agent.session_id,
-        "session_name": facts.title,
+        "session_name": facts.title or "new",
         "cwd": folder,
         "model": {"id": model, "display_name": model, "provider": provider, "effort": facts.effort or None},
         "workspace": {"current_dir": folder, "project_dir": folder},
