@@ -5,6 +5,7 @@ from __future__ import annotations
 from quorum.application.view.entries import Call, Kept
 from quorum.domain.text.json_value import JsonValue
 from quorum.tui.transcript.draw.rows import shorten_arguments
+from quorum.tui.transcript.kinds.plain import summarise
 
 PROMPT = "find out how the errors of the payment service are handled, and report the callers\nand the tests"
 
@@ -27,6 +28,12 @@ def test_a_plan_is_told_by_its_objective_and_the_number_of_its_tasks() -> None:
         "tasks": [{"id": "lexer"}, {"id": "parser"}],
     }
     assert shorten_arguments(Call(index=0, tool="create_plan", arguments=arguments)) == ("a parser", "2 tasks")
+
+
+def test_the_answer_to_a_mark_on_a_task_is_not_counted() -> None:
+    call = Call(index=0, tool="update_task", arguments={"id": "limit", "status": "done"})
+    assert summarise(call, Kept.of("limit is done: 1 of 2")) == ""
+    assert summarise(call, Kept.of("limit is done\nwhat is left: test")) == "2 lines"
 
 
 def test_a_list_of_steps_is_told_by_their_number_until_it_is_shown() -> None:

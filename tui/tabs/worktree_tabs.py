@@ -168,7 +168,7 @@ class WorktreeTabs:
                 if busy := tab.chat.turns.busy:
                     return f"{place}: {busy}"
                 if tab.chat.jobs.running:
-                    return f"{place}: a command runs in the background; /jobs stops it"
+                    return f"{place}: a command runs in the background; /board stops it"
         return ""
 
     def _hide(self, text: str) -> str:
