@@ -24,7 +24,8 @@ class Command(NamedTuple):
     """One command, with all there is to know of it; what it does is the method `action_NAME` of its `action`.
 
     `takes` names its argument and the words it may be, and `meanings` says what each of them means; `counts`:
-    it may take a number; `names`: it may take whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
+    it may take a number; `names`: it may take whatever is called so; `free`: any words, called so. `sample` is
+    such an argument, for the help.
     `takes_file`: it is the name of a file; `sends`: it is sent as a prompt; `is_prompt`: the whole command
     is one, which the model reads as a longer text. `aliases` are other names, which no list shows; nor does
     one show a command that is not `is_listed`. `hint` is what stands after a custom command, in its own words.
