@@ -178,6 +178,7 @@ class SessionView:
         self._user_commands = UserCommandCards(self.entries, self._read_clock)
         self._panels = Panels(self.entries, self._read_clock)
         self._countdown: Notice | None = None
+        self._mode_notice: Entry | None = None
         self._last_error = ""
         self._broke_off = False
         """The text of the last complete response: what the model wrote before the calls that it asks for."""
@@ -282,7 +283,7 @@ class SessionView:
                 return  # there is nothing to tell, or it is shown elsewhere on the screen
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)
-                self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
+                self._note_mode(f"mode: {event.mode.value}")
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
@@ -374,6 +375,16 @@ class SessionView:
                 self._end_turn(event.report)
             case _:
                 self._tell(event)
+
+    def _note_mode(self, text: str) -> None:
+        """Show the mode; one that was only passed on the way to it, with nothing in between, is shown no more."""
+        last = self.entries[-1] if self.entries else None
+        if isinstance(last, Notice) and last is self._mode_notice:
+            last.text = text
+            last.version += 1
+            return
+        self._note(NoticeKind.INFO, text)
+        self._mode_notice = self.entries[-1]
 
     def warn(self, sentence: str) -> None:
         """Show what the person should know and no event says."""

@@ -111,8 +111,9 @@ def describe_unknown_stop(report: RunReport) -> str | None:
 
 
 def describe_resumption(event: SessionResumed) -> str:
-    """Describe a resume: the model, and below it what had to be repaired or closed."""
-    return "\n".join([f"resumed with {format_model(event.model, event.effort)}", *event.told])
+    """Describe a resume: model and mode, and below them what had to be repaired or closed."""
+    model = format_model(event.model, event.effort)
+    return "\n".join([f"resumed with {model} · mode: {event.mode.value}", *event.told])
 
 
 def describe_compaction(event: ConversationCompacted) -> str:
