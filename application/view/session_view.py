@@ -377,7 +377,7 @@ class SessionView:
                 self._tell(event)
 
     def _note_mode(self, text: str) -> None:
-        """Show the mode; one that was only passed on the way to it, with nothing in between, is shown no more."""
+        """Show the mode. One passed on the way to it, with nothing in between, is shown no more."""
         last = self.entries[-1] if self.entries else None
         if isinstance(last, Notice) and last is self._mode_notice:
             last.text = text
