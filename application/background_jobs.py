@@ -163,13 +163,12 @@ class BackgroundJobs:
         """The jobs of this process, oldest first, also those that have ended."""
         return tuple(self._jobs.values())
 
-    def describe(self, job: RunningJob) -> str:
-        """A job and how it stands, in words."""
+    def describe(self, job: RunningJob, reader: JobStopper = JobStopper.MODEL) -> str:
+        """A job and how it stands, in words for this reader."""
         if job.ended is None:
             ending = describe_job_end(JobStatus.RUNNING, None, None, time.monotonic() - job.began)
         else:
-            ended = job.ended
-            ending = describe_job_end(ended.status, ended.exit_code, ended.stopper, ended.duration_secs)
+            ending = _describe_end(job.ended, reader)
         return f"{job.job_id} {ending}"
 
     def find(self, job_id: str) -> RunningJob:
@@ -239,7 +238,7 @@ class BackgroundJobs:
         """The person stops a job; how it stands then, in words. Raises ToolError where there is none."""
         job = self.find(job_id)
         await self.stop(job, JobStopper.PERSON)
-        return self.describe(job)
+        return self.describe(job, JobStopper.PERSON)
 
     async def stop_since(self, turn: int) -> tuple[str, ...]:
         """Stop the jobs that this turn and later ones started, since they are undone; the ids of those."""
@@ -319,7 +318,7 @@ class BackgroundJobs:
             size_bytes=kept.size_bytes,
         )
         if job.stopper in (None, JobStopper.PERSON):
-            ended = replace(ended, note=self._events.hide(_describe_end(job, ended)))
+            ended = replace(ended, note=self._events.hide(_describe_for_model(job, ended)))
         job.ended = ended
         await self._events.record(ended)
         if job.reports_end:
@@ -350,11 +349,15 @@ def _determine_status(job: RunningJob, result: JobResult) -> JobStatus:
     return JobStatus.TIMED_OUT if result.timed_out else JobStatus.ENDED
 
 
-def _describe_end(job: RunningJob, ended: JobEnded) -> str:
+def _describe_end(ended: JobEnded, reader: JobStopper) -> str:
+    return describe_job_end(ended.status, ended.exit_code, ended.stopper, ended.duration_secs, reader=reader)
+
+
+def _describe_for_model(job: RunningJob, ended: JobEnded) -> str:
     return describe_job(
         job.job_id,
         job.text,
-        describe_job_end(ended.status, ended.exit_code, ended.stopper, ended.duration_secs),
+        _describe_end(ended, JobStopper.MODEL),
         last_lines=ended.output,
         remarks=ended.remarks,
         blob_id=ended.blob_id,

@@ -32,7 +32,7 @@ from quorum.infrastructure.execution.sandbox.repository_places import explain_un
 
 _MOST_NAMED = 5
 _MOST_EXCLUDED_BYTES = 1 << 20
-_REMEDY = "name what it needs in [worktrees] of quorum.toml: docs/worktrees.md"
+_REMEDY = "links or setup below [worktrees] in quorum.toml brings what is needed"
 
 
 class FolderLinks:
@@ -76,7 +76,7 @@ class FolderLinks:
         if not names:
             return ""
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        return f"not in this worktree, as git ignores it: {', '.join(names[:_MOST_NAMED])}{more}; {_REMEDY}"
+        return f"this worktree lacks what git ignores: {', '.join(names[:_MOST_NAMED])}{more}; {_REMEDY}"
 
     def _link(self, name: str) -> str | None:
         """Link one folder; why it cannot be, if so. What is there already stays."""

@@ -326,6 +326,12 @@ class Batches:
         _, call = self._call(event.context)
         call.effects, call.cwd = event.effects, cwd
 
+    def detach(self, event: ev.JobStarted) -> None:
+        """The command of a call continues as a job."""
+        if event.context.batch_id in self._known:
+            _, call = self._call(event.context)
+            call.job_id = event.job_id
+
     def store(self, event: ev.OutputStored) -> None:
         """The whole output of a call is kept aside."""
         _, call = self._call(event.context)

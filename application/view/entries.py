@@ -199,7 +199,8 @@ class Call(Struct, kw_only=True):
     `is_decided`: a review of the call has ended; `earlier` are the decisions before the last one; `effects` is
     what changed, relative to `cwd`; `subagent` does the task that it gives; `toggled` are the folds in its
     output that the person changed; `composed` is the beginning of its arguments as written; `plan_changes` are
-    the lines of a plan that differ from the plan before, None where there was none.
+    the lines of a plan that differ from the plan before, None where there was none; `job_id` is the job as
+    which its command continues.
     """
 
     index: int
@@ -232,6 +233,7 @@ class Call(Struct, kw_only=True):
     cwd: str = ""
     subagent: FollowedSubagent | None = None
     plan_changes: tuple[str, ...] | None = None
+    job_id: str = ""
     duration: float | None = None
     since: list[tuple[float, Phase]] = field(default_factory=list)
     expanded: bool = False

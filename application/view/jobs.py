@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from quorum.domain.calls.job import JobStatus, describe_job_end
+from quorum.domain.calls.job import JobStatus, JobStopper, describe_job_end, shorten_job_end
 from quorum.domain.events.event import JobEnded, JobProgressed, JobStarted
 
 _ENDED_KEPT = 20
@@ -20,6 +20,7 @@ class JobView(Struct):
     began: float
     status: JobStatus = JobStatus.RUNNING
     ending: str = ""
+    exit_code: int | None = None
     last_line: str = ""
     duration_secs: float = 0.0
     blob_id: str | None = None
@@ -27,6 +28,10 @@ class JobView(Struct):
     @property
     def is_running(self) -> bool:
         return self.status is JobStatus.RUNNING
+
+    def summarise_state(self, now: float) -> str:
+        """How it stands, in two words and a time."""
+        return shorten_job_end(self.status, self.exit_code, self.count_seconds(now))
 
     def count_seconds(self, now: float) -> float:
         """How long it runs, or ran."""
@@ -63,10 +68,12 @@ class JobViews:
 
     def end(self, event: JobEnded) -> str:
         """A job ended; what there is to say of that, in a sentence."""
-        ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
+        ending = describe_job_end(
+            event.status, event.exit_code, event.stopper, event.duration_secs, reader=JobStopper.PERSON
+        )
         if (job := self._jobs.get(event.job_id)) is None:
             return f"{event.job_id} {ending}"
-        job.status, job.ending = event.status, ending
+        job.status, job.ending, job.exit_code = event.status, ending, event.exit_code
         job.duration_secs, job.blob_id = event.duration_secs, event.blob_id
         job.last_line = _format_last_line(event.output) or job.last_line
         ended = [each for each in self._jobs.values() if not each.is_running]

@@ -171,12 +171,14 @@ class SessionView:
         self._moment_before: float | None = None
         self._in_past = False
         self._begins: list[int] = []  # for each turn of the session, the place of its first entry
+        self._undone: set[int] = set()  # the numbers of turns that do not count
         self._in_turn = False
         self._answer: AnswerEntry | None = None
         self._batches = Batches(self.entries, self._read_clock)
         self._user_commands = UserCommandCards(self.entries, self._read_clock)
         self._panels = Panels(self.entries, self._read_clock)
         self._countdown: Notice | None = None
+        self._mode_notice: Entry | None = None
         self._last_error = ""
         self._broke_off = False
         """The text of the last complete response: what the model wrote before the calls that it asks for."""
@@ -196,7 +198,7 @@ class SessionView:
         view._user_commands.take_over(self._user_commands)
         view._panels.take_over(self._panels)
         view._cwd = self._cwd
-        view._begins = [0] * len(self._begins)
+        view._begins, view._undone = [0] * len(self._begins), self._undone
         view._in_turn = self._in_turn
         return view
 
@@ -261,6 +263,7 @@ class SessionView:
             case ev.UserCommandFinished():
                 self._user_commands.finish(event)
             case ev.JobStarted():
+                self._batches.detach(event)
                 self.present.start_job(event)
             case ev.JobProgressed():
                 self.present.show_job_progress(event)
@@ -280,7 +283,7 @@ class SessionView:
                 return  # there is nothing to tell, or it is shown elsewhere on the screen
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)
-                self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
+                self._note_mode(f"mode: {event.mode.value}")
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
@@ -334,6 +337,7 @@ class SessionView:
                 self.status.touch()
                 self.present.redo(event)
                 mark_redone(self.entries, self._begins, event.turns)
+                self._undone.difference_update(event.turns)
                 self._note(NoticeKind.INFO, describe_redo(event))
             case ev.FilesRestored():
                 self.entries.append(Restoration(event.changes, self._cwd))
@@ -371,6 +375,20 @@ class SessionView:
                 self._end_turn(event.report)
             case _:
                 self._tell(event)
+
+    def _note_mode(self, text: str) -> None:
+        """Show the mode. One passed on the way to it, with nothing in between, is shown no more."""
+        last = self.entries[-1] if self.entries else None
+        if isinstance(last, Notice) and last is self._mode_notice:
+            last.text = text
+            last.version += 1
+            return
+        self._note(NoticeKind.INFO, text)
+        self._mode_notice = self.entries[-1]
+
+    def warn(self, sentence: str) -> None:
+        """Show what the person should know and no event says."""
+        self._note(NoticeKind.WARNING, sentence)
 
     def _tell(self, event: ev.Event) -> None:
         """Show its sentence, where it has one."""
@@ -454,10 +472,11 @@ class SessionView:
             self.present.take_back(event.turn)
         if event.files:
             self.present.give_back_files(event.turn)
-        turns = len(self._begins)
-        if event.conversation and event.turn < turns:
+        counting = [turn for turn in range(event.turn, len(self._begins)) if turn not in self._undone]
+        if event.conversation and event.turn < len(self._begins):
             mark_undone(self.entries, self._begins[event.turn])
-        self._note(NoticeKind.INFO, describe_rewind(event, turns))
+            self._undone.update(counting)
+        self._note(NoticeKind.INFO, describe_rewind(event, len(counting)))
 
     def _add_remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that changed something is shown."""

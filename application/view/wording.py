@@ -111,8 +111,9 @@ def describe_unknown_stop(report: RunReport) -> str | None:
 
 
 def describe_resumption(event: SessionResumed) -> str:
-    """Describe a resume: the model, and below it what had to be repaired or closed."""
-    return "\n".join([f"resumed with {format_model(event.model, event.effort)}", *event.told])
+    """Describe a resume: model and mode, and below them what had to be repaired or closed."""
+    model = format_model(event.model, event.effort)
+    return "\n".join([f"resumed with {model} · mode: {event.mode.value}", *event.told])
 
 
 def describe_compaction(event: ConversationCompacted) -> str:
@@ -124,8 +125,8 @@ def describe_compaction(event: ConversationCompacted) -> str:
 
 
 def describe_rewind(event: SessionRewound, turns: int) -> str:
-    """What was taken back. `turns` is how many there were when that was done."""
-    count = format_amount(max(1, turns - event.turn), "turn")
+    """What was taken back. `turns` is how many of them counted until then."""
+    count = format_amount(max(1, turns), "turn")
     if not event.conversation:
         return f"files are as they were before the last {count}; the conversation continues"
     return f"took back {count}: conversation{' and files' if event.files else '; files stay as they are'}"

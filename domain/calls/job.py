@@ -84,9 +84,15 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 def describe_job_end(
-    status: JobStatus, exit_code: int | None, stopper: JobStopper | None, duration_secs: float
+    status: JobStatus,
+    exit_code: int | None,
+    stopper: JobStopper | None,
+    duration_secs: float,
+    *,
+    reader: JobStopper | None = None,
 ) -> str:
-    """Describe how a job ended, as a clause that follows its name. `duration_secs` is in seconds."""
+    """Describe how a job ended, as a clause that follows its name. `duration_secs` is in seconds; `reader` is
+    who reads it, where that is the model or the person."""
     after = f"after {format_duration(duration_secs)}"
     killed_by = -exit_code if exit_code is not None and exit_code < 0 else None
     match status:
@@ -99,20 +105,47 @@ def describe_job_end(
         case JobStatus.ENDED:
             return f"ended {after}: exit code {exit_code}"
         case JobStatus.STOPPED:
-            return f"{_STOPPED[stopper]} {after}"
+            return f"{_describe_stop(stopper, reader)} {after}"
         case JobStatus.TIMED_OUT:
             return f"was ended {after}, its time limit"
         case JobStatus.UNKNOWN:
             return "ended, nobody saw how"
 
 
-_STOPPED = {
-    None: "was stopped",
-    JobStopper.MODEL: "was stopped by you",
-    JobStopper.PERSON: "was stopped by the person",
-    JobStopper.REWIND: "was stopped when its turn was undone",
-    JobStopper.SESSION: "was stopped at the end of the session",
-}
+def _describe_stop(stopper: JobStopper | None, reader: JobStopper | None) -> str:
+    match stopper:
+        case None:
+            return "was stopped"
+        case JobStopper.MODEL | JobStopper.PERSON if stopper is reader:
+            return "was stopped by you"
+        case JobStopper.MODEL:
+            return "was stopped by the model"
+        case JobStopper.PERSON:
+            return "was stopped by the person"
+        case JobStopper.REWIND:
+            return "was stopped when its turn was undone"
+        case JobStopper.SESSION:
+            return "was stopped at the end of the session"
+
+
+def shorten_job_end(status: JobStatus, exit_code: int | None, duration_secs: float) -> str:
+    """The same in two words, what matters first, such as `exit 3 · 8.1 s`."""
+    took = format_duration(duration_secs)
+    match status:
+        case JobStatus.RUNNING:
+            return f"running {took}"
+        case JobStatus.ENDED if exit_code is None:
+            return f"ended · {took}"
+        case JobStatus.ENDED if exit_code is not None and exit_code < 0:
+            return f"killed · {took}"
+        case JobStatus.ENDED:
+            return f"exit {exit_code} · {took}"
+        case JobStatus.STOPPED:
+            return f"stopped · {took}"
+        case JobStatus.TIMED_OUT:
+            return f"time limit · {took}"
+        case JobStatus.UNKNOWN:
+            return "end not seen"
 
 
 def describe_job(

@@ -255,7 +255,7 @@ class PlanApproved(Fact, frozen=True, kw_only=True, tag="plan_approved"):
     def sentence(self) -> str:
         """What was approved."""
         tasks = format_amount(len(self.plan.tasks), "task")
-        return f"the plan of {tasks} is approved (sha256 {self.digest[:12]})"
+        return f"the plan of {tasks} is approved"
 
     @property
     def details(self) -> str:
@@ -271,7 +271,7 @@ class PlanWithdrawn(Fact, frozen=True, kw_only=True, tag="plan_withdrawn"):
     @property
     def sentence(self) -> str:
         """What happened, in a sentence."""
-        return f"the plan is in force no more: {self.reason}"
+        return f"the plan has ended: {self.reason}"
 
 
 class FinalReviewDropped(Fact, frozen=True, kw_only=True, tag="final_review_dropped"):

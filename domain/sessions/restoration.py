@@ -227,7 +227,8 @@ def _describe_git_changes(folder: str, names: Sequence[str]) -> str:
     telling = sorted((name for name in names if name), key=lambda name: (_compute_weight(name), name))
     more = len(telling) - _MOST_NAMED
     named = ", ".join(telling[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    sentence = f"What git keeps in {folder} stays as it is now" + (f", changed: {named}" if named else "")
+    sentence = f"Commits and what else git did stay: {folder} is not taken back"
+    sentence += f" (changed: {named})" if named else ""
     return f"{sentence}. `git status` and `git reflog` show where it stands.".encode(
         "utf-8", "backslashreplace"
     ).decode("utf-8")

@@ -206,7 +206,7 @@ async def test_the_person_stops_a_job_and_the_model_reads_who_it_was() -> None:
     bench = a_bench(LlmResponse.from_text("I see"))
     await a_job(bench)
 
-    assert (await bench.jobs.stop_by_id("job-1")).startswith("job-1 was stopped by the person after")
+    assert (await bench.jobs.stop_by_id("job-1")).startswith("job-1 was stopped by you after")
     await bench.agent.execute("and now")
 
     assert "job-1 was stopped by the person" in user_texts(bench, 0)[0]

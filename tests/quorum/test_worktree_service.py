@@ -134,7 +134,7 @@ async def test_what_a_project_wants_of_its_worktrees_is_done_while_its_file_is_t
 
     folder, setup = await set_up("before")
     assert setup.command == ""
-    assert "not in this worktree, as git ignores it: .venv" in setup.notices[0]
+    assert "this worktree lacks what git ignores: .venv" in setup.notices[0]
     assert not (folder / ".venv").exists()
 
     question = ask(stage.root, decisions)

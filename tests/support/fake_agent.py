@@ -786,7 +786,7 @@ class FakeJobs:
         if self.problem:
             raise ToolError(self.problem)
         self.stopped.append(job_id)
-        return f"{job_id} was stopped by the person after 3.0 s"
+        return f"{job_id} was stopped by you after 3.0 s"
 
 
 class FakeUserCommands:

@@ -84,7 +84,7 @@ async def test_prompts_wait_while_a_turn_runs_and_follow_in_order(tmp_path):
     async with on_stage(tmp_path, first) as stage:
         for prompt in ("one", "two", "three"):
             await stage.send(prompt)
-        await stage.shows("2 waiting")
+        await stage.shows("↑ takes back 1 of 2")
         released.set()
         await stage.until(lambda: len(stage.agent.reports) == 3)
 
@@ -96,9 +96,9 @@ async def test_up_takes_the_last_waiting_prompt_back(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         for prompt in ("one", "two", "three"):
             await stage.send(prompt)
-        await stage.shows("2 waiting")
+        await stage.shows("↑ takes back 1 of 2")
         await stage.pilot.press("up")
-        await stage.shows("1 waiting")
+        await stage.shows("↑ takes it back")
 
         assert stage.prompt.text == "three"
 

@@ -63,7 +63,7 @@ async def test_the_list_shows_what_runs_and_what_it_printed_last_and_stops_it(tm
         assert "\x1b" not in shown
 
         await stage.pilot.press("up", "s")
-        await stage.shows("job-1 was stopped by the person")
+        await stage.shows("job-1 was stopped by you")
         assert stage.agent.jobs.stopped == ["job-1"]
         ends(stage, "job-1")
         await stage.shows("bye")
@@ -72,7 +72,7 @@ async def test_the_list_shows_what_runs_and_what_it_printed_last_and_stops_it(tm
 
         await stage.pilot.press("escape")
         await stage.until(lambda: not isinstance(stage.app.screen, JobsScreen))
-        await stage.shows("job-1 was stopped by the person after 3.0 s: npm run dev")
+        await stage.shows("job-1 was stopped by you after 3.0 s: npm run dev")
 
 
 @pytest.mark.long

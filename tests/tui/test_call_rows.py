@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from quorum.application.view.entries import Batch, Call, Kept, NoticeKind, Phase, Remark
+from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events.event import JobStarted
 from quorum.domain.review.questions import DecisionLabel
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import LOOKS, CardTarget, draw_batch
-from tests.tui.transcript_scenes import TranscriptApp, finished, planned
+from tests.tui.transcript_scenes import TranscriptApp, context, finished, planned
 
 LONG = (
     "python -m pytest -q tests/test_formatting.py tests/test_basic.py -k wrap --maxfail 3 && echo " + "x" * 90
@@ -114,6 +116,18 @@ def test_a_failure_is_red_with_its_exit_code_and_success_has_no_word():
     assert style_at(failed, "exit 3") == TERMINAL.error
     assert rows(call("run_command", "fine\nexit code 0", command="make"))[0] == "▸ run    make   1 line"
     assert rows(call("send", "", to="a")) == ["▸ send to=a"]
+
+
+def test_a_command_in_the_background_names_its_job_and_not_what_the_model_is_told_of_it():
+    told = "Serving\nit runs in the background as job-1: /board and the tool jobs (offset 8 on) show what"
+    view = SessionView()
+    view.apply(planned(("run_command", {"command": "serve", "background": True}, RiskLevel.HIGH, ())))
+    view.apply(JobStarted(job_id="job-1", context=context(), command="serve"))
+    view.apply(finished("run_command", told))
+    view.apply(JobStarted(job_id="job-2", context=context(batch="other"), command="of no card"))
+    (batch,) = (entry for entry in view.entries if isinstance(entry, Batch))
+
+    assert rows(*batch.calls) == ["▸ run    serve in the background   job-1", "  │ Serving"]
 
 
 def test_durations_are_told_from_a_second_on():

@@ -11,6 +11,8 @@ from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.mcp.offers import OfferedPrompt, OfferedResource, PromptParameter
 from quorum.domain.review.mode import Mode
 from quorum.tui.completion.completion import find_offers
+from quorum.tui.completion.offers import Offers
+from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold
@@ -478,3 +480,14 @@ async def test_what_is_found_once_the_app_has_begun_to_end_is_dropped(tmp_path):
         servers.may_complete.set()
 
         await worker.wait()
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in COMMANDS if command.takes], ids=lambda each: each.name
+)
+def test_every_word_that_a_command_takes_is_offered_with_what_it_means(command):
+    offers = find_offers(f"/{command.name} ", f"/{command.name} ")
+
+    assert isinstance(offers, Offers)
+    assert [row.insert for row in offers.rows] == list(command.takes[1])
+    assert all(row.does for row in offers.rows)

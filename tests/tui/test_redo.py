@@ -63,6 +63,19 @@ async def test_what_would_come_back_is_shown_first_and_esc_changes_nothing(tmp_p
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("steps", "offered"), [((OVERWRITTEN, EDITED), True), ((OVERWRITTEN, LOST), False)])
+async def test_overwriting_is_offered_only_where_a_file_was_edited_since(tmp_path, steps, offered):
+    def prepare(agent):
+        with_undo(agent)
+        agent.redo_plans = {0: RestorePlan(turn=3, steps=steps)}
+
+    async with on_stage(tmp_path, prepare=prepare, size=(80, 24)) as stage:
+        await shown(stage)
+        await stage.shows("src/retry.py")
+
+        assert ("space overwrites" in stage.text()) == offered
+
+
 async def test_an_undo_and_its_redo_leave_the_prompt_and_the_turns_as_they_were(tmp_path):
     async with on_stage(tmp_path, say("done"), prepare=with_turns) as stage:
         await stage.send("/undo")

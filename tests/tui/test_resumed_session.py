@@ -119,7 +119,7 @@ def test_a_turn_that_the_process_did_not_survive_is_over_when_the_session_is_tak
 
     assert notices(transcript) == [
         "interrupted: the process ended here",
-        "resumed with m/1\n1 call is unknown.",
+        "resumed with m/1 · mode: ask\n1 call is unknown.",
     ]
     assert transcript.live == []
     (batch,) = [entry for entry in transcript.entries if isinstance(entry, Batch)]
@@ -145,7 +145,7 @@ def test_a_turn_that_ended_is_not_shown_to_be_interrupted(transcript):
     )
     transcript.end_past("cut")
 
-    assert notices(transcript) == ["resumed with m/1\n1 call is unknown."]
+    assert notices(transcript) == ["resumed with m/1 · mode: ask\n1 call is unknown."]
 
 
 def test_messages_and_kept_files_show_nothing(transcript):
@@ -187,6 +187,27 @@ def test_what_befell_the_session_is_shown_in_a_line(transcript, event, expected)
     apply(transcript, ev.TurnStarted(prompt="one"), ev.TurnStarted(prompt="two"), event)
 
     assert notices(transcript) == [expected]
+
+
+def test_modes_that_were_only_passed_on_the_way_to_another_are_not_listed(transcript):
+    apply(transcript, *(ev.ModeChanged(mode=mode) for mode in (Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.SANDBOXED)))
+    apply(transcript, ev.TurnStarted(prompt="one"), ev.ModeChanged(mode=Mode.ASK))
+
+    assert notices(transcript) == ["mode: sandboxed", "mode: ask"]
+
+
+def test_turns_that_were_taken_back_before_are_not_counted_again(transcript):
+    apply(transcript, *(ev.TurnStarted(prompt=word) for word in ("one", "two", "three")))
+    for turn in (2, 1):
+        apply(transcript, ev.SessionRewound(turn=turn, conversation=True, files=False))
+    apply(transcript, ev.SessionRedone(turns=(1,), files=True, turn=1))
+    apply(transcript, ev.SessionRewound(turn=0, conversation=True, files=True))
+
+    took_back = [text for text in notices(transcript) if text.startswith("took back")]
+    assert [text.partition(":")[0] for text in took_back] == [
+        *("took back 1 turn", "took back 1 turn"),
+        "took back 2 turns",
+    ]
 
 
 def test_only_entries_of_turns_that_are_forgotten_are_marked(transcript):

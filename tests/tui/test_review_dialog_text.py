@@ -296,7 +296,9 @@ def test_each_danger_has_one_line_and_that_the_mode_asks_is_none():
     )
     request = replace(a_request(a_command("rm -rf /")), reasons=reasons)
 
-    assert plain(fold(collect_facts(request, NOTHING).dangers, 80)) == ["! the guard command objects: rm"]
+    assert plain(fold(collect_facts(request, NOTHING).dangers, 80)) == [
+        "! the guard command objects: rm · 2 times"
+    ]
 
 
 def test_what_a_tool_leaves_unsealed_and_a_variable_that_bends_programs_are_dangers():
@@ -437,13 +439,22 @@ def test_the_folder_that_a_write_makes_is_shown():
     ]
 
 
+def test_a_reason_that_several_parts_of_a_command_give_is_said_once_with_their_number():
+    twice = "rm: it deletes folders with all they hold (guard destructive)"
+    packet = a_command("rm -r build && rm -r dist")
+    asked = replace(a_request(packet), reasons=(twice, "high risk", twice), routine_reasons=("high risk",))
+
+    assert plain(fold(collect_facts(asked, NOTHING).dangers, 200)) == [f"! {twice} · 2 times"]
+    details = plain(fold(list_details(asked), 200))
+    assert [line.split("  ")[-1].strip() for line in details[:2]] == [f"{twice} · 2 times", "high risk"]
+
+
 def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_always_seen():
     asked = a_request(a_command("npm run dev", background=True, timeout_secs=90))
     dangers, arguments = (plain(fold(part, 200)) for part in collect_facts(asked, NOTHING))
 
     assert dangers == [
-        "! it stays running when its call has ended, 90 s at most: until it ends, is stopped, or the session "
-        "ends"
+        "! it runs in the background, 90 s at most, until it ends, is stopped, or the session ends"
     ]
     assert not any("background" in line for line in arguments), "it is said once"
     waited_for = collect_facts(a_request(a_command("npm run dev", background=False)), NOTHING)

@@ -381,7 +381,7 @@ async def test_esc_stops_a_compaction_and_what_was_typed_meanwhile_comes_back(tm
         await stage.send("/compact")
         await stage.shows("compacting 0 s")
         await stage.send("and then")
-        await stage.shows("1 waiting")
+        await stage.shows("↑ takes it back")
         await stage.pilot.press("escape")
         await stage.until(lambda: stage.prompt.text == "and then")
 

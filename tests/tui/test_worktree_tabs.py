@@ -263,7 +263,8 @@ async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: 
     async with on_stage(folders.root) as stage:
         have_worktrees(stage, folders)
         folder = await open_fix(stage, folders)
-        await stage.shows("not in this worktree, as git ignores it: .venv; name what it needs in [worktrees]")
+        await stage.shows("! this worktree lacks what git ignores: .venv; links or setup below [worktrees]")
+        assert [tab.title for tab in stage.app.tabs.all] == ["new", "fix"]
         assert not stage.agent.called
         assert not (folder / ".venv").exists()
 

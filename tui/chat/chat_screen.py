@@ -322,9 +322,12 @@ class ChatScreen(DrawnOnce):
 
     def tell(self, sentence: str, *, refuses: bool = True) -> None:
         """Add a sentence on what failed to the transcript, or, where it `refuses` nothing, a warning."""
-        from quorum.domain.events.event import ErrorOccurred
+        if refuses:
+            from quorum.domain.events.event import ErrorOccurred
 
-        self.transcript.apply(ErrorOccurred(message=sentence))
+            self.transcript.apply(ErrorOccurred(message=sentence))
+        else:
+            self.transcript.warn(sentence)
         if not self.transcript.is_at_end:
             self.say(sentence)
         if refuses:

@@ -110,7 +110,7 @@ def encode_session(session: Session, folder: str, mode: str) -> JsonObject:
     return {
         "hook_event_name": "Status",
         "session_id": session.agent.session_id,
-        "session_name": facts.title,
+        "session_name": facts.title or "new",
         "cwd": folder,
         "model": {"id": model, "display_name": model, "provider": provider, "effort": facts.effort or None},
         "workspace": {"current_dir": folder, "project_dir": folder},
@@ -399,7 +399,11 @@ def _list_hints(status: Status) -> tuple[list[str], list[str]]:
             enter = "enter again: queues it" if status.steering else "enter steers"
         else:
             enter = "enter again: into this turn" if status.waiting else "enter queues"
-        return ["esc interrupts", *waiting, *below], [enter, "{toggle_fold=ctrl+o} details"]
+        details = "{toggle_fold=ctrl+o} details"
+        if not status.waiting:
+            return ["esc interrupts", *below], [enter, details]
+        back = "↑ takes it back" if status.waiting == 1 else f"↑ takes back 1 of {status.waiting}"
+        return ["esc interrupts", enter, back, *below], [details]
     again = ["/retry continues"] if status.can_retry else []
     again = ["enter continues"] if status.enter_continues else again
     keys = [

@@ -161,7 +161,8 @@ def _build_command_offer(command: Command, hits: tuple[int, ...] = (), group: st
 def _offer_arguments(command: Command, argument: str) -> Offers | Wish:
     if command.takes is not None:
         words = command.takes[1]
-        rows = list_word_offers(argument, words, insists=True)
+        meanings = dict(zip(words, command.meanings, strict=False))
+        rows = list_word_offers(argument, words, insists=True, meanings=meanings)
         return Offers(argument, rows, _render_hint(command), insists=bool(rows) and argument not in words)
     if command.takes_file:
         return FileWish(argument, argument, mention=False)

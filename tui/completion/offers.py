@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -116,8 +116,13 @@ class Known(Protocol):
         ...
 
 
-def list_word_offers(typed: str, words: Iterable[str], *, insists: bool) -> tuple[Offer, ...]:
+def list_word_offers(
+    typed: str, words: Iterable[str], *, insists: bool, meanings: Mapping[str, str] | None = None
+) -> tuple[Offer, ...]:
     """The words that fit what is typed of one, best first; in their own order where nothing is typed."""
     fits = [(found.score if typed else 0, word, found.hits) for word in words if (found := fit(typed, word))]
     ranked = sorted(fits, key=lambda each: -each[0])
-    return tuple(Offer(word, word, hits, ready=insists or word != typed) for _, word, hits in ranked)
+    return tuple(
+        Offer(word, word, hits, does=(meanings or {}).get(word, ""), ready=insists or word != typed)
+        for _, word, hits in ranked
+    )

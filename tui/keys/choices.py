@@ -12,6 +12,16 @@ CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
 MODES = (*CYCLED_MODES, "auto")
 """All review modes. In `auto` hardly anything is asked, so that it takes a command."""
 
+MODE_MEANINGS = (
+    "you review edits and commands",
+    "edits in the workspace run; you review commands",
+    "models vote on edits and commands; you review what they do not approve",
+    "edits in the workspace and commands in the sandbox run; you review the rest",
+    "nothing is changed",
+    "all runs but what guards, rules and protected paths ask about",
+)
+"""What each mode means, in their order."""
+
 WARNINGS = {"auto": "only exceptions are asked"}
 """What the header warns of, by mode."""
 
@@ -47,14 +57,29 @@ def describe_reviews(label: str, sandbox: str) -> str:
 SCOPES = ("full", "fast", "plan-only")
 """How far a session goes."""
 
+SCOPE_MEANINGS = ("it works", "it works, and models review no plan", "it proposes a plan, which you approve")
+"""What each scope means, in their order."""
+
 CONSENSUS_LEVELS = ("solo", "ensemble")
 """How many models answer."""
 
 STRATEGIES = ("quorum", "debate")
 """How several models come to one answer."""
 
+STRATEGY_MEANINGS = ("they score each other's answers", "they object to one answer")
+"""What each strategy means, in their order."""
+
 EFFORTS = ("default", "none", "minimal", "low", "medium", "high", "xhigh", "max")
 """All reasoning efforts, the least first."""
 
 LAYOUTS = ("auto", "default", "wide", "stacked", "minimal")
 """The layouts that may be asked for. `auto` goes by the size of the screen."""
+
+LAYOUT_MEANINGS = (
+    "by the size of the screen",
+    "header, transcript, prompt and status bar",
+    "with the side panel beside the transcript",
+    "with the side panel below the transcript",
+    "no header, no panel, no borders",
+)
+"""What each layout means, in their order."""

@@ -8,14 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from quorum.tui.keys.choices import LAYOUTS, MODES, SCOPES, STRATEGIES
+from quorum.tui.keys.choices import (
+    LAYOUT_MEANINGS,
+    LAYOUTS,
+    MODE_MEANINGS,
+    MODES,
+    SCOPE_MEANINGS,
+    SCOPES,
+    STRATEGIES,
+    STRATEGY_MEANINGS,
+)
 
 
 class Command(NamedTuple):
     """One command, with all there is to know of it; what it does is the method `action_NAME` of its `action`.
 
-    `takes` names its argument and the words it may be; `counts`: it may take a number; `names`: it may take
-    whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
+    `takes` names its argument and the words it may be, and `meanings` says what each of them means; `counts`:
+    it may take a number; `names`: it may take whatever is called so; `free`: any words, called so. `sample` is
+    such an argument, for the help.
     `takes_file`: it is the name of a file; `sends`: it is sent as a prompt; `is_prompt`: the whole command
     is one, which the model reads as a longer text. `aliases` are other names, which no list shows; nor does
     one show a command that is not `is_listed`. `hint` is what stands after a custom command, in its own words.
@@ -27,6 +37,7 @@ class Command(NamedTuple):
     does: str
     action: str
     takes: tuple[str, tuple[str, ...]] | None = None
+    meanings: tuple[str, ...] = ()
     counts: bool = False
     names: str = ""
     free: str = ""
@@ -67,7 +78,14 @@ COMMANDS = (
         sample="/mode",
         is_free=True,
     ),
-    Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES), waits=True),
+    Command(
+        "mode",
+        f"{', '.join(MODES[:-1])} or {MODES[-1]}",
+        "set_mode",
+        ("MODE", MODES),
+        MODE_MEANINGS,
+        waits=True,
+    ),
     Command(
         "solo",
         "One model answers, with its tools",
@@ -93,6 +111,7 @@ COMMANDS = (
         "How an ensemble answers: quorum or debate",
         "choose_strategy",
         ("STRATEGY", STRATEGIES),
+        STRATEGY_MEANINGS,
         is_free=True,
         waits=True,
     ),
@@ -101,6 +120,7 @@ COMMANDS = (
         "How far it goes: full, fast or plan-only",
         "choose_scope",
         ("SCOPE", SCOPES),
+        SCOPE_MEANINGS,
         waits=True,
         is_listed=False,
     ),
@@ -316,7 +336,9 @@ COMMANDS = (
         "output", "Open the latest stored output, or the Nth latest", "open_output", counts=True, is_free=True
     ),
     Command("theme", "Choose the theme", "app.change_theme", names="NAME", sample="nord", is_free=True),
-    Command("layout", "Choose the layout", "app.set_layout", ("LAYOUT", LAYOUTS), is_free=True),
+    Command(
+        "layout", "Choose the layout", "app.set_layout", ("LAYOUT", LAYOUTS), LAYOUT_MEANINGS, is_free=True
+    ),
     Command("quit", "Leave; also /exit and /q", "app.quit", aliases=("exit", "q"), is_free=True),
 )
 

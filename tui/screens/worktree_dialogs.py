@@ -17,7 +17,7 @@ from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.widgets import ScrollableText
 from quorum.tui.transcript.kinds.diff import build_diff_lines
-from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line, shorten_digest
+from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 from quorum.tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
@@ -70,11 +70,10 @@ class MergeWorktreeDialog(QuestionCard):
         )
 
     def format_subtitle(self) -> str:
-        """What the keys do, and what the answer is bound to."""
+        """What the keys do."""
         if self.takes_text:
             return "enter keeps the message · esc leaves it as it was"
-        edits = fill_in_keys("{merge_edit=e} edits the message", self.app)
-        return f"{edits} · sha256 {shorten_digest(self._change.digest)}"
+        return fill_in_keys("{merge_edit=e} edits the message", self.app)
 
     def build_lines(self) -> Iterator[Line]:
         """Where it goes, what is committed for it, and the whole change."""

@@ -99,8 +99,8 @@ class SessionFacts:
 
     @property
     def title(self) -> str:
-        """The first prompt; `new` until there is one."""
-        return self._status.title or "new"
+        """The first prompt; empty until there is one."""
+        return self._status.title
 
     @property
     def sandbox(self) -> str:

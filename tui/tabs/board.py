@@ -100,7 +100,7 @@ def _build_job_row(job: JobView, session: Session, number: int, go: GoThere, now
         key=f"{number} {job.job_id}",
         name=job.job_id,
         text=job.command,
-        state=state,
+        state=job.summarise_state(now),
         about=make_lines(job.command, f"tab {number} · {state}", job.last_line),
         go=go,
         stop=stop if job.is_running else f"{job.job_id} has ended already",

@@ -28,7 +28,8 @@ class Tab:
     """A session in front of the person, or waiting behind another.
 
     `mode` is the name of its stack of screens in Textual; its sessions work in `folder`; `opener` is the tab it
-    was opened from, None for the first one; `serving` runs its sessions.
+    was opened from, None for the first one; `serving` runs its sessions; `name` is what it is called before
+    its session is about anything.
     """
 
     mode: str
@@ -37,6 +38,7 @@ class Tab:
     folder: Path
     opener: Tab | None = None
     serving: Worker[None] | None = None
+    name: str = ""
 
     @property
     def mark(self) -> str:
@@ -49,7 +51,9 @@ class Tab:
     def title(self) -> str:
         """What it is about, in a word or some."""
         session = self.chat.current.last
-        return session.facts.title if session is not None else "starting"
+        if session is None:
+            return self.name or "starting"
+        return session.facts.title or self.name or "new"
 
     @property
     def session_id(self) -> str:

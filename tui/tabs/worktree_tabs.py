@@ -89,6 +89,7 @@ class WorktreeTabs:
             await self._tabs.go_to(there[0])
             return
         tab = await self._tabs.open(opened.folder)
+        tab.name = opened.worktree.name
         self._begin(tab, NewSession if opened.is_new else LatestSession)
         for notice in opened.notices:
             tab.chat.tell(notice, refuses=False)
@@ -167,7 +168,7 @@ class WorktreeTabs:
                 if busy := tab.chat.turns.busy:
                     return f"{place}: {busy}"
                 if tab.chat.jobs.running:
-                    return f"{place}: a command runs in the background; /jobs stops it"
+                    return f"{place}: a command runs in the background; /board stops it"
         return ""
 
     def _hide(self, text: str) -> str:

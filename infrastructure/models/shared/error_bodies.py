@@ -371,6 +371,12 @@ def find_minimax_error(answer: JsonObject) -> JsonObject:
 
 
 def read_plain_text(body: bytes) -> str:
-    """A body that is not JSON, as far as it is fit to be shown."""
+    """A body that describes no error in a known way, as far as it is fit to be shown; empty where it says
+    nothing, as `{}` does."""
     text = body[:4000].decode("utf-8", "replace").strip()
-    return "an HTML page" if text.startswith("<") else text
+    return (
+        "an HTML page" if text.startswith("<") else text if re.search(r"[^\W_]", _HOLLOW.sub("", text)) else ""
+    )
+
+
+_HOLLOW = re.compile(r'"(?:[^"\\\s]|\\.)*"\s*:|\bnull\b')

@@ -102,8 +102,8 @@ def require_unchanged(workspace: Workspace, seen: SeenFiles, location: Location,
     known = seen.find_knowledge(location.path)
     if content is not None and known is not None and known.sha256 != (found := compute_sha256(content)):
         raise ToolError(
-            f"{workspace.format_path(location.path)} changed since you last saw it "
-            f"(SHA-256 is now {found}): read it again, then repeat the edit on what it holds now"
+            f"{workspace.format_path(location.path)} changed since you last saw it: "
+            f"read it again, then repeat the edit on what it holds now (SHA-256 {found})"
         )
 
 
@@ -115,13 +115,14 @@ def require_known(workspace: Workspace, seen: SeenFiles, location: Location, con
     known, name = seen.find_knowledge(location.path), workspace.format_path(location.path)
     if known is None:
         raise ToolError(
-            f"{name} exists, and you have not seen what it holds (SHA-256 {compute_sha256(content)}): nothing "
-            "was written. Read it with read_file first, then repeat the call if all of it shall be replaced"
+            f"{name} exists, and you have not seen what it holds: nothing was written. Read it with read_file "
+            f"first, then repeat the call if all of it shall be replaced (SHA-256 {compute_sha256(content)})"
         )
     if not known.is_whole:
         raise ToolError(
-            f"you have seen only a part of {name} (SHA-256 {compute_sha256(content)}): nothing was written. "
-            "Change that part with edit_file, or read the rest with read_file before you replace the whole file"
+            f"you have seen only a part of {name}: nothing was written. Change that part with edit_file, or "
+            "read the rest with read_file before you replace the whole file "
+            f"(SHA-256 {compute_sha256(content)})"
         )
 
 

@@ -24,7 +24,7 @@ _ITEM: JsonObject = {
     "additionalProperties": False,
 }
 
-TRAITS = ToolTraits(verb="plan", output=OutputKind.PLAN, kind="think")
+TRAITS = ToolTraits(verb="plan", counted={"items": "step"}, output=OutputKind.PLAN, kind="think")
 
 
 def build(parts: ToolParts) -> UpdatePlan:

@@ -90,6 +90,25 @@ async def test_the_provider_has_the_last_word_on_trying_again(
     assert rig.requests() == requests
 
 
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        *(
+            (hollow, "")
+            for hollow in ("{}", " []\n", "null", '""', '{"error": {}}', '{"error": null, "detail": ""}')
+        ),
+        ('{"code": 1302}', '{"code": 1302}'),
+        ('{"error": {"type": "busy"}}', '{"error": {"type": "busy"}}'),
+        ("upstream is busy", "upstream is busy"),
+        ("<html>busy</html>", "an HTML page"),
+    ],
+)
+def test_a_body_that_says_nothing_is_not_shown(body: str, shown: str) -> None:
+    failures = Failures(provider="local", address="http://127.0.0.1", key_env=None, secret="", timeout_secs=1)
+    error = failures.explain_refusal(httpx2.Response(503, content=body.encode()))
+    assert str(error).count(shown or body.strip()) == bool(shown)
+
+
 @pytest.mark.parametrize("how", ["close", "reset"])
 async def test_a_connection_that_ends_before_the_answer_is_made_again(rig: ServerRig, how: Any) -> None:
     rig.script(Hang(how), Hang(how), Say(pieces=("there",)))

@@ -167,7 +167,7 @@ def test_what_is_missing_is_named_without_caches(household: Household, main: Pat
 
     said = links.describe_missing()
 
-    assert said.startswith("not in this worktree, as git ignores it: .env, .venv, dist, local")
+    assert said.startswith("this worktree lacks what git ignores: .env, .venv, dist, local")
     assert "cache" not in said
     assert "notes" not in said
-    assert "[worktrees] of quorum.toml" in said
+    assert "[worktrees] in quorum.toml" in said

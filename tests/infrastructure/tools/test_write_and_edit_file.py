@@ -386,7 +386,7 @@ def test_an_edit_is_refused_when_the_file_changed_since_it_was_seen(tmp_path, re
 
     for attempt in (call, seal):
         with pytest.raises(
-            ToolError, match=f"changed since you last saw it.*{sha(b'one and two')}.*read it again"
+            ToolError, match=f"changed since you last saw it.*read it again.*{sha(b'one and two')}"
         ):
             attempt(edit_file, path="a.txt", old_text="one", new_text="1")
     read("a.txt")
@@ -399,7 +399,7 @@ def test_a_file_is_replaced_only_once_the_model_has_seen_it(tmp_path, read, writ
     a_tree(tmp_path, {"a.txt": "theirs"})
 
     for attempt in (call, seal):
-        with pytest.raises(ToolError, match=f"have not seen.*{sha(b'theirs')}.*nothing was.*read_file first"):
+        with pytest.raises(ToolError, match=f"have not seen.*nothing was.*read_file first.*{sha(b'theirs')}"):
             attempt(write_file, path="a.txt", content="new")
     assert (tmp_path / "a.txt").read_text() == "theirs"
     read("a.txt")
@@ -415,7 +415,7 @@ def test_a_file_that_changed_since_the_model_saw_it_is_not_replaced(tmp_path, re
     a_tree(tmp_path, {"a.txt": "two"})
 
     for attempt in (call, seal):
-        with pytest.raises(ToolError, match=f"changed since you last saw it.*{sha(b'two')}.*read it again"):
+        with pytest.raises(ToolError, match=f"changed since you last saw it.*read it again.*{sha(b'two')}"):
             attempt(write_file, path="a.txt", content="new")
 
     assert (tmp_path / "a.txt").read_text() == "two"

@@ -98,7 +98,7 @@ class StatusScreen(AccountSheet):
 
     def _describe_session(self) -> Iterator[tuple[str, Sequence[str]]]:
         agent, facts = self._session.agent, self._session.facts
-        yield "title", [facts.title]
+        yield "title", [facts.title or "new"]
         yield "id", [agent.session_id]
         yield "folder", [self._folder]
         if added := agent.folders.added:

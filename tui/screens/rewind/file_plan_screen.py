@@ -151,6 +151,11 @@ class Steps:
         return frozenset(self._overwritten)
 
     @property
+    def has_edited(self) -> bool:
+        """Whether there are files that are overwritten only if the person says so."""
+        return any(step.edited_since and not step.trouble for step in self._sources)
+
+    @property
     def given_back(self) -> int:
         """How many files would be as they were."""
         return sum(not step.trouble and not self._is_left(step) for step in self.plan.steps)
@@ -249,7 +254,9 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
     """
     TITLE_TEXT = ""
     KEYS = ""
-    """The keys with files to change, and `KEYS_WITHOUT_FILES` without."""
+    """The keys with files to change, `KEYS_WITH_EDITED` where one of them can be overwritten, and
+    `KEYS_WITHOUT_FILES` without files."""
+    KEYS_WITH_EDITED = ""
     KEYS_WITHOUT_FILES = ""
     MODIFIED = "goes back"
     """What becomes of a file that is there before and after, and `DONE` what is done to all of them."""
@@ -301,27 +308,29 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             plan = await self._fetch_plan()
         except QuorumError as error:
             self._steps = None
-            self._make_room(0)
+            self._make_room(None)
             self._tell(str(error))
             return
         finally:
             self._is_looking = False
         self._steps = steps = Steps(plan, self._cwd, modified=self.MODIFIED, done=self.DONE)
         self._diffs.clear()
-        self._make_room(len(steps))
+        self._make_room(steps)
         self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
         self._tell("" if len(steps) else self._explain_no_files())
         files.show(len(steps), steps.render_step)
 
-    def _make_room(self, files: int) -> None:
+    def _make_room(self, steps: Steps | None) -> None:
         """Show files with their changes and keys; without files, the screen is small."""
+        files = len(steps) if steps is not None else 0
         self.query_one("#files", LineList).styles.height = files
         self.query_one("#files", LineList).display = files > 0
         self.query_one(DiffSheet).display = files > 0
         box = self.query_one(DialogFrame)
         box.styles.height = "95%" if files else "auto"
         box.border_title = Content(self.TITLE_TEXT)
-        box.name_keys(self.KEYS if files else self.KEYS_WITHOUT_FILES)
+        keys = self.KEYS_WITH_EDITED if steps is not None and steps.has_edited else self.KEYS
+        box.name_keys(keys if files else self.KEYS_WITHOUT_FILES)
 
     @on(LineList.Marked)
     def _show_change(self) -> None:

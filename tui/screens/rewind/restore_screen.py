@@ -38,8 +38,9 @@ class RedoScreen(HoldsLetters, FilePlanScreen):
         Binding("escape,q", "leave", "Back, nothing changed", id="redo_leave"),
     ]
     TITLE_TEXT = "Redo"
-    KEYS = "{redo_carry_out=r} redo · esc back · {redo_overwrite=space} overwrites"
-    KEYS_WITHOUT_FILES = "{redo_carry_out=r} redo · esc back"
+    KEYS = "{redo_carry_out=r} redo · esc back"
+    KEYS_WITH_EDITED = "{redo_carry_out=r} redo · {redo_overwrite=space} overwrites · esc back"
+    KEYS_WITHOUT_FILES = KEYS
     MODIFIED = "changes again"
     DONE = "redone"
 
@@ -129,10 +130,9 @@ class RestoreScreen(HoldsLetters, FilePlanScreen):
         Binding("escape,q", "leave", "Back, nothing changed", id="restore_leave"),
     ]
     TITLE_TEXT = "Take back"
-    KEYS = (
-        "{restore_conversation=c} conversation · {restore_files=f} files · {restore_both=b} both"
-        " · {restore_overwrite=space} overwrites · esc back"
-    )
+    _WAYS = "{restore_conversation=c} conversation · {restore_files=f} files · {restore_both=b} both"
+    KEYS = f"{_WAYS} · esc back"
+    KEYS_WITH_EDITED = f"{_WAYS} · {{restore_overwrite=space}} overwrites · esc back"
     KEYS_WITHOUT_FILES = "{restore_conversation=c} conversation · esc back"
 
     def __init__(self, agent: AgentSession, turn: PastTurn, take_back: TakeBack, *, cwd: str) -> None:

@@ -142,7 +142,8 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
         if name not in names and name not in shown_below and (said := _word_argument(traits, name, value))
     ]
     if traits.counted:
-        lists = [(call.arguments.get(name), noun) for name, noun in traits.counted.items()]
+        unseen = [(name, noun) for name, noun in traits.counted.items() if name not in shown_below]
+        lists = [(call.arguments.get(name), noun) for name, noun in unseen]
         others = [format_amount(len(each), noun) for each, noun in lists if isinstance(each, list | tuple)]
     shown = others if call.diff is None or not telling else []
     return make_printable(" ".join(telling), newlines=False), make_printable(" · ".join(shown), newlines=False)

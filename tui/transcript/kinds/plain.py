@@ -16,6 +16,7 @@ from textual.strip import Strip
 from quorum.application.view.entries import Call, Kept
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.text.amounts import format_amount
 from quorum.tui.transcript.cells.lines import (
     ASIDE,
@@ -103,8 +104,10 @@ _TAIL_LOOKED_AT = 8_000
 
 
 def summarise(call: Call, output: Kept) -> str:
-    """How many lines there are."""
-    return format_amount(output.lines, "line") if output.lines else ""
+    """How many lines there are; of a line that only answers the model's own book-keeping, nothing."""
+    if output.lines == 0 or (output.lines == 1 and find_traits(call.tool).kind == "think"):
+        return ""
+    return format_amount(output.lines, "line")
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:

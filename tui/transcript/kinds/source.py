@@ -237,7 +237,7 @@ def _build_theme(dark: bool) -> ANSISyntaxTheme:
     return ANSISyntaxTheme(ANSI_DARK if dark else ANSI_LIGHT)
 
 
-TELLS: frozenset[str] = frozenset()
+TELLS = frozenset({"offset", "limit"})
 
 _NUMBERED = re.compile(r" {0,5}(\d{1,12})\t(.*)")
 _PAGE = re.compile(r"\[lines (\d{1,12})-(\d{1,12}) of (\d{1,12})[;\]]")

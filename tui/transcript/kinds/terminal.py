@@ -165,7 +165,9 @@ def read_exit(text: str) -> str:
 
 
 def summarise(call: Call, output: Kept) -> str:
-    """How much it printed."""
+    """How much it printed, or the job as which it continues."""
+    if call.job_id:
+        return call.job_id
     lines = output.lines - 1 if find_exit(output) else output.lines
     return format_amount(lines, "line") if lines > 0 else ""
 
@@ -179,6 +181,9 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     lines = output.lines
     if text.endswith(f"exit code {code}"):
         text = text[: text.rfind("\n") + 1].rstrip("\n")
+        lines -= 1
+    if call.job_id and f" as {call.job_id}: " in text.rpartition("\n")[2]:  # what the model is told of the job
+        text = text.rpartition("\n")[0]
         lines -= 1
     start = _start_of_last(text, _FOLDED)
     look = _find_look(text, start)

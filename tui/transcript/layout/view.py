@@ -116,6 +116,14 @@ class TranscriptView(Pane):
     def apply(self, event: Event, at: float | None = None) -> None:
         """Take an event in; it is seen with the next frame. `at` is when it happened, if it is of the past."""
         self._open_page().apply(event, at)
+        self._note_news()
+
+    def warn(self, sentence: str) -> None:
+        """Show a warning that no event says."""
+        self._open_page().transcript.warn(sentence)
+        self._note_news()
+
+    def _note_news(self) -> None:
         if not self._is_filled:
             self._look_whether_filled()
         self._news = True

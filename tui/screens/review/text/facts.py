@@ -140,7 +140,14 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, root: str = "", q
 
 def _draw_danger(danger: str, request: ReviewRequest, root: str) -> Line:
     kind = LineKind.WARNING if danger in request.notices else LineKind.BAD
-    return Line("! ", clean_line(relate_path(danger, root)), kind, kind)
+    return Line(
+        "! ", _count_reason(clean_line(relate_path(danger, root)), request.reasons.count(danger)), kind, kind
+    )
+
+
+def _count_reason(text: str, times: int) -> str:
+    """A reason that several parts of a call give is said once, with their number."""
+    return text if times <= 1 else f"{text} · {times} times"
 
 
 def summarise_dangers(dangers: Sequence[Line], width: int) -> Row:
@@ -154,7 +161,10 @@ def summarise_dangers(dangers: Sequence[Line], width: int) -> Row:
 def list_details(request: ReviewRequest) -> list[Line]:
     """Everything else that is known: why it is asked, what it touches, runs and is given, and its digest."""
     packet, seal = request.packet, request.packet.seal
-    found = [_ReviewFact("asks because", reason) for reason in request.reasons]
+    found = [
+        _ReviewFact("asks because", _count_reason(reason, request.reasons.count(reason)))
+        for reason in dict.fromkeys(request.reasons)
+    ]
     found.append(_ReviewFact("tool", packet.call.tool_name))
     found += [
         _ReviewFact("touches", f"{shorten_home(f.path)}  {_shorten_digest(f.sha256)}") for f in seal.files
@@ -220,7 +230,7 @@ def _bends(name: str) -> bool:
 def _render_background(packet: ReviewPacket) -> str:
     limit = packet.call.arguments.get("timeout_secs")
     within = "" if limit is None else f", {limit} s at most"
-    return f"it stays running when its call has ended{within}: until it ends, is stopped, or the session ends"
+    return f"it runs in the background{within}, until it ends, is stopped, or the session ends"
 
 
 def _shorten_digest(sha256: str | None) -> str:
