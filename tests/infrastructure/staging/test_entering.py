@@ -10,7 +10,8 @@ import pytest
 
 from quorum.domain.errors import StagingError
 from quorum.infrastructure.staging import mounting
-from quorum.infrastructure.staging.entering import EnteredLayer, enter_layer
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.entering import enter_layer
 from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, remove_layer
 from quorum.infrastructure.staging.stored_layers import list_layers
 from tests.support.layer_process import layers, run_forked, run_in_layer
