@@ -195,6 +195,7 @@ COMMANDS = (
         waits=True,
     ),
     Command("diff", "What this session changed; undo one file", "show_diff", is_free=True),
+    Command("effects", "Review what waits in the layer, and apply it", "show_effects"),
     Command(
         "board", "What waits for you, what runs and what ended, everywhere", "app.show_board", is_free=True
     ),

@@ -1,0 +1,244 @@
+"""The review of effects in the app: read like a pull request, applied as a whole or in part, or sent back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from quorum.application.event_bus import EventBus
+from quorum.application.staging.effects_review import EffectsReview
+from quorum.domain.staging.layer_effects import LayerCommit
+from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
+from quorum.tui.screens.effects.effects_screen import EffectsScreen
+from quorum.tui.screens.effects.hunks_screen import HunksScreen
+from tests.support.app_stage import Clock, Stage, on_stage
+from tests.support.fake_agent import FakeAgent, hold, say
+from tests.support.fake_layer import FakeLayer
+from tests.support.fake_ledger import FakeLedger
+from tests.tui.test_typing_at_questions import type_at
+
+LONG = "".join(f"line {number}\n" for number in range(40)).encode()
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def a_layer() -> FakeLayer:
+    layer = FakeLayer({"src/a.py": b"one\n", "src/long.py": LONG, "old.txt": b"gone\n"})
+    layer.write("src/a.py", b"one\nmore \x1b[2J\n")
+    layer.write("src/long.py", LONG.replace(b"line 2\n", b"second\n").replace(b"line 33\n", b"later\n"))
+    layer.write("old.txt", None)
+    return layer
+
+
+def staged(layer: FakeLayer) -> Callable[[FakeAgent], None]:
+    async def forget(_note: str) -> None:
+        pass
+
+    def prepare(agent: FakeAgent) -> None:
+        bus = EventBus((), ledger=FakeLedger())
+        agent.effects = EffectsReview(layer, bus, queue_note=forget, render_diff=render_unified_diff)
+
+    return prepare
+
+
+async def opened(stage: Stage) -> EffectsScreen:
+    await stage.until(lambda: isinstance(stage.app.screen, EffectsScreen) and stage.app.screen.is_awake)
+    assert isinstance(stage.app.screen, EffectsScreen)
+    return stage.app.screen
+
+
+async def closed(stage: Stage) -> None:
+    await stage.until(lambda: stage.app.screen is stage.app.chat)
+
+
+async def test_it_opens_when_a_turn_ends_and_one_key_applies_everything(tmp_path):
+    layer = a_layer()
+    async with on_stage(tmp_path, say("made"), prepare=staged(layer)) as stage:
+        await stage.send("go")
+        await opened(stage)
+        await stage.shows("3 files +3 −3")
+        assert "\x1b[2J" not in stage.text()
+        assert layer.workspace["src/a.py"] == b"one\n"
+        await stage.pilot.press("a")
+        await closed(stage)
+
+        assert layer.upper == {}
+        assert layer.workspace["src/a.py"] == b"one\nmore \x1b[2J\n"
+        assert "old.txt" not in layer.workspace
+
+
+async def test_a_turn_without_effects_asks_nothing(tmp_path):
+    async with on_stage(tmp_path, say("made"), prepare=staged(FakeLayer({"a": b"a"}))) as stage:
+        await stage.send("go")
+        await stage.shows("made")
+        await stage.send("/effects")
+        await stage.shows("The layer holds no changes")
+
+
+@pytest.mark.long
+async def test_what_is_typed_as_it_opens_goes_to_the_prompt_and_decides_nothing(tmp_path):
+    layer, clock = a_layer(), Clock()
+    clock.now = 100.0
+    async with on_stage(tmp_path, prepare=staged(layer), clock=clock, pace=TYPING_PACE) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await type_at(stage, "add a draft and radar\n", 100.1)
+        await stage.shows(WENT_TO_PROMPT)
+        await type_at(stage, "a", 100.3)
+
+        assert set(layer.upper) == {"src/a.py", "src/long.py", "old.txt"}
+        assert stage.prompt.text.startswith("add a draft and radar")
+
+
+@pytest.mark.long
+async def test_a_file_that_is_left_out_stays_in_the_layer(tmp_path):
+    layer = a_layer()
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("space")
+        await stage.shows("1 left out")
+        await stage.pilot.press("a")
+        await closed(stage)
+
+        assert layer.upper == {"old.txt": None}
+        assert layer.workspace["old.txt"] == b"gone\n"
+
+
+@pytest.mark.long
+async def test_a_hunk_can_be_left_out(tmp_path):
+    layer = a_layer()
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        screen = await opened(stage)
+        await stage.pilot.press("end", "enter")
+        await stage.until(lambda: isinstance(stage.app.screen, HunksScreen))
+        await stage.pilot.press("down", "space", "escape")
+        await stage.until(lambda: stage.app.screen is screen)
+
+        assert screen._draft.choice.hunks == {"src/long.py": frozenset({1})}
+        await stage.shows("[~]")
+
+
+@pytest.mark.long
+async def test_discarding_takes_two_presses_and_another_key_between_them_takes_it_back(tmp_path):
+    layer = a_layer()
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("d", "down", "d")
+        await stage.shows("again discards all of it")
+        assert layer.upper
+        await stage.pilot.press("d")
+        await closed(stage)
+
+        assert layer.upper == {}
+        assert layer.workspace["src/a.py"] == b"one\n"
+
+
+@pytest.mark.long
+async def test_words_go_to_the_model_which_continues_in_the_layer(tmp_path):
+    layer = a_layer()
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("r")
+        await stage.pilot.press(*"keep it", "enter")
+        await stage.until(lambda: stage.agent.prompts == ["keep it"])
+
+        assert "old.txt" in layer.upper
+
+
+@pytest.mark.long
+async def test_protected_files_are_applied_only_where_they_are_taken_in(tmp_path):
+    layer = a_layer()
+    layer.protected.add("old.txt")
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("protected")
+        await stage.pilot.press("a")
+        await closed(stage)
+        assert layer.upper == {"old.txt": None}
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("space", "a")
+        await closed(stage)
+
+        assert layer.upper == {}
+
+
+@pytest.mark.long
+async def test_a_conflict_refuses_everything_until_it_is_decided(tmp_path):
+    layer = a_layer()
+    layer.write_outside("src/a.py", b"mine\n")
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("changed by you too")
+        await stage.pilot.press("a")
+        await stage.shows("nothing was applied: src/a.py")
+        assert layer.workspace["src/a.py"] == b"mine\n"
+        assert "old.txt" in layer.workspace
+        await stage.pilot.press("down", "space")
+        await stage.shows("it replaces your own change")
+        await stage.pilot.press("a")
+        await closed(stage)
+
+        assert layer.workspace["src/a.py"].startswith(b"one\nmore")
+
+
+@pytest.mark.long
+async def test_what_was_applied_is_taken_back_at_a_second_press(tmp_path):
+    layer = a_layer()
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("a")
+        await closed(stage)
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("u")
+        await stage.shows("again takes back")
+        await stage.pilot.press("u")
+        await stage.shows("3 files taken back")
+
+        assert layer.workspace["old.txt"] == b"gone\n"
+
+
+@pytest.mark.long
+async def test_it_waits_while_the_person_writes_a_prompt(tmp_path):
+    async with on_stage(tmp_path, hold(), prepare=staged(a_layer())) as stage:
+        await stage.send("go")
+        await stage.agent.reached.wait()
+        stage.prompt.replace_text("and then")
+        await stage.pilot.press("escape")
+        await stage.shows("changes wait for your review: /effects")
+
+        assert stage.app.screen is stage.app.chat
+
+
+@pytest.mark.long
+async def test_ten_thousand_files_and_commits_open_and_fold(tmp_path):
+    layer = FakeLayer()
+    for number in range(10_000):
+        layer.write(f"src/p{number % 100}/f{number}.py", b"x = 1\n")
+    layer.ignored = ("build/",)
+    layer.write("build/a/one.o", b"1")
+    layer.write("build/b/two.o", b"22")
+    layer.commits = (LayerCommit(ref="refs/heads/main", before="a" * 40, after="b" * 40, count=2),)
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        begun = time.process_time()
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("10,000 files +10,000")
+        spent = time.process_time() - begun
+        await stage.pilot.press("end")
+        await stage.shows("2 ignored files")
+        print(f"{spent:.2f} s of CPU")
