@@ -13,7 +13,7 @@ from quorum.domain.calls.effects import FileState
 from quorum.domain.struct_json import struct_to_json
 
 
-class EffectKind(StrEnum):
+class LayerEffectKind(StrEnum):
     """What applying an effect does to its path. OTHER stands for sockets, pipes and devices: never applied."""
 
     CREATE = "create"
@@ -34,7 +34,7 @@ class LayerEffect(Struct, frozen=True, kw_only=True):
     """
 
     path: str
-    kind: EffectKind
+    kind: LayerEffectKind
     before: FileState | None = None
     after: FileState | None = None
     added: int = 0
