@@ -95,6 +95,7 @@ class SharedParts:
             folders=self.workspace.folders,
             code=find_own_code(settings, self.workspace.cwd, environ),
             places=KnownPlaces(self.workspace.folders),
+            is_layered=given.layer is not None,
         )
         self.secrets: Final = SessionSecrets(given.mask, settings=settings, environ=environ, policy=self.paths)
         self.secrets.gather()  # before anything is said or recorded
@@ -133,6 +134,7 @@ class SharedParts:
             root=given.root,
             session_id=record.session_id,
             git_approvals=core.state.git_approvals,
+            layer=given.layer,
         )
         self.environment: Final = MachineEnvironment(
             self.workspace.cwd,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
@@ -21,6 +22,9 @@ from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
 from quorum.infrastructure.files.swept_folder import remove_abandoned_folders
 
+if TYPE_CHECKING:
+    from quorum.infrastructure.staging.entered_layer import EnteredLayer
+
 
 def build_sandbox(
     table: RunCommandTable,
@@ -33,27 +37,34 @@ def build_sandbox(
     root: Path = Path(),
     session_id: str = "",
     git_approvals: Collection[GitApproval] = (),
+    layer: EnteredLayer | None = None,
 ) -> Sandbox:
     """What commands are held to while `get_mode` is in force. `own` is hidden from them; `links` are those of
     worktrees. `git_approvals` are those recorded; one of this very session and workspace, `session_id` and
-    `root`, holds again.
+    `root`, holds again. In a `layer` commands may write to `.git` as well, and to nothing beside what it holds.
     """
     shared = locate_shared_tmp(environ)
-    return Sandbox(
+    opened = table.sandbox_writable
+    sandbox = Sandbox(
         choice=table.sandbox,
         policy=policy,
         environ=environ,
         own=own,
-        readable=table.sandbox_readable,
-        writable=table.sandbox_writable,
+        readable=table.sandbox_readable if layer is None else (*table.sandbox_readable, *opened),
+        writable=opened if layer is None else (),
         links=links,
         network=_decide_network(table.network, get_mode),
         tmp=SessionTmp(shared) if shared is not None else None,
-        identities=open_identity_store(environ),
+        # Those of other sessions know the workspace's files, whose numbers differ in a layer.
+        identities=open_identity_store(environ) if layer is None else None,
         unfinished=_keep_unfinished_commands(policy, environ, session_id),
         is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
         and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
+        check_layer=layer.check if layer is not None else None,
     )
+    if layer is not None:
+        layer.on_renewal(sandbox.forget_files)
+    return sandbox
 
 
 def _keep_unfinished_commands(
@@ -90,11 +101,16 @@ def remove_abandoned(environ: Mapping[str, str]) -> None:
 def build_mode_check(
     sandbox: Sandbox, policy: ManagedPolicy = NO_POLICY, reviewers: Sequence[str] = ()
 ) -> Callable[[Mode], Awaitable[str | None]]:
-    """Tells why a mode cannot be had here, by the managed policy or for want of a sandbox."""
+    """Tells why a mode cannot be had here: by the managed policy, for want of a sandbox, or for the layer that
+    this process works in, or does not."""
 
     async def find_refusal(mode: Mode) -> str | None:
         if (why := policy.explain_mode_refusal(mode, reviewers)) is not None:
             return why
+        if sandbox.is_in_layer and not mode.traits.needs_layer and mode is not Mode.READ_ONLY:
+            return f"this quorum works in a layer, for the mode {Mode.STAGED}: /unstage leaves it for {mode}"
+        if mode.traits.needs_layer and not sandbox.is_in_layer:
+            return f"the mode {mode} needs a layer over the workspace: start with --mode {mode}, or type /stage"
         if not mode.traits.needs_sandbox:
             return None
         state = await sandbox.find_state()
