@@ -46,8 +46,9 @@ class EffectsController:
             self._open(review, None)
 
     def note_turn_end(self) -> None:
-        """A turn has ended: show its effects, unless the person does something else by now."""
-        session = self._current.session
+        """A turn, or another task, has ended: show the effects of a turn, unless the person does something else
+        by now."""
+        session = self._current.session if self._turns.was_turn else None
         if session is not None and session.agent.effects is not None and not session.agent.record.in_use:
             self._host.run_worker(self._offer(session.agent.effects), group="effects", exclusive=True)
 
