@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from typing import Any
+    from typing import Any, NoReturn
 
     from quorum.command_line.command import CliCommand
     from quorum.command_line.options import StartOptions
@@ -220,7 +220,7 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
     from quorum.code_change import watch_own_code
-    from quorum.errors import ForkedCommand, UsageError
+    from quorum.errors import ForkedCommand, RestartedCommand, UsageError
     from quorum.standard_streams import release_streams
 
     watch_own_code()
@@ -232,6 +232,8 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         release_streams()  # those of the parent
         sys.argv[1:] = forked.arguments
         return _exit_code(list(forked.arguments))
+    except RestartedCommand as restarted:
+        _restart(restarted.arguments)
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
@@ -248,6 +250,14 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         if not is_explained(error):
             raise
         return _refuse(error)  # a provider fails here only for want of a key or a name
+
+
+def _restart(arguments: Sequence[str]) -> NoReturn:
+    """Become a new quorum, started as this one was but for its arguments. Whatever was printed is written."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    began = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
+    os.execv(sys.executable, [sys.executable, *began, *arguments])
 
 
 def _run_app() -> int:

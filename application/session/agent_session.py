@@ -47,7 +47,7 @@ from quorum.domain.sessions.state import SessionState
 
 if TYPE_CHECKING:
     from quorum.application.agents.external_turns import ExternalTurns
-    from quorum.application.staging.effects_review import EffectsReview
+    from quorum.application.staging.staged_turns import StagedTurns
 
 
 class AgentSession:
@@ -96,10 +96,11 @@ class AgentSession:
         sandbox: SessionSandbox,
         background: Sequence[BackgroundWork] = (),
         external: ExternalTurns | None = None,
-        effects: EffectsReview | None = None,
+        staged: StagedTurns | None = None,
     ) -> None:
         self.external = external
-        self.effects = effects
+        self._staged = staged
+        self.effects = staged.review if staged is not None else None
         self.run = run
         self._cwd = cwd
         self.models = models
@@ -163,6 +164,8 @@ class AgentSession:
         is_resumed = self.is_resumed
         self._show_outages()
         await self._announce()
+        if self._staged is not None:
+            await self._staged.open()
         await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
         for work in self._background:

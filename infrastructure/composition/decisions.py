@@ -203,10 +203,7 @@ class ReviewParts:
         )
         self.quorum_policy: Final = conversion.build_quorum_policy(settings, given.loaded.policy)
         self.voting: Final = Voting(
-            gateway=self.review_gateway,
-            policy=self.quorum_policy,
-            events=core.events,
-            prices=shared.prices,
+            gateway=self.review_gateway, policy=self.quorum_policy, events=core.events, prices=shared.prices
         )
         self.review: Final[Review] = Review(
             person=InboxApprover(self.masking_approver, record.storage.answers, record.session_id),

@@ -10,7 +10,7 @@ from threading import RLock
 
 from quorum.domain.errors import StagingError
 from quorum.domain.text.paths import is_below_any
-from quorum.infrastructure.staging.layer_folder import LayerFolder, prepare_mount
+from quorum.infrastructure.staging.layer_folder import LayerFolder, prepare_mount, read_layer
 from quorum.infrastructure.staging.mounting import MountRefused, is_mounted, mount_layer, unmount
 
 _UNSYNCED = (
@@ -30,6 +30,7 @@ class EnteredLayer:
         self.waiting = waiting
         self.notices = notices
         self._lower = -1
+        self._turns = 0
         self._renewed: list[Callable[[], None]] = []
         self._closing = RLock()
         self._held = ExitStack()
@@ -43,6 +44,23 @@ class EnteredLayer:
     def keep(self, held: ExitStack) -> None:
         """Have the layer to this process until it ends."""
         self._held = held
+
+    def note_session(self, session_id: str) -> None:
+        """Have it known whose work stands in the layer. Raises StagingError."""
+        try:
+            self.folder = read_layer(self.folder.place).note_session(session_id)
+        except OSError as error:
+            raise StagingError(f"the layer in {self.folder.place} cannot be written: {error}") from error
+
+    @contextmanager
+    def hold_turn(self) -> Iterator[None]:
+        """Meanwhile the layer cannot be closed."""
+        with self._closing:
+            self._turns += 1
+        try:
+            yield
+        finally:
+            self._turns -= 1
 
     def on_renewal(self, forget: Callable[[], None]) -> None:
         """Have this called each time the layer was closed and is there again: what was known of its files by
@@ -64,10 +82,12 @@ class EnteredLayer:
     @contextmanager
     def closed(self) -> Iterator[str]:
         """Have the workspace at its own path, which this yields, until the block ends; then the layer is there
-        again. Nothing of the session may run. Raises StagingError where the layer cannot be taken away, or not
-        be put back: this process must end then.
+        again. Raises StagingError while a turn runs, and where the layer cannot be taken away, or not be put
+        back: the process ends then.
         """
         with self._closing:
+            if self._turns:
+                raise StagingError("a turn runs in this layer, perhaps in another tab: wait for it or stop it")
             workspace, here = self.folder.workspace, os.getcwd()
             try:
                 unmount(workspace)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from quorum.domain.instructions.offer_list import Skill
     from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.tui.agent.opening import ComposeAgent, OpenArchive
+    from quorum.tui.app.restart import Restart
     from quorum.tui.session.session import Session
 
 
@@ -203,6 +204,10 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     shutdown: Shutdown | None = None
     """Ends the process where the app does not; None where the app is not all of a process."""
+    can_restart = False
+    """Whether another app may take the place of this one: this one has a terminal, and nobody else is at it."""
+    restart: Restart | None = None
+    """What takes its place, once it has ended."""
 
     # -- life -------------------------------------------------------------------------------------------------
 
@@ -231,6 +236,15 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def lose_terminal(self) -> None:
         """Leave, as after the signal for it: the terminal is gone."""
         self._leave_soon(_HUNG_UP)
+
+    def begin_anew(self, restart: Restart) -> str:
+        if not self.can_restart:
+            return super().begin_anew(restart)
+        if len(self.tabs.all) > 1:
+            return "quorum begins anew for that: close the other tabs first"
+        self.restart = restart
+        self._leave_soon()
+        return ""
 
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:

@@ -9,7 +9,10 @@ from __future__ import annotations
 CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
 """The review modes that Shift+Tab goes through, in this order."""
 
-MODES = (*CYCLED_MODES, "staged", "auto")
+STAGED = "staged"
+"""The mode in which the process stands in a layer over the workspace."""
+
+MODES = (*CYCLED_MODES, STAGED, "auto")
 """All review modes. For `staged` quorum starts anew, and in `auto` hardly anything is asked: these take a
 command."""
 

@@ -10,6 +10,7 @@ from textual.app import App
 
 if TYPE_CHECKING:
     from quorum.tui.agent.services import OpenLocalServers, OpenSettings, OpenWorktrees
+    from quorum.tui.app.restart import Restart
 
 
 class KeyedApp(App[None]):
@@ -35,6 +36,10 @@ class KeyedApp(App[None]):
 
     open_worktrees: OpenWorktrees | None = None
     """Opens the worktrees of the repository around a folder; None: tabs all work in the same folder."""
+
+    def begin_anew(self, restart: Restart) -> str:
+        """End, and have another app take the place of this one; why that cannot be, empty where it is done."""
+        return f"quorum cannot begin anew here; start it with --mode {restart.mode}"
 
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
         """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""
