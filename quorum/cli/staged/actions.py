@@ -22,7 +22,7 @@ from quorum.cli.staged import (
 )
 from quorum.cli.staged.report import encode_outcome, encode_packet, render_effects
 from quorum.command_line.options import StartOptions
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, StagingError
 from quorum.domain.staging.effects_overview import EffectsOverview, list_choices
 from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
 from quorum.domain.text.amounts import format_age, format_amount
@@ -76,8 +76,9 @@ class LayerStore:
         raise UsageError(f"{missing}; quorum staged list --all shows all that there are")
 
     @asynccontextmanager
-    async def open(self, stored: StoredLayer) -> AsyncIterator[EffectsReview]:
-        """The review of a layer that no process works in, on the record of the session that last did.
+    async def open(self, stored: StoredLayer, *, decides: bool = True) -> AsyncIterator[EffectsReview]:
+        """The review of a layer that no process works in, on the record of the session that last did. Where it
+        `decides` something and there is no record any more, that is said.
 
         Raises StagingError where a process has it, and LedgerError where its session is written elsewhere.
         """
@@ -91,7 +92,7 @@ class LayerStore:
 
         policy = build_path_policy(self.sessions.settings, (Path(stored.workspace),))
         with open_layer(stored, os.environ, policy.is_protected) as layer:
-            ledger, records = await self._open_record(stored)
+            ledger, records = await self._open_record(stored, decides=decides)
             bus = EventBus((), ledger=ledger, mask=self.sessions.gather_secrets(), past=records)
 
             async def queue_note(text: str) -> None:
@@ -104,13 +105,16 @@ class LayerStore:
                 if ledger is not None:
                     await ledger.aclose()
 
-    async def _open_record(self, stored: StoredLayer) -> tuple[Ledger | None, Sequence[LedgerRecord]]:
+    async def _open_record(
+        self, stored: StoredLayer, *, decides: bool
+    ) -> tuple[Ledger | None, Sequence[LedgerRecord]]:
         from quorum.domain.sessions.session_summary import ContinuedSession
 
         try:
             await self.storage.archive.find(stored.session or "-")
         except LedgerError:
-            complain([f"the session of the layer {stored.id} is not on record any more, and neither is this"])
+            gone = f"the session of the layer {stored.id} is not on record any more, so this is not either"
+            complain([gone] if decides else [])
             return None, ()
         opened = self.storage.open_session(ContinuedSession(stored.session), cwd=stored.workspace)
         complain(opened.notices)
@@ -130,7 +134,7 @@ def is_waiting(layer: StoredLayer) -> bool:
 def act_on_layers(
     options: Wish, root: Path, act: Callable[[Wish, LayerStore], Coroutine[object, object, int]]
 ) -> int:
-    """Do it with the layers; the exit code. Raises ConfigError, LedgerError, StagingError and UsageError."""
+    """Do it with the layers; the exit code. Raises ConfigError, LedgerError and UsageError."""
     from quorum.domain.sessions.session_facts import escape_surrogates
     from quorum.infrastructure.config.paths import locate_state_folder
     from quorum.infrastructure.storage import open_storage
@@ -157,6 +161,8 @@ def act_on_layers(
             mask=sessions.build_mask(),
         )
         return asyncio.run(act(options, layers))
+    except StagingError as error:
+        raise UsageError(str(error)) from error
     finally:
         storage.close()
 
@@ -197,7 +203,7 @@ def _encode_layer(layer: StoredLayer) -> dict[str, JsonValue]:
 async def show(wish: ShowLayerOptions, store: LayerStore) -> int:
     """Print the effects of a layer, or how each of its files differs; always 0."""
     stored = store.find(wish.layer)
-    async with store.open(stored) as review:
+    async with store.open(stored, decides=False) as review:
         packet = await review.read()
         files = EffectsOverview.of(packet.effects).files
         if wish.json:
