@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
-
-from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.staged_turns import StagedTurns
@@ -18,6 +15,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
 
 def open_staged_turns(
@@ -27,7 +25,7 @@ def open_staged_turns(
     protected: Sequence[str],
     paths: PathPolicy,
     events: EventBus,
-    jobs: BackgroundJobs,
+    end_jobs: Callable[[], Awaitable[None]],
     pending_messages: PendingMessages,
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
@@ -52,4 +50,4 @@ def open_staged_turns(
         read_script=read_script,
     )
     entered = LayerEntered(layer=layer.folder.id, workspace=layer.folder.workspace, notices=layer.notices)
-    return StagedTurns(review, jobs, events, hold=layer.hold_turn, entered=entered)
+    return StagedTurns(review, end_jobs, events, hold=layer.hold_turn, entered=entered)
