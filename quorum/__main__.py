@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from typing import Any, NoReturn
+    from typing import Any
 
     from quorum.command_line.command import CliCommand
     from quorum.command_line.options import StartOptions
@@ -233,7 +233,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         sys.argv[1:] = forked.arguments
         return _exit_code(list(forked.arguments))
     except RestartedCommand as restarted:
-        _restart(restarted.arguments)
+        return _restart(restarted.arguments)
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
@@ -252,8 +252,24 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         return _refuse(error)  # a provider fails here only for want of a key or a name
 
 
-def _restart(arguments: Sequence[str]) -> NoReturn:
-    """Become a new quorum, started as this one was but for its arguments. Whatever was printed is written."""
+def _restart(arguments: Sequence[str]) -> int:
+    """Become a new quorum, started as this one was but for its arguments; or say how the person starts it."""
+    from quorum.domain.errors import StagingError
+    from quorum.infrastructure.staging.entered import find_entered
+
+    if (layer := find_entered()) is not None:
+        try:
+            can_continue = layer.leave()
+        except StagingError as error:
+            return _refuse(error, 1)
+        if not can_continue:
+            import shlex
+
+            from quorum.application.program_lookup import find_own_command
+            from quorum.errors import complain
+
+            complain([f"continue in your folder itself with: {find_own_command()} {shlex.join(arguments)}"])
+            return 0
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     began = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]

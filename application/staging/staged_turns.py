@@ -14,7 +14,8 @@ from quorum.domain.events.event import ErrorOccurred, LayerEntered
 class StagedTurns:
     """What a session in a layer does at its beginning, and at the end of each turn.
 
-    `end_jobs` ends what turns left running; `hold` keeps the layer from being taken away meanwhile. `entered` says what was found in it.
+    `end_jobs` ends what turns left running; `hold` keeps the layer from being taken away meanwhile. `entered`
+    says what was found in it.
     """
 
     def __init__(

@@ -25,6 +25,8 @@ class EnteredLayer:
     `waiting`: it holds effects of an earlier turn. `notices` are sentences about what was put in order before.
     """
 
+    has_user_namespace = False
+
     def __init__(self, folder: LayerFolder, *, waiting: bool = False, notices: tuple[str, ...] = ()) -> None:
         self.folder = folder
         self.waiting = waiting
@@ -100,6 +102,20 @@ class EnteredLayer:
                 yield workspace
             finally:
                 self._put_back()
+
+    def leave(self) -> bool:
+        """Take the layer away, for a program that takes the place of this one. Returns whether that can do all
+        that this one could before: no program gets out of a user namespace, in which `sudo` does nothing.
+
+        Raises StagingError.
+        """
+        try:
+            unmount(self.folder.workspace)
+        except OSError as error:
+            raise StagingError(
+                f"the layer cannot be taken away: {error.strerror}; start quorum anew"
+            ) from error
+        return not self.has_user_namespace
 
     def _put_back(self) -> None:
         try:

@@ -24,6 +24,7 @@ from quorum.infrastructure.staging.layer_folder import (
 from quorum.infrastructure.staging.mounting import (
     MountRefused,
     enter_namespaces,
+    is_mounted,
     list_mounts,
 )
 
@@ -51,7 +52,7 @@ def enter_layer(
     with ExitStack() as held:
         entered = _choose(state, workspace, held, recover, has_effects)
         try:
-            enter_namespaces()
+            entered.has_user_namespace = enter_namespaces()
         except (MountRefused, OSError) as refused:
             raise StagingError(f"no layer can be had: {refused}; {_WEAKER}") from refused
         try:
@@ -69,6 +70,8 @@ def explain_unfit(workspace: str, environ: Mapping[str, str]) -> str:
         return "there are none on this system"
     if find_entered() is not None:
         return "this process works in one already"
+    if is_mounted(workspace):
+        return "the workspace is a layer already, of the quorum that this one was started from"
     if workspace == "/":
         return "the workspace is the whole file system"
     state = locate_state_folder(environ)
