@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
-
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
@@ -18,6 +16,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
 
 def open_staged_turns(
