@@ -318,6 +318,8 @@ class HeadlessPrinter:
         assert report is not None
         if self.lost is not None:  # the reason is printed in its place
             return
+        if (waiting := self._staged.sentence) and not self._quiet:
+            _tell(f"quorum: {make_printable(waiting)}")
         match self._output:
             case "text":
                 if report.text:
@@ -328,8 +330,6 @@ class HeadlessPrinter:
                     self._print(_answer(self._final_review.text))
                 if (legend := self._panels.legend) and not self._quiet:
                     _tell(f"quorum: {make_printable(legend)}")
-                if (waiting := self._staged.sentence) and not self._quiet:
-                    _tell(f"quorum: {make_printable(waiting)}")
                 if (ending := _render_ending(report)) and not self._quiet:
                     _tell(f"quorum: {ending}")
                 if self._verbose:
