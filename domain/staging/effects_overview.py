@@ -69,7 +69,8 @@ class EffectsOverview(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def conflicts(self) -> int:
         """How many files and refs the person changed as well."""
-        return sum(bool(each.conflict) for each in (*self.files, *self.commits))
+        words = (*(each.conflict for each in self.files), *(each.conflict for each in self.commits))
+        return sum(map(bool, words))
 
     @property
     def summary(self) -> str:
