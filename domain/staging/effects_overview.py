@@ -73,6 +73,13 @@ class EffectsOverview(Struct, frozen=True, kw_only=True, dict=True):
         return sum(map(bool, words))
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What no single line says, a sentence each."""
+        if self.commits and any(each.protected for each in self.files):
+            return ("the commits may hold protected files, whether these are applied or not",)
+        return ()
+
+    @property
     def summary(self) -> str:
         """All of it on one line."""
         folded = sum(len(tree.paths) for tree in self.trees)

@@ -308,11 +308,11 @@ class AgentParts:
 def _open_staged_turns(layer: EnteredLayer, reviews: ReviewParts, calls: CallParts) -> StagedTurns:
     from quorum.infrastructure.staging.opening import open_staged_turns
 
-    session_id, protected = reviews.given.record.session_id, reviews.given.settings.review.protected
-    notes, paths, events = calls.pending_messages, reviews.shared.paths, reviews.core.events
-    return open_staged_turns(
-        layer, reviews.given.environ, session_id, protected, paths, events, calls.jobs, notes
-    )
+    given, shared, events = reviews.given, reviews.shared, reviews.core.events
+    layer.on_renewal(shared.sandbox.forget_files)
+    session_id, protected = given.record.session_id, given.settings.review.protected
+    end_jobs, notes = calls.jobs.stop_with_turn, calls.pending_messages
+    return open_staged_turns(layer, given.environ, session_id, protected, shared.paths, events, end_jobs, notes)
 
 
 def _build_external_turns(

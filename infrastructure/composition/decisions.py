@@ -134,7 +134,7 @@ class SharedParts:
             root=given.root,
             session_id=record.session_id,
             git_approvals=core.state.git_approvals,
-            layer=given.layer,
+            check_layer=given.layer.check if given.layer is not None else None,
         )
         self.environment: Final = MachineEnvironment(
             self.workspace.cwd,

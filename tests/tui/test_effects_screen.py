@@ -212,6 +212,31 @@ async def test_words_go_to_the_model_which_continues_in_the_layer(tmp_path):
 
 
 @pytest.mark.long
+async def test_what_was_left_out_stays_so_after_the_next_turn_and_what_changed_is_chosen_anew(tmp_path):
+    layer = a_layer()
+    layer.protected.add("old.txt")
+    layer.write("old.txt", b"hook one\n")
+
+    async def change(_agent: FakeAgent) -> None:
+        layer.write("old.txt", b"hook two\n")
+        layer.write("src/a.py", b"another\n")
+
+    async with on_stage(tmp_path, change, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("1 left out")
+        await stage.pilot.press("space", "down", "space")
+        await stage.shows("[x] ~ old.txt")
+        await stage.pilot.press("r", *"again", "enter")
+        await stage.until(lambda: layer.upper["old.txt"] == b"hook two\n")
+        await opened(stage)
+
+        await stage.shows("2 left out")
+        await stage.shows("[ ] ~ old.txt")
+        await stage.shows("[ ] ~ src/a.py")
+
+
+@pytest.mark.long
 async def test_protected_files_are_applied_only_where_they_are_taken_in(tmp_path):
     layer = a_layer()
     layer.protected.add("old.txt")

@@ -34,7 +34,7 @@ from quorum.tui.agent.opening import StartFailure
 from quorum.tui.app.gated_app import GatedApp
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, Guarded, KeySorter, SecondPress, TypingPace
-from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keyed_app import KeyedApp, Restart
 from quorum.tui.keys.keymap import label_key, list_own_bindings
 from quorum.tui.keys.slash_commands import Command, list_actions
 from quorum.tui.tabs.session_host import SessionHost
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from quorum.domain.instructions.offer_list import Skill
     from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.tui.agent.opening import ComposeAgent, OpenArchive
-    from quorum.tui.app.restart import Restart
     from quorum.tui.session.session import Session
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App
 
 if TYPE_CHECKING:
     from quorum.tui.agent.services import OpenLocalServers, OpenSettings, OpenWorktrees
-    from quorum.tui.app.restart import Restart
+
+
+class Restart(NamedTuple):
+    """The app that takes the place of this one: in which `mode` it begins, and with which `session`; empty:
+    with what the command line names."""
+
+    mode: str
+    session: str = ""
 
 
 class KeyedApp(App[None]):

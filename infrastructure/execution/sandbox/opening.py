@@ -6,7 +6,6 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
@@ -22,9 +21,6 @@ from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
 from quorum.infrastructure.files.swept_folder import remove_abandoned_folders
 
-if TYPE_CHECKING:
-    from quorum.infrastructure.staging.entered_layer import EnteredLayer
-
 
 def build_sandbox(
     table: RunCommandTable,
@@ -37,34 +33,32 @@ def build_sandbox(
     root: Path = Path(),
     session_id: str = "",
     git_approvals: Collection[GitApproval] = (),
-    layer: EnteredLayer | None = None,
+    check_layer: Callable[[], None] | None = None,
 ) -> Sandbox:
     """What commands are held to while `get_mode` is in force. `own` is hidden from them; `links` are those of
     worktrees. `git_approvals` are those recorded; one of this very session and workspace, `session_id` and
-    `root`, holds again. In a `layer` commands may write to `.git` as well, and to nothing beside what it holds.
+    `root`, holds again. In a layer commands may write to `.git` as well, and to nothing beside what it holds.
     """
     shared = locate_shared_tmp(environ)
     opened = table.sandbox_writable
-    sandbox = Sandbox(
+    is_layered = check_layer is not None
+    return Sandbox(
         choice=table.sandbox,
         policy=policy,
         environ=environ,
         own=own,
-        readable=table.sandbox_readable if layer is None else (*table.sandbox_readable, *opened),
-        writable=opened if layer is None else (),
+        readable=(*table.sandbox_readable, *opened) if is_layered else table.sandbox_readable,
+        writable=() if is_layered else opened,
         links=links,
         network=_decide_network(table.network, get_mode),
         tmp=SessionTmp(shared) if shared is not None else None,
         # Those of other sessions know the workspace's files, whose numbers differ in a layer.
-        identities=open_identity_store(environ) if layer is None else None,
+        identities=None if is_layered else open_identity_store(environ),
         unfinished=_keep_unfinished_commands(policy, environ, session_id),
         is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
         and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
-        check_layer=layer.check if layer is not None else None,
+        check_layer=check_layer,
     )
-    if layer is not None:
-        layer.on_renewal(sandbox.forget_files)
-    return sandbox
 
 
 def _keep_unfinished_commands(

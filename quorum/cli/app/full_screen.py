@@ -189,7 +189,7 @@ class _Sessions:
         """Begin anew in a layer, where only the settings ask for one: for this process it is too late."""
         from quorum.domain.review.mode import Mode
         from quorum.infrastructure.staging.entered import find_entered
-        from quorum.tui.app.restart import Restart
+        from quorum.tui.keys.keyed_app import Restart
 
         is_wanted = loaded.settings.review.mode is Mode.STAGED and find_entered() is None
         if is_wanted and self._is_first and not self.app.begin_anew(Restart(Mode.STAGED.value)):

@@ -8,7 +8,7 @@ from pathlib import Path
 from quorum.cli.app import COMMAND, AppOptions
 from quorum.command_line.command import Argument, ArgumentGroup, Arguments
 from quorum.domain.replacing import replace
-from quorum.tui.app.restart import Restart
+from quorum.tui.keys.keyed_app import Restart
 
 _MODE = "review.mode"
 

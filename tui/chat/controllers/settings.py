@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quorum.tui.app.restart import Restart
 from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
 from quorum.tui.keys.choices import STAGED
-from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keyed_app import KeyedApp, Restart
 
 if TYPE_CHECKING:
     from quorum.domain.events.event import CallLeaked

@@ -58,7 +58,8 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
     """Shows what stands in the layer and not in the workspace. Nothing is applied before the person says so.
 
     It opens by itself when a turn ends: what the person is typing then is no answer, as at any question.
-    `send_words` gives the model the person's words, and `clock` is the one that stamps keys.
+    `send_words` gives the model the person's words, and `clock` is the one that stamps keys. `former` is what
+    was chosen in the review before.
     """
 
     AUTO_FOCUS = ""
@@ -97,13 +98,14 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         send_words: Callable[[str], None],
         *,
         packet: EffectsPacket | None = None,
+        former: EffectsDraft | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._review, self._perform, self._send_words = review, perform, send_words
         self._packet = packet
         self._overview = EffectsOverview(commits=(), files=(), trees=())
-        self._draft = EffectsDraft(self._overview)
+        self._draft = former or EffectsDraft(self._overview)
         self._diffs: dict[str, str] = {}
         self._objections: Mapping[str, tuple[str, ...]] = {}
         self._asked = ""
@@ -206,6 +208,11 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             except QuorumError as error:
                 return str(error)
         return self._diffs[effect.path]
+
+    @property
+    def draft(self) -> EffectsDraft:
+        """What is chosen now."""
+        return self._draft
 
     # -- what is typed as it opens -----------------------------------------------------------------------
 
