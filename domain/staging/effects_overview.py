@@ -69,7 +69,15 @@ class EffectsOverview(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def conflicts(self) -> int:
         """How many files and refs the person changed as well."""
-        return sum(bool(each.conflict) for each in (*self.files, *self.commits))
+        words = (*(each.conflict for each in self.files), *(each.conflict for each in self.commits))
+        return sum(map(bool, words))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What no single line says, a sentence each."""
+        if self.commits and any(each.protected for each in self.files):
+            return ("the commits may hold protected files, whether these are applied or not",)
+        return ()
 
     @property
     def summary(self) -> str:

@@ -32,6 +32,7 @@ def render_effects(
     lines += [f"tests       {line}" for line in (tests[-1].last_lines if tests else ())]
     lines += [f"asked for   {host}" for host in packet.hosts]
     lines += [f"not held    {words}" for words in packet.effects.not_captured]
+    lines += [f"note        {words}" for words in overview.remarks]
     lines += [f"changed by you meanwhile: {path}" for path in packet.effects.read_meanwhile]
     lines += ["", overview.summary]
     for row in overview.rows:

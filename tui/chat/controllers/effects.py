@@ -11,7 +11,7 @@ from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
     from quorum.application.staging.effects_review import EffectsPacket, EffectsReview
-    from quorum.tui.screens.effects.effects_screen import Perform
+    from quorum.tui.screens.effects.effects_screen import EffectsScreen, Perform
 
 _NO_LAYER = "this session works in your folder itself, so there are no effects to review; /stage begins a layer"
 _WAITS = "changes wait for your review: /effects"
@@ -35,6 +35,7 @@ class EffectsController:
         self._perform, self._send, self._clock = perform, send, clock
         self._seen = ""
         """The digest of what was shown last: the same is not shown again unasked."""
+        self._last: tuple[EffectsReview, EffectsScreen] | None = None
 
     def action_show_effects(self) -> None:
         """Show what stands in the layer."""
@@ -73,6 +74,9 @@ class EffectsController:
     def _open(self, review: EffectsReview, packet: EffectsPacket | None) -> None:
         from quorum.tui.screens.effects.effects_screen import EffectsScreen
 
-        self._host.app.push_screen(
-            EffectsScreen(review, self._perform, self._send, packet=packet, clock=self._clock)
+        former = self._last[1].draft if self._last is not None and self._last[0] is review else None
+        screen = EffectsScreen(
+            review, self._perform, self._send, packet=packet, former=former, clock=self._clock
         )
+        self._last = (review, screen)
+        self._host.app.push_screen(screen)

@@ -17,12 +17,15 @@ class EffectsDraft:
         self._overview = overview
 
     def keep(self, former: EffectsDraft) -> None:
-        """Keep what was chosen before of what is still there, as the same effects are shown anew."""
-        known = {name for row in former._overview.rows for name in list_choices(row)}
-        here = {name for row in self._overview.rows for name in list_choices(row)}
-        left = (former.choice.left_out & here) | (self.choice.left_out - known)
-        hunks = {path: hunks for path, hunks in former.choice.hunks.items() if path in here}
-        self.choice = EffectChoice(left_out=left, hunks=hunks, overwrite=former.choice.overwrite & here)
+        """Keep what was chosen before: all of it of effects that are the same, and that others are left out."""
+        same = _index(self._overview).items() & _index(former._overview).items()
+        kept = {name for name, _ in same}
+        left = {name for name in former.choice.left_out if name in _index(self._overview)}
+        self.choice = EffectChoice(
+            left_out=frozenset(left | (self.choice.left_out - kept)),
+            hunks={path: hunks for path, hunks in former.choice.hunks.items() if path in kept},
+            overwrite=former.choice.overwrite & kept,
+        )
 
     def is_in(self, row: EffectRow) -> bool:
         """Whether some of a line is applied."""
@@ -80,6 +83,14 @@ class EffectsDraft:
 
     def is_hunk_in(self, path: str, hunk: int) -> bool:
         return path not in self.choice.left_out and hunk not in self.choice.hunks.get(path, ())
+
+
+def _index(overview: EffectsOverview) -> dict[str, LayerEffect | LayerCommit | None]:
+    """What each path and ref is; of a file in a folded tree nothing more matters."""
+    known: dict[str, LayerEffect | LayerCommit | None] = {}
+    for row in overview.rows:
+        known |= dict.fromkeys(list_choices(row), None if isinstance(row, FoldedTree) else row)
+    return known
 
 
 def may_choose_hunks(row: EffectRow) -> bool:

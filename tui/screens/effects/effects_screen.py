@@ -58,7 +58,8 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
     """Shows what stands in the layer and not in the workspace. Nothing is applied before the person says so.
 
     It opens by itself when a turn ends: what the person is typing then is no answer, as at any question.
-    `send_words` gives the model the person's words, and `clock` is the one that stamps keys.
+    `send_words` gives the model the person's words, and `clock` is the one that stamps keys. `former` is what
+    was chosen in the review before.
     """
 
     AUTO_FOCUS = ""
@@ -70,7 +71,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         Binding("pageup", "scroll(-1)", "Scroll the diff", id="effects_page_up"),
         Binding("pagedown", "scroll(1)", "Scroll the diff", id="effects_page_down"),
         Binding("enter", "open", "Open the diff, hunk by hunk", id="effects_open"),
-        Binding("space", "toggle", "Leave it out, or take it in", id="effects_toggle"),
+        Binding("space", "leave_out", "Leave it out, or take it in", id="effects_toggle"),
         Binding("a", "apply", "Apply what is chosen", id="effects_apply"),
         Binding("r", "reply", "Send words back: the model continues in the layer", id="effects_reply"),
         Binding("d", "discard", "Discard all changes; twice", id="effects_discard"),
@@ -97,13 +98,14 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         send_words: Callable[[str], None],
         *,
         packet: EffectsPacket | None = None,
+        former: EffectsDraft | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._review, self._perform, self._send_words = review, perform, send_words
         self._packet = packet
         self._overview = EffectsOverview(commits=(), files=(), trees=())
-        self._draft = EffectsDraft(self._overview)
+        self._draft = former or EffectsDraft(self._overview)
         self._diffs: dict[str, str] = {}
         self._objections: Mapping[str, tuple[str, ...]] = {}
         self._asked = ""
@@ -207,6 +209,11 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
                 return str(error)
         return self._diffs[effect.path]
 
+    @property
+    def draft(self) -> EffectsDraft:
+        """What is chosen now."""
+        return self._draft
+
     # -- what is typed as it opens -----------------------------------------------------------------------
 
     def admits(self, event: events.Key) -> bool:
@@ -270,7 +277,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
                 self.app.push_screen(build_pager(diff, row.path, is_diff=True))
         elif row is not None:
             text = describe_commit(row) if isinstance(row, LayerCommit) else describe_tree(row)
-            self.app.push_screen(build_pager(text, _TITLE))
+            self.app.push_screen(build_pager(text, _TITLE, is_diff=False))
 
     def _show_choice(self, _result: None = None) -> None:
         self.query_one("#files", LineList).refresh()
@@ -280,9 +287,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Show the commands that ran, with how they ended."""
         self._forget_question()
         if self._packet is not None:
-            self.app.push_screen(build_pager(make_printable(describe_commands(self._packet)), "Commands"))
+            self.app.push_screen(build_pager(describe_commands(self._packet), "Commands", is_diff=False))
 
-    def action_toggle(self) -> None:
+    def action_leave_out(self) -> None:
         """Leave the marked line out, or take it in again."""
         if (row := self._marked) is None or self._is_working:
             return

@@ -41,7 +41,7 @@ class HunksScreen(ClosesItself, ModalScreen[None]):
         Binding("down,j", "move('down')", "Down", id="hunks_down"),
         Binding("pageup", "scroll(-1)", "Scroll the hunk", id="hunks_page_up"),
         Binding("pagedown", "scroll(1)", "Scroll the hunk", id="hunks_page_down"),
-        Binding("space", "toggle", "Leave the hunk out, or take it in", id="hunks_toggle"),
+        Binding("space", "leave_out", "Leave the hunk out, or take it in", id="hunks_toggle"),
         Binding("escape,q,enter", "dismiss", "Back", id="hunks_leave"),
     ]
     DEFAULT_CSS = """
@@ -86,7 +86,7 @@ class HunksScreen(ClosesItself, ModalScreen[None]):
 
     @on(LineList.LineClicked)
     def _toggle_clicked(self) -> None:
-        self.action_toggle()
+        self.action_leave_out()
 
     def action_move(self, how: Move) -> None:
         self.query_one("#list", LineList).move(how)
@@ -96,7 +96,7 @@ class HunksScreen(ClosesItself, ModalScreen[None]):
         sheet = self.query_one(DiffSheet)
         sheet.scroll_relative(y=pages * max(1, sheet.size.height - 2), animate=False)
 
-    def action_toggle(self) -> None:
+    def action_leave_out(self) -> None:
         """Leave the marked hunk out, or take it in again."""
         if (place := self.query_one("#list", LineList).marked) is not None:
             self._draft.toggle_hunk(self._path, place, len(self._hunks))

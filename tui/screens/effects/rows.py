@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from quorum.application.staging.effects_review import EffectsPacket
-from quorum.domain.staging.effects_overview import EffectRow, FoldedTree, get_mark, name_row
+from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, get_mark, name_row
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.staging.layer_work import StagedCommand
 from quorum.domain.text.amounts import format_amount, format_size
@@ -100,6 +100,7 @@ def summarise_work(packet: EffectsPacket) -> list[tuple[str, bool]]:
     if packet.hosts:
         lines.append((f"asked for: {', '.join(packet.hosts)}", False))
     lines += [(f"not held back: {words}", True) for words in effects.not_captured]
+    lines += [(words, True) for words in EffectsOverview.of(effects).remarks]
     if effects.read_meanwhile:
         count = format_amount(len(effects.read_meanwhile), "file")
         names = ", ".join(effects.read_meanwhile[:3])
