@@ -90,16 +90,9 @@ class EnteredLayer:
         with self._closing:
             if self._turns:
                 raise StagingError("a turn runs in this layer, perhaps in another tab: wait for it or stop it")
-            workspace, here = self.folder.workspace, os.getcwd()
+            self._take_away("end quorum")
             try:
-                unmount(workspace)
-            except OSError as error:
-                raise StagingError(f"the layer cannot be taken away: {error.strerror}; end quorum") from error
-            os.close(self._lower)
-            if is_below_any(here, (workspace,)):
-                _change_folder(here, workspace)
-            try:
-                yield workspace
+                yield self.folder.workspace
             finally:
                 self._put_back()
 
@@ -109,13 +102,18 @@ class EnteredLayer:
 
         Raises StagingError.
         """
-        try:
-            unmount(self.folder.workspace)
-        except OSError as error:
-            raise StagingError(
-                f"the layer cannot be taken away: {error.strerror}; start quorum anew"
-            ) from error
+        self._take_away("start quorum anew")
         return not self.has_user_namespace
+
+    def _take_away(self, remedy: str) -> None:
+        workspace, here = self.folder.workspace, os.getcwd()
+        try:
+            unmount(workspace)
+        except OSError as error:
+            raise StagingError(f"the layer cannot be taken away: {error.strerror}; {remedy}") from error
+        os.close(self._lower)
+        if is_below_any(here, (workspace,)):
+            _change_folder(here, workspace)
 
     def _put_back(self) -> None:
         try:

@@ -261,8 +261,9 @@ def test_a_process_that_has_begun_other_work_is_refused(home: Home) -> None:
 
 def test_a_process_that_leaves_its_layer_has_the_workspace_again(home: Home) -> None:
     def work(entered: EnteredLayer) -> tuple[bool, str]:
-        (home.root / "old.txt").write_text("layer\n")
-        return entered.leave(), (home.root / "old.txt").read_text()
+        os.chdir(home.root)
+        Path("old.txt").write_text("layer\n")
+        return entered.leave(), (Path.cwd() / "old.txt").read_text()
 
     can_continue, seen = run_in_layer(home.root, home.environ, work)
     assert seen == "old\n"
