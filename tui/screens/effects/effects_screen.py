@@ -75,7 +75,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         Binding("a", "apply", "Apply what is chosen", id="effects_apply"),
         Binding("r", "reply", "Send words back: the model continues in the layer", id="effects_reply"),
         Binding("d", "discard", "Discard all changes; twice", id="effects_discard"),
-        Binding("u", "undo", "Take back what was applied last; twice", id="effects_undo"),
+        Binding("u", "undo_applied", "Take back what was applied last; twice", id="effects_undo"),
         Binding("c", "show_commands", "Show what commands ran", id="effects_commands"),
         Binding("escape,q", "leave", "Decide later", id="effects_leave"),
     ]
@@ -337,7 +337,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         said = str(failure) if failure is not None else "all changes of the layer are discarded"
         await self._conclude(said, is_over=failure is None)
 
-    def action_undo(self) -> None:
+    def action_undo_applied(self) -> None:
         """Take back out of the workspace what was applied last, once that was asked."""
         if self._is_working:
             return
