@@ -91,7 +91,7 @@ class RefMove(Struct, frozen=True, kw_only=True):
 class ChangePlan(Struct, frozen=True, kw_only=True):
     """What is changed together. `cleared` are paths that the layer need not hold afterwards, `still_gone` those
     that stay deleted in it; `is_all`: nothing stays in it. `is_repository_cleared`: nor does what git keeps.
-    `lock_inode` is the file that keeps git away meanwhile; `staged` describes the index that is put there."""
+    `staged` describes the index that is put there."""
 
     steps: tuple[JournalStep, ...]
     refs: tuple[RefMove, ...] = ()
@@ -99,7 +99,6 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     still_gone: tuple[str, ...] = ()
     is_all: bool = False
     is_repository_cleared: bool = False
-    lock_inode: int = 0
     staged: str = ""
 
 
@@ -124,7 +123,7 @@ class ChangeJournal:
     def __init__(self, place: Path, workspace: str) -> None:
         self.place = place
         self.stage = place / "stage"
-        self._workspace = workspace
+        self.workspace = workspace
 
     @property
     def state(self) -> str:
@@ -156,7 +155,7 @@ class ChangeJournal:
     def carry_out(self, plan: ChangePlan, move_refs: MoveRefs) -> None:
         """Change all of it. Raises StepRefused: then nothing is changed, but what the error names."""
         try:
-            with open_root(self._workspace) as root, open_root(str(self.stage)) as stage:
+            with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
                 for step in plan.steps:
                     _Step(step, root, stage, self.stage).forward()
             if plan.refs:
@@ -174,7 +173,7 @@ class ChangeJournal:
     def take_back(self, plan: ChangePlan, move_refs: MoveRefs) -> tuple[str, ...]:
         """Have the workspace as it was; sentences about what the person changed meanwhile, which stays."""
         kept = [*_move_refs_back(plan.refs, move_refs)]
-        with open_root(self._workspace) as root, open_root(str(self.stage)) as stage:
+        with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             kept += filter(None, (_Step(step, root, stage, self.stage).back() for step in reversed(plan.steps)))
         self._sync_places(plan)
         self._rename("journal", "undone")
@@ -190,7 +189,7 @@ class ChangeJournal:
             except StepRefused:
                 self._rename("undoing", "settled")
                 raise
-        with open_root(self._workspace) as root, open_root(str(self.stage)) as stage:
+        with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             kept = [_Step(step, root, stage, self.stage).back() for step in reversed(plan.steps)]
         self._sync_places(plan)
         self._rename("undoing", "undone")
@@ -200,7 +199,7 @@ class ChangeJournal:
     def finish_undo(self, plan: ChangePlan, move_refs: MoveRefs) -> tuple[str, ...]:
         """Take back the rest of what a killed process began to take back; sentences as of `take_back`."""
         kept = [*_move_refs_back(plan.refs, move_refs)]
-        with open_root(self._workspace) as root, open_root(str(self.stage)) as stage:
+        with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             kept += filter(None, (_Step(step, root, stage, self.stage).back() for step in reversed(plan.steps)))
         self._sync_places(plan)
         self._rename("undoing", "undone")
@@ -211,7 +210,7 @@ class ChangeJournal:
         self._rename("done", "settled")
 
     def _require_unchanged(self, plan: ChangePlan) -> None:
-        with open_root(self._workspace) as root, open_root(str(self.stage)) as stage:
+        with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             dropped = {step.path for step in plan.steps if step.kind is StepKind.DROP_FOLDER}
             for step in plan.steps:
                 if step.path.rstrip("/").rpartition("/")[0] + "/" not in dropped:
@@ -220,7 +219,7 @@ class ChangeJournal:
     def _sync_places(self, plan: ChangePlan) -> None:
         """Have the names of the folders that were changed on the disk."""
         folders = {step.path.rstrip("/").rpartition("/")[0] for step in plan.steps}
-        with open_root(self._workspace) as root:
+        with open_root(self.workspace) as root:
             self._sync([(root, folder or ".") for folder in folders])
 
     def _sync(self, places: Sequence[tuple[int, str]]) -> None:

@@ -17,6 +17,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import count_changes
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.file_metadata import read_birth_time
+from quorum.infrastructure.files.ignored_folders import IgnoredFolders
 from quorum.infrastructure.staging.known_files import KnownFiles, is_unchanged
 from quorum.infrastructure.staging.layer_repository import HEAD, INDEX, LayerRepository
 from quorum.infrastructure.staging.renaming import open_root
@@ -27,7 +28,6 @@ from quorum.infrastructure.staging.upper_folder import (
     read_origin,
     read_status,
 )
-from quorum.infrastructure.store.snapshots.ignored_folders import IgnoredFolders
 
 _MOST_COUNTED_BYTES = 1_000_000
 _YOURS = "you changed it since the layer began"
@@ -69,7 +69,7 @@ class EffectsReader:
         self._is_protected = is_protected
         # What the layer says in its ignore files does not count: it could hide what it does.
         self._ignored = IgnoredFolders((lower,))
-        self._repository = LayerRepository(upper, lower, scratch, environ)
+        self._repository = LayerRepository(upper, lower, workspace, scratch, environ)
 
     def note_before(self) -> None:
         """Take note of what the changed files held. Raises OSError, StagingError."""
@@ -109,6 +109,10 @@ class EffectsReader:
             if not (has_repository and self._repository.covers(each.path)) or each.path in (INDEX, HEAD)
         )
         self._known.note_before(looked_at, self._lower, self._began_ns)
+        for each in changes:
+            is_new = each.before is None and each.path not in self._known and not each.lost_folder
+            if is_new and each.had_origin and not self._has_changed_folder(each):
+                self._known.note(each.path, None)
         self._known.save()
 
     def _leave_out_new_files(self, changes: Sequence[UpperChange]) -> tuple[list[UpperChange], list[str]]:
@@ -170,7 +174,7 @@ class EffectsReader:
                 return _DELETED
             if not change.had_origin or change.path in self._known:
                 return ""
-            if self._may_be_deleted(change):
+            if self._has_changed_folder(change) and not self._is_copy(change):
                 return _PERHAPS_DELETED
             self._known.note(change.path, None)
             return ""
@@ -190,24 +194,35 @@ class EffectsReader:
             return ""
         return _YOURS if change.after is None or change.had_origin or change.is_folder else _MADE
 
-    def _may_be_deleted(self, change: UpperChange) -> bool:
-        """Whether a file that only the layer has was there when it began: the kernel notes of what it was
-        copied, also where it was renamed or linked in the layer, and then that is still there."""
-        folder = os.path.dirname(f"{self._lower}/{change.path}")
-        status = read_status(folder)
-        if status is not None and status.st_ctime_ns < self._began_ns:
-            return False
-        origin = read_origin(f"{self._upper}/{change.path}") or b""
-        handles = self._list_handles()
-        return not any(origin.endswith(handle) for handle in handles)
+    def _has_changed_folder(self, change: UpperChange) -> bool:
+        """Whether the person may have removed a name beside this one since the layer began."""
+        status = read_status(os.path.dirname(f"{self._lower}/{change.path}"))
+        return status is None or status.st_ctime_ns >= self._began_ns
 
-    def _list_handles(self) -> frozenset[bytes]:
-        """How the kernel names the files of the workspace that the layer changed or deleted."""
+    def _is_copy(self, change: UpperChange) -> bool:
+        """Whether a file that only the layer has is one of the workspace, renamed or linked in the layer. The
+        kernel notes of what it was copied; where it may not, files of the same time are taken to be one."""
+        if change.after is None:
+            return False
+        origin = read_origin(f"{self._upper}/{change.path}")
         folder = UpperFolder(self._upper, self._lower)
         touched = folder.list_touched()
-        changed = (each for each in folder.list_changes()[0] if each.before is not None and not each.is_folder)
-        paths = (*touched, *(each.path for each in changed))
-        return frozenset(filter(None, (_read_handle(f"{self._lower}/{path}") for path in paths)))
+        changed = (each.path for each in folder.list_changes()[0] if each.before is not None)
+        for path in (*touched, *(each for each in changed if not each.endswith("/"))):
+            status = read_status(f"{self._lower}/{path}")
+            if status is None:
+                continue
+            if not origin:
+                is_same = (status.st_mtime_ns, status.st_size) == (
+                    change.after.st_mtime_ns,
+                    change.after.st_size,
+                )
+            else:
+                handle = _read_handle(f"{self._lower}/{path}")
+                is_same = handle is not None and origin.endswith(handle)
+            if is_same:
+                return True
+        return False
 
     def _count(self, change: UpperChange, before: FileState | None, after: FileState | None) -> tuple[int, int]:
         """The lines that come and go, of texts of some size."""

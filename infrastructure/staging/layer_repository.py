@@ -49,12 +49,19 @@ class RepositoryEffects(Struct, frozen=True, kw_only=True):
 
 
 class LayerRepository:
-    """`upper` and `lower` as of `UpperFolder`. All methods block, and raise StagingError where git fails."""
+    """`upper` and `lower` as of `UpperFolder`; `workspace` is the canonical path, where the layer may stand.
 
-    def __init__(self, upper: str, lower: str, scratch: Path, environ: Mapping[str, str]) -> None:
+    All methods block, and raise StagingError where git fails.
+    """
+
+    def __init__(
+        self, upper: str, lower: str, workspace: str, scratch: Path, environ: Mapping[str, str]
+    ) -> None:
         self._upper = upper + "/.git"
-        # A git that we start has other descriptors.
-        self._lower = lower.replace("/proc/self/", f"/proc/{os.getpid()}/", 1) + "/.git"
+        self._lower = lower + "/.git"
+        # A git that we start has no descriptor of ours, and may not look at those that we have. For objects it
+        # is the same whether the layer or the folder below stands there.
+        self._objects = f"{workspace}/.git/objects"
         self._scratch = scratch
         self._environ = environ
 
@@ -156,9 +163,8 @@ class LayerRepository:
 
     def describe_index(self, index: Path | None = None) -> str:
         """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
-        path = str(index) if index is not None else self._lower + "/index"
         with self._open_merged() as git:
-            listed = git.run_in_environment({"GIT_INDEX_FILE": path}, "ls-files", "--stage", "-v", "-z")
+            listed = self._list_index(git, str(index) if index is not None else self._lower + "/index", "-v")
             return hashlib.sha256(listed).hexdigest()
 
     def move_refs(self, refs: Sequence[RefMove], workspace: str) -> None:
@@ -207,7 +213,7 @@ class LayerRepository:
                     path = f"{self._upper}/objects/{name}"
                     if name != "info" and os.path.isdir(path) and not os.path.islink(path):
                         (above / name).symlink_to(path)
-            (folder / "workspace").symlink_to(self._lower + "/objects")
+            (folder / "workspace").symlink_to(self._objects)
             alternates = f"{folder / 'workspace'}\n{above}\n"
             (git / "objects" / "info" / "alternates").write_text(alternates, encoding="utf-8")
             try:
@@ -270,11 +276,15 @@ class LayerRepository:
         above = read_status(self._upper + "/index")
         if above is None or is_whiteout(above):
             return False
-        listed = []
-        for path in (self._lower + "/index", self._upper + "/index"):
-            arguments = ("ls-files", "--stage", "-z")
-            listed.append(git.run_in_environment({"GIT_INDEX_FILE": path}, *arguments))
-        return listed[0] != listed[1]
+        return self._list_index(git, self._lower + "/index") != self._list_index(git, self._upper + "/index")
+
+    def _list_index(self, git: GitWriter, path: str, *options: str) -> bytes:
+        copy = git.top / "index"
+        if os.path.isfile(path):
+            shutil.copyfile(path, copy)
+        else:
+            copy.unlink(missing_ok=True)
+        return git.run_in_environment({"GIT_INDEX_FILE": str(copy)}, "ls-files", "--stage", "-z", *options)
 
     def _list_missing(self, git: GitWriter, real: GitReader, index: Path) -> Iterator[str]:
         """The objects of an index that the workspace's repository does not have."""

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from quorum.domain.errors import StagingError
 from quorum.domain.replacing import replace
@@ -32,7 +32,8 @@ from quorum.infrastructure.staging.upper_folder import UpperFolder, read_status
 
 _MOST_SHOWN_BYTES = 5_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_LOCK = ".git/index.lock"
+_INDEX_LOCK = ".git/index.lock"
+_LOCK = "lock"
 
 
 class WorkspaceLayer:
@@ -146,9 +147,9 @@ class WorkspaceLayer:
             repository.move_refs(refs, workspace)
 
         try:
-            with _lock_index(workspace, plan) as locked:
-                journal.begin(locked)
-                journal.carry_out(locked, move_refs)
+            with _lock_index(journal, plan):
+                journal.begin(plan)
+                journal.carry_out(plan, move_refs)
         except StepRefused as refused:
             return AppliedEffects(refused={refused.path: str(refused)})
         applied = AppliedEffects(
@@ -171,7 +172,7 @@ class WorkspaceLayer:
             plan = journal.read()
             repository = self._open_repository(lower)
             try:
-                with _lock_index(workspace, plan):
+                with _lock_index(journal, plan):
                     plan = _accept_written_index(plan, repository, lower)
                     journal.undo(plan, lambda refs: repository.move_refs(refs, workspace))
             except StepRefused as refused:
@@ -208,7 +209,7 @@ class WorkspaceLayer:
         )
 
     def _open_repository(self, lower: str) -> LayerRepository:
-        return LayerRepository(str(self._folder.upper), lower, self._folder.place, self._environ)
+        return _open_repository(self._folder, lower, self._environ)
 
     def _name_differences(self, now: LayerEffects) -> dict[str, str]:
         """What stands otherwise than it was reviewed, by path and ref."""
@@ -246,10 +247,13 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
         if finish_emptying(folder.upper, folder.work):
             folder.renew_began()
             KnownFiles(folder.place).forget()
-        repository = LayerRepository(str(folder.upper), lower, folder.place, environ)
+        repository = _open_repository(folder, lower, environ)
         for journal in _list_journals(folder):
             said += _recover_one(folder, journal, repository)
-        drop_copies(folder.upper, lower)
+        with suppress(
+            PermissionError
+        ):  # a folder that a program closed to all: whoever reads the layer says so
+            drop_copies(folder.upper, lower)
         for each in folder.place.iterdir():
             if each.name.startswith(("git-", "merge-", "packs")) and each.is_dir():
                 remove_tree(each)
@@ -280,6 +284,7 @@ def open_layer(
 
 def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerRepository) -> Iterator[str]:
     state = journal.state
+    _unlock_index(journal)
 
     def move_refs(refs: Sequence[RefMove]) -> None:
         repository.move_refs(refs, folder.workspace)
@@ -289,7 +294,6 @@ def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerR
             remove_tree(journal.place)
         case "journal" | "undoing":
             plan = journal.read()
-            _unlock_index(folder.workspace, plan.lock_inode)
             back = journal.take_back if state == "journal" else journal.finish_undo
             kept = back(plan, move_refs)
             what = "applying effects" if state == "journal" else "undoing"
@@ -297,7 +301,6 @@ def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerR
             yield from kept
         case "done":
             plan = journal.read()
-            _unlock_index(folder.workspace, plan.lock_inode)
             _finish(folder, journal, plan, repository, KnownFiles(folder.place))
             yield f"all {len(plan.steps)} effects that were approved last are in the workspace"
         case _:
@@ -377,30 +380,35 @@ def _was_written_later(journal: ChangeJournal) -> bool:
 
 
 @contextmanager
-def _lock_index(workspace: str, plan: ChangePlan) -> Iterator[ChangePlan]:
-    """Keep git from the index while it is replaced; the plan then names the lock. Raises StepRefused."""
+def _lock_index(journal: ChangeJournal, plan: ChangePlan) -> Iterator[None]:
+    """Keep git from the index while it is replaced. Raises StepRefused where it is at work there."""
     if not plan.staged:
-        yield plan
+        yield
         return
-    lock = f"{workspace}/{_LOCK}"
+    lock = journal.place / _LOCK
+    lock.touch(mode=0o600)
     try:
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.link(lock, f"{journal.workspace}/{_INDEX_LOCK}")
     except FileExistsError as error:
-        raise StepRefused(
-            _LOCK, "git is at work in the workspace, or was killed there; see to it first"
-        ) from error
-    inode = os.fstat(descriptor).st_ino
-    os.close(descriptor)
+        why = "git is at work in the workspace, or was killed there; see to it first"
+        raise StepRefused(_INDEX_LOCK, why) from error
     try:
-        yield replace(plan, lock_inode=inode)
+        yield
     finally:
-        _unlock_index(workspace, inode)
+        _unlock_index(journal)
 
 
-def _unlock_index(workspace: str, inode: int) -> None:
-    lock = f"{workspace}/{_LOCK}"
-    if (status := read_status(lock)) is not None and status.st_ino == inode:
+def _unlock_index(journal: ChangeJournal) -> None:
+    """Let git at the index again, if it is this change that keeps it away."""
+    ours = read_status(str(journal.place / _LOCK))
+    lock = f"{journal.workspace}/{_INDEX_LOCK}"
+    found = read_status(lock)
+    if ours is not None and found is not None and os.path.samestat(ours, found):
         os.unlink(lock)
+
+
+def _open_repository(folder: LayerFolder, lower: str, environ: Mapping[str, str]) -> LayerRepository:
+    return LayerRepository(str(folder.upper), lower, folder.workspace, folder.place, environ)
 
 
 @contextmanager

@@ -426,6 +426,7 @@ class Sandbox:
             running=partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=bool(self._find_closed_git_folders()),
+            is_in_layer=self.is_in_layer,
         )
 
     def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:

@@ -96,7 +96,17 @@ def test_times_and_modes_of_the_person_are_no_conflict_once_the_content_is_known
 def test_a_renamed_file_is_none_that_the_person_deleted(bench: LayerBench) -> None:
     bench.write("a", "1\n")
     bench.write("c", "1\n")
-    bench.work("mv a b; ln c d; echo 2 >> b")
+    bench.work("mv a b; ln c d")
+    bench.write("unrelated", "person\n")
+
+    assert not _conflicts(bench)
+
+
+def test_a_renamed_file_that_was_looked_at_before_is_none_either(bench: LayerBench) -> None:
+    bench.write("a", "1\n")
+    bench.work("mv a b; echo 2 >> b")
+    with bench.opened() as layer:
+        layer.note_files()
     bench.write("unrelated", "person\n")
 
     assert not _conflicts(bench)
