@@ -7,7 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quorum.domain.review.path_policy import NO_CODE, NO_PLACES, GuardedPlaces, OwnCode, PathPolicy
+from quorum.domain.review.path_policy import (
+    NO_CODE,
+    NO_PLACES,
+    REPOSITORIES,
+    GuardedPlaces,
+    OwnCode,
+    PathPolicy,
+)
 from quorum.infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.sandbox.places import expand_path
@@ -23,11 +30,13 @@ def build_path_policy(
     folders: Sequence[str] | None = None,
     code: OwnCode = NO_CODE,
     places: GuardedPlaces = NO_PLACES,
+    is_layered: bool = False,
 ) -> PathPolicy:
     """The roots of the workspace, the patterns of the person, what is quorum's own, and its code.
 
     `folders` are the roots where they may grow. A file of settings that lies in the workspace, wherever
-    --config found it, is as protected as a project's.
+    --config found it, is as protected as a project's. `is_layered`: what the patterns of the person protect is
+    an effect for review, but for what quorum and git obey before that.
     """
     named = [
         glob.escape(str(file.relative_to(root)))
@@ -38,9 +47,10 @@ def build_path_policy(
     return PathPolicy(
         roots=folders if folders is not None else tuple(map(str, roots)),
         own=tuple(map(os.path.realpath, own)),
+        is_layered=is_layered,
         code=code,
         places=places,
-        protected=(*settings.review.protected, *named),
+        protected=(*(REPOSITORIES if is_layered else settings.review.protected), *named),
         sensitive=settings.review.sensitive,
     )
 

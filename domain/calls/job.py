@@ -35,6 +35,7 @@ class JobStopper(StrEnum):
     PERSON = "person"
     REWIND = "rewind"
     SESSION = "session"
+    TURN = "turn"
 
 
 class JobPage(Struct, frozen=True, kw_only=True):
@@ -112,6 +113,7 @@ _STOPPED = {
     JobStopper.PERSON: "was stopped by the person",
     JobStopper.REWIND: "was stopped when its turn was undone",
     JobStopper.SESSION: "was stopped at the end of the session",
+    JobStopper.TURN: "was stopped at the end of its turn, as the mode staged has it,",
 }
 
 

@@ -78,6 +78,7 @@ from quorum.domain.events.session import (
     SystemPromptSet,
     ToolsListed,
 )
+from quorum.domain.events.staging import EffectsApproved, EffectsReviewed, LayerEntered, LayerWaits
 from quorum.domain.events.subagents import (
     ContextReceived,
     ResultReceived,
@@ -440,7 +441,9 @@ __all__ = [
     "ContextReceived",
     "ConversationCompacted",
     "DiagnosticsReported",
+    "EffectsApproved",
     "EffectsObserved",
+    "EffectsReviewed",
     "EmptyAnswerReceived",
     "ErrorOccurred",
     "Event",
@@ -455,6 +458,8 @@ __all__ = [
     "JobEnded",
     "JobProgressed",
     "JobStarted",
+    "LayerEntered",
+    "LayerWaits",
     "LoadedInstruction",
     "MemoryAdded",
     "MemoryApproved",
@@ -543,6 +548,10 @@ Event: TypeAlias = (
     | MemoryApproved
     | MemoryAdded
     | FolderAdded
+    | LayerEntered
+    | LayerWaits
+    | EffectsApproved
+    | EffectsReviewed
     | ContextReceived
     | ResultReceived
     | ServerQuestionAnswered

@@ -61,21 +61,6 @@ class LayerFolder(Struct, frozen=True, kw_only=True):
         """The kernel's own folder: it lies on the file system of `upper`."""
         return self.place / "work"
 
-    @property
-    def stage(self) -> Path:
-        """What is about to be applied."""
-        return self.place / "stage"
-
-    @property
-    def backup(self) -> Path:
-        """What stood in the workspace before something was applied."""
-        return self.place / "backup"
-
-    @property
-    def journal(self) -> Path:
-        """It is there while something is being applied."""
-        return self.place / "journal"
-
     def renew_began(self) -> LayerFolder:
         """The same layer, which holds nothing yet that was changed before now. Raises OSError."""
         meta = _Meta(

@@ -43,18 +43,23 @@ class Mount(NamedTuple):
     options: tuple[str, ...]
 
 
-def enter_namespaces() -> None:
+def enter_namespaces() -> bool:
     """Give this process mounts of its own, and where its rights do not reach for that a user namespace, too, in
-    which its user and group keep their numbers. Raises MountRefused; the process is as it was then.
+    which its user and group keep their numbers. Returns whether it needed that, which nothing takes back.
+
+    Raises MountRefused; the process is as it was then.
     """
     if len(os.listdir(_THREADS)) > 1:  # the kernel refuses a user namespace then, with a reason that misleads
         raise MountRefused("this process has begun other work already")
+    needs_user = False
     try:
         _call("unshare", _CLONE_NEWNS)
     except PermissionError:
         _enter_user_namespace()
+        needs_user = True
     # What the machine mounts and unmounts is still followed, and nothing of ours goes back to it.
     _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
+    return needs_user
 
 
 def _enter_user_namespace() -> None:

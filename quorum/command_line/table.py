@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "quorum.cli.sessions",
         "List, show, diff, export, fork, verify, anchor, delete or resume sessions.",
     ),
+    "staged": ("quorum.cli.staged", "List, show, apply, discard and take back changes that wait in layers."),
     "inbox": ("quorum.cli.inbox", "List and answer decisions that wait in any session."),
     "board": ("quorum.cli.board", "List what waits for you, which sessions are open, and which ended last."),
     "fleet": ("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),

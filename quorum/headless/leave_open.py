@@ -16,7 +16,7 @@ from quorum.domain.errors import ConfigError, ConversationError
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import HeadlessPrinter, watch_reader
-from quorum.headless.session import add_attachments, close_session, compose_session, read_prompt
+from quorum.headless.session import add_attachments, close_session, compose_session, read_prompt, work_staged
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
@@ -32,6 +32,7 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
     with explain_start_failures():
         loaded = load(options, root)
     complain(loaded.warnings)
+    work_staged(loaded, root)
     return asyncio.run(advance_session(options, root, loaded, prompt, signals))
 
 

@@ -37,6 +37,7 @@ from quorum.domain.events.event import (
     InstructionsLoaded,
     JobEnded,
     JobStarted,
+    LayerWaits,
     MessageAdded,
     ObjectionsRaised,
     ObjectionsRuled,
@@ -53,9 +54,10 @@ from quorum.domain.events.event import (
     SessionStarted,
     SubagentProgressed,
     TurnFinished,
+    TurnStarted,
     UnaskedCallReported,
 )
-from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
 from quorum.domain.panel.panel_answer import PanelForm
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.sessions.session_summary import LedgerRecord
@@ -87,6 +89,39 @@ class PlanReport:
         if self._proposed is None:
             return {}
         return {"plan": {**self._proposed.plan.to_json(), "digest": self._proposed.digest}}
+
+
+class StagedReport:
+    """Follows the events of a run. It stays empty unless effects wait in a layer at its end."""
+
+    def __init__(self) -> None:
+        self._waits: LayerWaits | None = None
+
+    def follow(self, event: Event) -> None:
+        """Take an event in."""
+        match event:
+            case TurnStarted():
+                self._waits = None
+            case LayerWaits():
+                self._waits = event
+            case _:
+                return
+
+    @property
+    def sentence(self) -> str:
+        """What waits, and how it is reviewed; empty where nothing does."""
+        if self._waits is None:
+            return ""
+        from quorum.application.program_lookup import find_own_command
+
+        return f"{self._waits.sentence}; {find_own_command()} staged show {self._waits.layer}"
+
+    def to_json(self) -> JsonObject:
+        """`staged`: the layer and what waits in it; empty as above."""
+        if self._waits is None:
+            return {}
+        shown = self._waits.to_json()
+        return {"staged": {key: value for key, value in shown.items() if key not in ("type", "v")}}
 
 
 class FinalReviewReport:
@@ -157,6 +192,7 @@ class HeadlessPrinter:
         self._report: RunReport | None = None
         self._plan = PlanReport()
         self._final_review = FinalReviewReport()
+        self._staged = StagedReport()
         self._panels = PanelReport()
         self._percent_told = 0
         self._on_lost: Callable[[], object] = lambda: None
@@ -179,6 +215,7 @@ class HeadlessPrinter:
         self._plan.follow(event)
         self._panels.follow(event)
         self._final_review.follow(event)
+        self._staged.follow(event)
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
@@ -281,6 +318,8 @@ class HeadlessPrinter:
         assert report is not None
         if self.lost is not None:  # the reason is printed in its place
             return
+        if (waiting := self._staged.sentence) and not self._quiet:
+            _tell(f"quorum: {make_printable(waiting)}")
         match self._output:
             case "text":
                 if report.text:
@@ -319,7 +358,8 @@ class HeadlessPrinter:
 
     @property
     def _more(self) -> JsonObject:
-        return {**self._panels.to_json(), **self._plan.to_json(), **self._final_review.to_json()}
+        reports = (self._panels, self._plan, self._final_review, self._staged)
+        return {key: value for report in reports for key, value in report.to_json().items()}
 
 
 async def run_headless(
@@ -433,6 +473,8 @@ def _render_ending(report: RunReport) -> str:
             return "interrupted"
         case RunStatus.LIMIT:
             return f"stopped at a limit ({report.stop_reason})"
+        case RunStatus.NEEDS_APPROVAL if report.stop_reason == EFFECTS_WAIT:
+            return ""  # what waits is said with how to review it
         case RunStatus.NEEDS_APPROVAL:
             return "some calls needed approval and nobody was there to give it; see --mode"
         case RunStatus.REFUSED:

@@ -12,7 +12,8 @@ from typing import TypeVar
 import pytest
 
 from quorum.domain.errors import StagingError
-from quorum.infrastructure.staging.entering import EnteredLayer, enter_layer
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.entering import enter_layer
 
 T = TypeVar("T")
 

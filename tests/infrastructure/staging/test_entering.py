@@ -10,7 +10,9 @@ import pytest
 
 from quorum.domain.errors import StagingError
 from quorum.infrastructure.staging import mounting
-from quorum.infrastructure.staging.entering import EnteredLayer, enter_layer
+from quorum.infrastructure.staging.entered import _entered as entered_layers
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.entering import enter_layer
 from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, remove_layer
 from quorum.infrastructure.staging.stored_layers import list_layers
 from tests.support.layer_process import layers, run_forked, run_in_layer
@@ -255,3 +257,37 @@ def test_a_process_that_has_begun_other_work_is_refused(home: Home) -> None:
             thread.join()
 
     assert "has begun other work already" in run_forked(work)
+
+
+def test_a_process_that_leaves_its_layer_has_the_workspace_again(home: Home) -> None:
+    def work(entered: EnteredLayer) -> tuple[bool, str]:
+        os.chdir(home.root)
+        Path("old.txt").write_text("layer\n")
+        return entered.leave(), (Path.cwd() / "old.txt").read_text()
+
+    can_continue, seen = run_in_layer(home.root, home.environ, work)
+    assert seen == "old\n"
+    assert can_continue is (os.geteuid() == 0)
+
+
+def test_while_a_turn_runs_the_layer_is_not_closed(home: Home) -> None:
+    def work(entered: EnteredLayer) -> tuple[str, str]:
+        (home.root / "old.txt").write_text("layer\n")
+        with entered.hold_turn(), pytest.raises(StagingError) as caught, entered.closed():
+            pass
+        with entered.closed() as workspace:
+            return str(caught.value), Path(workspace, "old.txt").read_text()
+
+    why, seen = run_in_layer(home.root, home.environ, work)
+    assert "a turn runs in this layer" in why
+    assert seen == "old\n"
+
+
+def test_a_quorum_that_is_started_in_a_layer_enters_none_over_it(home: Home) -> None:
+    def work(_: EnteredLayer) -> str:
+        entered_layers.clear()
+        with pytest.raises(StagingError) as caught:
+            enter_layer(home.root, home.environ)
+        return str(caught.value)
+
+    assert "is a layer already" in run_in_layer(home.root, home.environ, work)
