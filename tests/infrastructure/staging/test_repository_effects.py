@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from quorum.domain.staging.layer_effects import EffectChoice
+from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
+from quorum.infrastructure.execution.program import close_process_to_inspection
+from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
+from tests.support.layer_process import run_forked
 
 _MAIN = "refs/heads/main"
 _GIT = "git -c user.name=a -c user.email=a@example.org"
@@ -188,6 +194,37 @@ def test_a_git_at_work_in_the_workspace_is_not_disturbed(repository: LayerBench)
     assert bench.read("a") == "1\n"
     (bench.workspace / ".git/index.lock").unlink()
     assert bench.apply().is_done
+
+
+def test_commits_are_carried_over_from_within_by_a_process_that_nobody_may_look_into(
+    repository: LayerBench,
+) -> None:
+    bench = repository
+
+    def work() -> AppliedEffects:
+        entered = enter_layer(bench.workspace, bench.environ)
+        close_process_to_inspection()
+        os.chdir(bench.workspace)
+        layer = WorkspaceLayer(
+            entered.folder,
+            bench.environ,
+            find_real=lambda: entered.real,
+            closed=entered.closed,
+            is_protected=lambda _: False,
+        )
+        script = f"echo 2 > a; git add .; {_GIT} commit -qm second"
+        subprocess.run(("sh", "-ec", script), env=bench.environ, check=True)
+
+        async def apply() -> AppliedEffects:
+            effects = await layer.read_effects()
+            assert [each.count for each in effects.commits] == [1]
+            return await layer.apply(EffectChoice(), effects.digest)
+
+        return asyncio.run(apply())
+
+    assert run_forked(work).refs == (_MAIN,)
+    assert bench.git("log", "--format=%s").split() == ["second", "first"]
+    assert _find_problems(bench) == ""
 
 
 def test_programs_that_the_layer_names_for_git_do_not_run(repository: LayerBench) -> None:
