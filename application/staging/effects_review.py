@@ -69,6 +69,7 @@ class EffectsReview:
     ) -> None:
         self._layer, self._events = layer, events
         self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
+        self._noted: LayerEffects | None = None
 
     @property
     def layer_id(self) -> str:
@@ -76,14 +77,22 @@ class EffectsReview:
 
     async def read(self) -> EffectsPacket:
         """What there is to review now."""
-        effects = await self._layer.read_effects()
+        return await self._build_packet(await self._layer.read_effects())
+
+    async def read_noted(self) -> EffectsPacket:
+        """The same at the end of a turn: what was noted there is not read twice. Where it is another by now,
+        applying it is refused."""
+        noted, self._noted = self._noted, None
+        return await self._build_packet(noted or await self._layer.read_effects())
+
+    async def _build_packet(self, effects: LayerEffects) -> EffectsPacket:
         work = self._events.state.layer
         hosts = await asyncio.to_thread(find_hosts, work, self._read_script)
         return EffectsPacket(effects=effects, work=work, hosts=hosts)
 
     async def note_waiting(self) -> LayerWaits | None:
         """Record that effects wait, at the end of a turn; None where there are none."""
-        effects = await self._layer.read_effects()
+        self._noted = effects = await self._layer.read_effects()
         if effects.is_empty:
             return None
         overview = EffectsOverview.of(effects)

@@ -59,7 +59,7 @@ class EffectsController:
         if self._turns.busy:
             return
         try:
-            packet = await review.read()
+            packet = await review.read_noted()
         except QuorumError as error:
             self._host.tell(str(error))
             return
