@@ -172,11 +172,15 @@ class EffectsPlanner:
 
     def _drop_folders(self, deleted: list[LayerEffect]) -> Iterator[JournalStep]:
         """Folders that are empty now, from below; those of which something is left out are not."""
-        taken = {each.path for each in deleted}
-        folders = {*self._read.folders.gone, *(path for path in taken if path.endswith("/"))}
-        for path in sorted(folders, key=lambda path: (-path.count("/"), path)):
-            if path in self._left_out or not any(each == path or each.startswith(path) for each in taken):
-                continue
+        emptied: set[str] = set()
+        for each in deleted:
+            above = each.path.rstrip("/") if each.path.endswith("/") else each.path.rpartition("/")[0]
+            while above and above + "/" not in emptied:
+                emptied.add(above + "/")
+                above = above.rpartition("/")[0]
+        hollow = {each.path for each in deleted if each.path.endswith("/")}
+        folders = emptied & {*self._read.folders.gone, *hollow}
+        for path in sorted(folders - self._left_out, key=lambda path: (-path.count("/"), path)):
             dress = read_dress(f"{self._lower}/{path}")
             yield JournalStep(kind=StepKind.DROP_FOLDER, path=path, number=self._next(), old_dress=dress)
 

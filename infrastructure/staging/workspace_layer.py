@@ -152,9 +152,10 @@ class WorkspaceLayer:
                 journal.carry_out(plan, move_refs)
         except StepRefused as refused:
             return AppliedEffects(refused={refused.path: str(refused)})
+        done = {*plan.cleared, *(step.path for step in plan.steps)}
         applied = AppliedEffects(
-            paths=tuple(sorted(each.path for each in read.effects.effects if _is_applied(each.path, plan))),
-            refs=tuple(each.ref for each in read.effects.commits if f".git/{each.ref}" in plan.cleared),
+            paths=tuple(sorted(each.path for each in read.effects.effects if each.path in done)),
+            refs=tuple(each.ref for each in read.effects.commits if f".git/{each.ref}" in done),
         )
         self._folder = _finish(self._folder, journal, plan, repository, known)
         self._prune(journal)
@@ -345,10 +346,6 @@ def _note_places(known: KnownFiles, plan: ChangePlan, lower: str, *, only_known:
     for each in plan.refs:
         known.note_ref(each.ref, each.old if only_known else each.new)
     known.save()
-
-
-def _is_applied(path: str, plan: ChangePlan) -> bool:
-    return path in plan.cleared or any(step.path == path for step in plan.steps)
 
 
 def _accept_written_index(plan: ChangePlan, repository: LayerRepository, lower: str) -> ChangePlan:
