@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
     from quorum.application.staging.effects_review import EffectsPacket, EffectsReview
 
-_TITLE = "Review of effects"
+_TITLE = "Effects"
 _KEYS = (
     "{effects_apply=a} apply · {effects_toggle=space} leave out · {effects_open=enter} diff · "
-    "{effects_reply=r} send back · {effects_discard=d} discard · esc later"
+    "{effects_reply=r} reply · {effects_discard=d} discard · esc later"
 )
 _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
