@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from quorum.domain.errors import ConfigError
 from quorum.domain.review.path_policy import (
     NO_CODE,
     NO_PLACES,
@@ -36,8 +37,11 @@ def build_path_policy(
 
     `folders` are the roots where they may grow. A file of settings that lies in the workspace, wherever
     --config found it, is as protected as a project's. `is_layered`: what the patterns of the person protect is
-    an effect for review, but for what quorum and git obey before that.
+    an effect for review, but for what quorum and git obey before that. Raises ConfigError where such a
+    workspace holds files of quorum's own.
     """
+    if is_layered:
+        _require_own_outside(roots, own)
     named = [
         glob.escape(str(file.relative_to(root)))
         for file in map(Path.resolve, config_files)
@@ -53,6 +57,16 @@ def build_path_policy(
         protected=(*(REPOSITORIES if is_layered else settings.review.protected), *named),
         sensitive=settings.review.sensitive,
     )
+
+
+def _require_own_outside(roots: Sequence[Path], own: Sequence[Path]) -> None:
+    """What quorum keeps must not stay in a layer, nor go with it."""
+    inside = [path for path in map(Path.resolve, own) if any(path.is_relative_to(root) for root in roots)]
+    if inside:
+        raise ConfigError(
+            f"quorum keeps files of its own in the workspace ({inside[0]}), which a layer must not hold: keep them "
+            "elsewhere, or choose another mode"
+        )
 
 
 def list_writable_paths(settings: Settings, root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
