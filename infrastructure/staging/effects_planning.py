@@ -21,8 +21,8 @@ from quorum.infrastructure.staging.change_journal import (
     read_dress,
 )
 from quorum.infrastructure.staging.effects_reading import ReadEffects
-from quorum.infrastructure.staging.known_files import KnownFiles
 from quorum.infrastructure.staging.layer_repository import HEAD, INDEX, LayerRepository
+from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.merged_content import NotMerged, leave_hunks_out, merge_texts
 from quorum.infrastructure.staging.upper_folder import read_status, strip_overlay_attributes
 
@@ -40,7 +40,7 @@ class EffectsPlanner:
         upper: Path,
         lower: str,
         stage: Path,
-        known: KnownFiles,
+        known: LowerFiles,
         began_ns: int,
         environ: Mapping[str, str],
         repository: LayerRepository,

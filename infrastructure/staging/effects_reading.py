@@ -18,8 +18,8 @@ from quorum.domain.text.unified_diff import count_changes
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.file_metadata import read_birth_time
 from quorum.infrastructure.files.ignored_folders import IgnoredFolders
-from quorum.infrastructure.staging.known_files import KnownFiles, is_unchanged
 from quorum.infrastructure.staging.layer_repository import HEAD, INDEX, LayerRepository
+from quorum.infrastructure.staging.lower_files import LowerFiles, is_unchanged
 from quorum.infrastructure.staging.renaming import open_root
 from quorum.infrastructure.staging.upper_folder import (
     FolderChanges,
@@ -56,7 +56,7 @@ class EffectsReader:
         workspace: str,
         *,
         began_ns: int,
-        known: KnownFiles,
+        known: LowerFiles,
         scratch: Path,
         environ: Mapping[str, str],
         is_protected: Callable[[str], bool],

@@ -22,7 +22,7 @@ from quorum.domain.staging.layer_effects import LayerCommit
 from quorum.infrastructure.changes.git_reader import GitReader
 from quorum.infrastructure.git_worktrees import GitWriter
 from quorum.infrastructure.staging.change_journal import RefMove, StepRefused
-from quorum.infrastructure.staging.known_files import KnownFiles, is_unchanged
+from quorum.infrastructure.staging.lower_files import LowerFiles, is_unchanged
 from quorum.infrastructure.staging.upper_folder import is_opaque, is_whiteout, read_status
 
 INDEX, HEAD = ".git/index", ".git/HEAD"
@@ -82,7 +82,7 @@ class LayerRepository:
         name, _, rest = path[len(".git/") :].partition("/")
         return name in _BY_GIT or (not rest and name in _PASSING)
 
-    def read(self, known: KnownFiles, began_ns: int) -> RepositoryEffects:
+    def read(self, known: LowerFiles, began_ns: int) -> RepositoryEffects:
         """What differs. Where the workspace's refs stand is noted, once it is known that the person did not
         move them."""
         below, above = self._read_refs(merged=False), self._read_refs(merged=True)
@@ -135,7 +135,7 @@ class LayerRepository:
             finally:
                 shutil.rmtree(folder)
 
-    def make_index(self, target: Path, known: KnownFiles, began_ns: int) -> None:
+    def make_index(self, target: Path, known: LowerFiles, began_ns: int) -> None:
         """Write the index that the workspace is to have: that of the layer, and what the person staged
         meanwhile.
 
@@ -227,7 +227,7 @@ class LayerRepository:
         ref: str,
         below: Mapping[str, str],
         above: Mapping[str, str],
-        known: KnownFiles,
+        known: LowerFiles,
     ) -> LayerCommit:
         before, after = below.get(ref, ""), above.get(ref, "")
         count, subjects = 0, tuple[str, ...]()
@@ -246,7 +246,7 @@ class LayerRepository:
             conflict=self._find_conflict(git, ref, before, after, known),
         )
 
-    def _find_conflict(self, git: GitReader, ref: str, before: str, after: str, known: KnownFiles) -> str:
+    def _find_conflict(self, git: GitReader, ref: str, before: str, after: str, known: LowerFiles) -> str:
         if known.refs:
             return "" if known.refs.get(ref, "") == before else _MOVED
         # Nobody knows where it stood: what has all of the person's commits loses none.
@@ -254,7 +254,7 @@ class LayerRepository:
             return ""
         return _MOVED
 
-    def _compare_head(self, known: KnownFiles, began_ns: int) -> Iterator[LayerCommit]:
+    def _compare_head(self, known: LowerFiles, began_ns: int) -> Iterator[LayerCommit]:
         above = read_status(self._upper + "/HEAD")
         if above is None or is_whiteout(above):
             return

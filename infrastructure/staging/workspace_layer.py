@@ -22,9 +22,9 @@ from quorum.infrastructure.staging.change_journal import (
 )
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
-from quorum.infrastructure.staging.known_files import KnownFiles
 from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer
 from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
+from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, remove_tree, settle
 from quorum.infrastructure.staging.stored_layers import StoredLayer
@@ -106,7 +106,7 @@ class WorkspaceLayer:
     def _apply(self, choice: EffectChoice, digest: str) -> AppliedEffects:
         with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
-            known = KnownFiles(self._folder.place)
+            known = LowerFiles(self._folder.place)
             read = self._open_reader(lower, known).read()
             if read.effects.digest != digest:
                 return AppliedEffects(refused=self._name_differences(read.effects))
@@ -139,7 +139,7 @@ class WorkspaceLayer:
         plan: ChangePlan,
         repository: LayerRepository,
         read: ReadEffects,
-        known: KnownFiles,
+        known: LowerFiles,
     ) -> AppliedEffects:
         workspace = self._folder.workspace
 
@@ -151,6 +151,7 @@ class WorkspaceLayer:
                 journal.begin(plan)
                 journal.carry_out(plan, move_refs)
         except StepRefused as refused:
+            _note_restored(known, plan, workspace)
             return AppliedEffects(refused={refused.path: str(refused)})
         done = {*plan.cleared, *(step.path for step in plan.steps)}
         applied = AppliedEffects(
@@ -178,7 +179,7 @@ class WorkspaceLayer:
                     journal.undo(plan, lambda refs: repository.move_refs(refs, workspace))
             except StepRefused as refused:
                 return AppliedEffects(refused={refused.path: str(refused)})
-            _note_places(KnownFiles(self._folder.place), plan, lower, only_known=True)
+            _note_places(LowerFiles(self._folder.place), plan, lower, only_known=True)
             self._last = None
             return AppliedEffects(
                 paths=tuple(sorted(each.path for each in plan.steps)),
@@ -197,13 +198,13 @@ class WorkspaceLayer:
             for _ in _recover_one(self._folder, journal, self._open_repository(lower)):
                 continue
 
-    def _open_reader(self, lower: str, known: KnownFiles | None = None) -> EffectsReader:
+    def _open_reader(self, lower: str, known: LowerFiles | None = None) -> EffectsReader:
         return EffectsReader(
             str(self._folder.upper),
             lower,
             self._folder.workspace,
             began_ns=self._folder.began_ns,
-            known=known or KnownFiles(self._folder.place),
+            known=known or LowerFiles(self._folder.place),
             scratch=self._folder.place,
             environ=self._environ,
             is_protected=self._is_protected,
@@ -247,7 +248,7 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
     with _explained(folder), _open_lower(folder.workspace) as lower:
         if finish_emptying(folder.upper, folder.work):
             folder.renew_began()
-            KnownFiles(folder.place).forget()
+            LowerFiles(folder.place).forget()
         repository = _open_repository(folder, lower, environ)
         for journal in _list_journals(folder):
             said += _recover_one(folder, journal, repository)
@@ -297,12 +298,17 @@ def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerR
             plan = journal.read()
             back = journal.take_back if state == "journal" else journal.finish_undo
             kept = back(plan, move_refs)
+            known = LowerFiles(folder.place)
+            if state == "journal":
+                _note_restored(known, plan, folder.workspace)
+            else:
+                _note_places(known, plan, folder.workspace, only_known=True)
             what = "applying effects" if state == "journal" else "undoing"
             yield f"{what} was broken off; the workspace is as it was before they were applied"
             yield from kept
         case "done":
             plan = journal.read()
-            _finish(folder, journal, plan, repository, KnownFiles(folder.place))
+            _finish(folder, journal, plan, repository, LowerFiles(folder.place))
             yield f"all {len(plan.steps)} effects that were approved last are in the workspace"
         case _:
             return
@@ -313,7 +319,7 @@ def _finish(
     journal: ChangeJournal,
     plan: ChangePlan,
     repository: LayerRepository,
-    known: KnownFiles,
+    known: LowerFiles,
 ) -> LayerFolder:
     """Have the layer know what stands in the workspace now. Can be repeated."""
     if plan.is_all:
@@ -335,7 +341,7 @@ def _empty(folder: LayerFolder) -> LayerFolder:
     return renewed
 
 
-def _note_places(known: KnownFiles, plan: ChangePlan, lower: str, *, only_known: bool) -> None:
+def _note_places(known: LowerFiles, plan: ChangePlan, lower: str, *, only_known: bool) -> None:
     """What stands at the places that were changed is what the layer's own version begins with from now on."""
     for step in plan.steps:
         if step.kind in (StepKind.MAKE_FOLDER, StepKind.DROP_FOLDER, StepKind.DRESS_FOLDER):
@@ -355,6 +361,14 @@ def _accept_written_index(plan: ChangePlan, repository: LayerRepository, lower: 
     new = mark_status(os.lstat(f"{lower}/{INDEX}"))
     steps = tuple(replace(step, new=new) if step.path == INDEX else step for step in plan.steps)
     return replace(plan, steps=steps)
+
+
+def _note_restored(known: LowerFiles, plan: ChangePlan, lower: str) -> None:
+    """Files that were put back are as they were, though the file system has new times of change for them."""
+    for step in plan.steps:
+        if step.old is not None:
+            known.note_restored(step.path, f"{lower}/{step.path}", step.old)
+    known.save()
 
 
 def _list_journals(folder: LayerFolder) -> list[ChangeJournal]:

@@ -17,12 +17,13 @@ import msgspec
 from msgspec import Struct, field
 
 from quorum.domain.errors import StagingError
+from quorum.infrastructure.staging.change_journal import PlaceMark, mark_status
 from quorum.infrastructure.staging.upper_folder import UpperChange, read_status
 
 MOST_KEPT_BYTES = 1_000_000
 
 
-class KnownFile(Struct, frozen=True, kw_only=True):
+class LowerFile(Struct, frozen=True, kw_only=True):
     """What a file of the workspace was like when the layer's own version of it began. `sha256` is None where
     the content was not read, and for what is no regular file."""
 
@@ -35,17 +36,17 @@ class KnownFile(Struct, frozen=True, kw_only=True):
 
 
 class _Known(Struct, frozen=True, kw_only=True):
-    files: Mapping[str, KnownFile | None] = field(default_factory=dict)
+    files: Mapping[str, LowerFile | None] = field(default_factory=dict)
     refs: Mapping[str, str] = field(default_factory=dict)
 
 
-class KnownFiles:
+class LowerFiles:
     """Of one layer, whose folder is `place`. A path that is known as None had no file. All methods block."""
 
     def __init__(self, place: Path) -> None:
         self._path = place / "known.json"
         self._bases = place / "bases"
-        self._files: dict[str, KnownFile | None] = {}
+        self._files: dict[str, LowerFile | None] = {}
         self.refs: dict[str, str] = {}
         self._read()
         self._is_new = False
@@ -53,7 +54,7 @@ class KnownFiles:
     def __contains__(self, path: str) -> bool:
         return path in self._files
 
-    def get(self, path: str) -> KnownFile | None:
+    def get(self, path: str) -> LowerFile | None:
         """What is known of a path; None where nothing is, and where no file was there."""
         return self._files.get(path)
 
@@ -69,6 +70,19 @@ class KnownFiles:
         status = read_status(place)
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         self.note(path, status, self._keep(place, status) if status is not None and is_file else None)
+
+    def note_restored(self, path: str, place: str, mark: PlaceMark) -> None:
+        """A file that was known, and has this mark again after it was elsewhere, is the one that was known."""
+        known, status = self._files.get(path), read_status(place)
+        if known is None or status is None or mark_status(status) != mark:
+            return
+        if (known.inode, known.modified_ns, known.size, known.mode) == (
+            mark.inode,
+            mark.modified_ns,
+            mark.size,
+            mark.mode,
+        ):
+            self.note(path, status, known.sha256)
 
     def note_ref(self, ref: str, commit: str) -> None:
         """Take note of where a ref of the workspace stands; empty: nowhere."""
@@ -157,13 +171,13 @@ class KnownFiles:
         self._files, self.refs = dict(known.files), dict(known.refs)
 
 
-def is_unchanged(known: KnownFile, status: os.stat_result) -> bool:
+def is_unchanged(known: LowerFile, status: os.stat_result) -> bool:
     """Whether a file has not been touched at all."""
     return _describe(status, known.sha256) == known
 
 
-def _describe(status: os.stat_result, sha256: str | None) -> KnownFile:
-    return KnownFile(
+def _describe(status: os.stat_result, sha256: str | None) -> LowerFile:
+    return LowerFile(
         inode=status.st_ino,
         modified_ns=status.st_mtime_ns,
         changed_ns=status.st_ctime_ns,
