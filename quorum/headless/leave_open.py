@@ -57,6 +57,7 @@ async def advance_session(
         advanced = await advance_opened(agent, advance, text, printer, signals)
         match advanced:
             case Ended(report):
+                await printer.read_staged(agent)
                 await agent.close(report)
                 printer.conclude()
                 if printer.lost is not None:

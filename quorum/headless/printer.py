@@ -21,7 +21,7 @@ from quorum.domain.calls.job import describe_job_end
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import ConfigError
+from quorum.domain.errors import ConfigError, StagingError
 from quorum.domain.events.event import (
     AgentConnected,
     AgentPlanUpdated,
@@ -96,6 +96,16 @@ class StagedReport:
 
     def __init__(self) -> None:
         self._waits: LayerWaits | None = None
+        self._packet: JsonObject = {}
+
+    async def read(self, agent: AgentSession) -> None:
+        """Take in the effects themselves, if any wait. Raises StagingError."""
+        if self._waits is None or agent.effects is None:
+            return
+        from quorum.cli.staged.report import encode_packet
+
+        packet = await agent.effects.read_noted()
+        self._packet = encode_packet(agent.effects.layer_id, packet, agent.mask.mask_text)
 
     def follow(self, event: Event) -> None:
         """Take an event in."""
@@ -117,11 +127,8 @@ class StagedReport:
         return f"{self._waits.sentence}; {find_own_command()} staged show {self._waits.layer}"
 
     def to_json(self) -> JsonObject:
-        """`staged`: the layer and what waits in it; empty as above."""
-        if self._waits is None:
-            return {}
-        shown = self._waits.to_json()
-        return {"staged": {key: value for key, value in shown.items() if key not in ("type", "v")}}
+        """`staged`, as `quorum staged show --json` prints it; empty as above."""
+        return {"staged": self._packet} if self._waits is not None and self._packet else {}
 
 
 class FinalReviewReport:
@@ -304,6 +311,13 @@ class HeadlessPrinter:
 
             _tell(f"quorum: {wait} in this session; {find_own_command()} --continue shows them to edit")
 
+    async def read_staged(self, agent: AgentSession) -> None:
+        """Read what waits in a layer, before the session ends. What cannot be read is reported."""
+        try:
+            await self._staged.read(agent)
+        except StagingError as error:
+            _tell(f"quorum: {make_printable(str(error))}")
+
     def _print(self, line: str) -> None:
         if self.lost is None:
             try:
@@ -392,6 +406,7 @@ async def run_headless(
         printer.tell_unsent(len(agent.run.unsent))
         may_begin.set()
         report = await _report(task, agent)
+        await printer.read_staged(agent)
         await agent.close(report)
     printer.conclude()
     if printer.lost is not None:

@@ -99,7 +99,7 @@ def test_what_waits_is_listed_and_shown_with_the_digest_that_approves_it(desk: D
         ("new.py", "create"),
     ]
     assert shown["digest"] in desk.run("show")[1]
-    assert "+more" in desk.run("show", "--diff")[1]
+    assert "+more" in desk.run("show", "--patch")[1]
     assert (desk.root / "a.py").read_text() == "one\n"
 
 

@@ -30,7 +30,7 @@ class OneLayerOptions(StartOptions):
 class ShowLayerOptions(OneLayerOptions):
     """Whether the changes are shown line by line."""
 
-    diff: bool = False
+    patch: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +103,8 @@ COMMAND = CommandGroup(
             ShowLayerOptions,
             _show,
             summary="Print what stands in a layer and not in your folder.",
-            arguments=(flag("--diff", help="line by line, as a unified diff"), _JSON, *PLACES, _LAYER),
-            examples=(("quorum staged show --diff | less", "of the only layer with changes"),),
+            arguments=(flag("--patch", help="line by line, as a unified diff"), _JSON, *PLACES, _LAYER),
+            examples=(("quorum staged show --patch | less", "of the only layer with changes"),),
         ),
         "apply": CliCommand(
             ApplyOptions,

@@ -208,7 +208,7 @@ async def show(wish: ShowLayerOptions, store: LayerStore) -> int:
         files = EffectsOverview.of(packet.effects).files
         if wish.json:
             _print_json(encode_packet(stored.id, packet, store.mask))
-        elif wish.diff:
+        elif wish.patch:
             for effect in files:
                 for line in store.mask(await review.diff(effect)).splitlines():
                     print("\t".join(make_printable(part, newlines=False) for part in line.split("\t")))
