@@ -102,7 +102,7 @@ class StagedReport:
         """Take in the effects themselves, if any wait. Raises StagingError."""
         if self._waits is None or agent.effects is None:
             return
-        from quorum.cli.staged.report import encode_packet
+        from quorum.application.export.effects_report import encode_packet
 
         packet = await agent.effects.read_noted()
         self._packet = encode_packet(agent.effects.layer_id, packet, agent.mask.mask_text)

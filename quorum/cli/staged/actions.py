@@ -13,6 +13,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeVar
 
+from quorum.application.export.effects_report import encode_outcome, encode_packet, render_effects
 from quorum.cli.staged import (
     ApplyOptions,
     DiscardOptions,
@@ -20,7 +21,6 @@ from quorum.cli.staged import (
     OneLayerOptions,
     ShowLayerOptions,
 )
-from quorum.cli.staged.report import encode_outcome, encode_packet, render_effects
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError, StagingError
 from quorum.domain.staging.effects_overview import EffectsOverview, list_choices
