@@ -249,6 +249,10 @@ class BackgroundJobs:
                 self._withdraw_report(job)
         return tuple(job.job_id for job in undone)
 
+    async def stop_with_turn(self) -> None:
+        """End all jobs, since nothing may change the layer once its effects are read; the model is told."""
+        await run_to_end(self._stop_all(list(self._running), JobStopper.TURN))
+
     async def close(self) -> tuple[JobRecord, ...]:
         """End all jobs, since the session ends; what became of every job of this process, oldest first."""
         self._is_closed = True
@@ -317,7 +321,7 @@ class BackgroundJobs:
             blob_id=kept.blob_id,
             size_bytes=kept.size_bytes,
         )
-        if job.stopper in (None, JobStopper.PERSON):
+        if job.stopper in (None, JobStopper.PERSON, JobStopper.TURN):
             ended = replace(ended, note=self._events.hide(_describe_for_model(job, ended)))
         job.ended = ended
         await self._events.record(ended)

@@ -205,6 +205,10 @@ class RestoreError(QuorumError):
         self.given_back = tuple(given_back)
 
 
+class StagingError(QuorumError):
+    """A layer cannot be made, read or applied; the text says why and what to do."""
+
+
 class HookFailure(QuorumError):
     """A hook failed: it raised, took too long, or answered what it may not."""
 

@@ -31,6 +31,7 @@ from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.session_paths import list_writable_paths
+from quorum.infrastructure.staging.entered import find_layer_over
 from quorum.infrastructure.storage import open_blob_store, open_record, remove_abandoned_outputs
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools import built_in_tools as _table  # front ends show past calls without a session  # noqa: F401
@@ -111,6 +112,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
             read_change=read_change or ReadChange(),
             server_credentials=server_credentials or {},
             build_external=build_external if external is not None else None,
+            layer=find_layer_over(root),
         )
     )
     parts = container.parts()
@@ -141,6 +143,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
             trust=open_trust_decisions(os.environ),
             stored_key=KeyRing().get_key,
             record=build_empty_record(open_blob_store(loaded.settings.storage, os.environ, mask)),
+            layer=find_layer_over(root),
         )
     )
 

@@ -28,12 +28,14 @@ def build_spend_ceilings(policy: ManagedPolicy) -> Mapping[SpendCap, Decimal]:
 
 
 def build_folder_check(paths: PathPolicy, policy: ManagedPolicy, environ: Mapping[str, str]) -> AddableFolders:
-    """Which folders may be added to a workspace: commands write in them."""
+    """Which folders may be added to a workspace: commands write in them. To one in a layer, none."""
     root = Path(paths.roots[0])
-    return AddableFolders(
-        paths,
-        list_homes(environ),
-        lambda folder: policy.explain_folder_refusal(
+
+    def explain(folder: str) -> str | None:
+        if paths.is_layered:
+            return "this session works in a layer, which holds the workspace alone"
+        return policy.explain_folder_refusal(
             folder, lambda path: os.path.realpath(expand_path(path, environ, root))
-        ),
-    )
+        )
+
+    return AddableFolders(paths, list_homes(environ), explain)

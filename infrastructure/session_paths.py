@@ -7,7 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quorum.domain.review.path_policy import NO_CODE, NO_PLACES, GuardedPlaces, OwnCode, PathPolicy
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.path_policy import (
+    NO_CODE,
+    NO_PLACES,
+    REPOSITORIES,
+    GuardedPlaces,
+    OwnCode,
+    PathPolicy,
+)
 from quorum.infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.sandbox.places import expand_path
@@ -23,12 +31,17 @@ def build_path_policy(
     folders: Sequence[str] | None = None,
     code: OwnCode = NO_CODE,
     places: GuardedPlaces = NO_PLACES,
+    is_layered: bool = False,
 ) -> PathPolicy:
     """The roots of the workspace, the patterns of the person, what is quorum's own, and its code.
 
     `folders` are the roots where they may grow. A file of settings that lies in the workspace, wherever
-    --config found it, is as protected as a project's.
+    --config found it, is as protected as a project's. `is_layered`: what the patterns of the person protect is
+    an effect for review, but for what quorum and git obey before that. Raises ConfigError where such a
+    workspace holds files of quorum's own.
     """
+    if is_layered:
+        _require_own_outside(roots, own)
     named = [
         glob.escape(str(file.relative_to(root)))
         for file in map(Path.resolve, config_files)
@@ -38,11 +51,22 @@ def build_path_policy(
     return PathPolicy(
         roots=folders if folders is not None else tuple(map(str, roots)),
         own=tuple(map(os.path.realpath, own)),
+        is_layered=is_layered,
         code=code,
         places=places,
-        protected=(*settings.review.protected, *named),
+        protected=(*(REPOSITORIES if is_layered else settings.review.protected), *named),
         sensitive=settings.review.sensitive,
     )
+
+
+def _require_own_outside(roots: Sequence[Path], own: Sequence[Path]) -> None:
+    """What quorum keeps must not stay in a layer, nor go with it."""
+    inside = [path for path in map(Path.resolve, own) if any(path.is_relative_to(root) for root in roots)]
+    if inside:
+        raise ConfigError(
+            f"quorum keeps files of its own in the workspace ({inside[0]}), which no layer must hold: keep "
+            "them elsewhere, or choose another mode"
+        )
 
 
 def list_writable_paths(settings: Settings, root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -220,7 +220,7 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
     from quorum.code_change import watch_own_code
-    from quorum.errors import ForkedCommand, UsageError
+    from quorum.errors import ForkedCommand, RestartedCommand, UsageError
     from quorum.standard_streams import release_streams
     from quorum.thread_memory import share_scarce_memory
 
@@ -234,6 +234,8 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         release_streams()  # those of the parent
         sys.argv[1:] = forked.arguments
         return _exit_code(list(forked.arguments))
+    except RestartedCommand as restarted:
+        return _restart(restarted.arguments)
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
@@ -250,6 +252,30 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         if not is_explained(error):
             raise
         return _refuse(error)  # a provider fails here only for want of a key or a name
+
+
+def _restart(arguments: Sequence[str]) -> int:
+    """Become a new quorum, started as this one was but for its arguments; or say how the person starts it."""
+    from quorum.domain.errors import StagingError
+    from quorum.infrastructure.staging.entered import find_entered
+
+    if (layer := find_entered()) is not None:
+        try:
+            can_continue = layer.leave()
+        except StagingError as error:
+            return _refuse(error, 1)
+        if not can_continue:
+            import shlex
+
+            from quorum.application.program_lookup import find_own_command
+            from quorum.errors import complain
+
+            complain([f"continue in your folder itself with: {find_own_command()} {shlex.join(arguments)}"])
+            return 0
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    began = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
+    os.execv(sys.executable, [sys.executable, *began, *arguments])
 
 
 def _run_app() -> int:

@@ -39,6 +39,14 @@ def show_progress(text: str) -> None:
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
+class RestartedCommand(Exception):
+    """This process is to become a new quorum with another command line, `arguments`, in the same terminal."""
+
+    def __init__(self, arguments: tuple[str, ...]) -> None:
+        super().__init__(*arguments)
+        self.arguments = arguments
+
+
 class ForkedCommand(Exception):
     """This process was forked to run another command line, `arguments`."""
 

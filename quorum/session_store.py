@@ -56,13 +56,14 @@ class SessionStore:
 
     def build_mask(self) -> Callable[[str], str]:
         """What hides secrets, those known by now. What is recorded was masked when it happened."""
-        return self._gather_secrets().mask_text
+        return self.gather_secrets().mask_text
 
     def build_review_mask(self) -> Callable[[str], str]:
         """The same for a person who approves a call: its options, paths, hosts and programs are not hidden."""
-        return self._gather_secrets().in_review.mask_text
+        return self.gather_secrets().in_review.mask_text
 
-    def _gather_secrets(self) -> SecretMask:
+    def gather_secrets(self) -> SecretMask:
+        """What hides the secrets that are known by now."""
         from quorum.domain.events.masking import SecretMask
         from quorum.infrastructure.secrets.known import SessionSecrets
         from quorum.infrastructure.session_paths import build_path_policy

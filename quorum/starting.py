@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from quorum.errors import UsageError
 from quorum.tui.agent.opening import StartFailure
@@ -29,3 +30,23 @@ def is_explained(error: Exception) -> bool:
     except ImportError:
         return False
     return isinstance(error, ConfigError | LedgerError | ProviderError)
+
+
+def enter_layer(root: Path) -> tuple[str, ...]:
+    """Have this process work in a layer over the folder from now on; sentences about what was found in it.
+
+    Nothing of a session may have begun, and no thread. Raises UsageError where there can be no layer.
+    """
+    import os
+
+    from quorum.domain.errors import StagingError
+    from quorum.infrastructure.staging import entering
+    from quorum.infrastructure.staging.workspace_layer import has_effects, recover
+
+    try:
+        layer = entering.enter_layer(
+            root, os.environ, recover=lambda folder: recover(folder, os.environ), has_effects=has_effects
+        )
+    except StagingError as error:
+        raise UsageError(str(error)) from error
+    return layer.notices

@@ -48,6 +48,7 @@ from quorum.domain.sessions.state import SessionState
 
 if TYPE_CHECKING:
     from quorum.application.agents.external_turns import ExternalTurns
+    from quorum.application.staging.staged_turns import StagedTurns
 
 
 class AgentSession:
@@ -56,9 +57,10 @@ class AgentSession:
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
     `user_commands`, `exchanges`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`,
-    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `inbox`, `record`, and `external`, the turns
-    where an agent of another vendor makes them. All front ends hold these parts as they are. What takes the
-    conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
+    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `inbox`, `record`, `external`, the turns where
+    an agent of another vendor makes them, and `effects`, their review where the process stands in a layer. All
+    front ends hold these parts as they are. What takes the conversation apart, as `context.compact` and
+    `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -95,8 +97,11 @@ class AgentSession:
         sandbox: SessionSandbox,
         background: Sequence[BackgroundWork] = (),
         external: ExternalTurns | None = None,
+        staged: StagedTurns | None = None,
     ) -> None:
         self.external = external
+        self._staged = staged
+        self.effects = staged.review if staged is not None else None
         self.run = run
         self._cwd = cwd
         self.models = models
@@ -164,6 +169,8 @@ class AgentSession:
         is_resumed = self.is_resumed
         self._show_outages()
         await self._announce()
+        if self._staged is not None:
+            await self._staged.open()
         await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
         for work in self._background:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from quorum.application.calls.call_run import INTERRUPTED
 from quorum.application.calls.hook_chain import HookChain
@@ -44,9 +46,13 @@ from quorum.domain.errors import (
     explain_unforeseen,
 )
 from quorum.domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
-from quorum.domain.events.report import RunReport
+from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
+from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
+
+if TYPE_CHECKING:
+    from quorum.application.staging.staged_turns import StagedTurns
 
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
@@ -83,7 +89,9 @@ class RunAgent:
         subagents: SubagentPort | None = None,
         final_review: FinalReviewStep | None = None,
         is_job_running: Callable[[], bool] = lambda: False,
+        staged: StagedTurns | None = None,
     ) -> None:
+        self._staged = staged
         self._final_review = final_review
         self._spenders = spenders
         self._subagents = subagents
@@ -309,6 +317,18 @@ class RunAgent:
         notices: Sequence[str] = (),
     ) -> RunReport:
         """`tool_turns` is how many of the turn's batches `begin` runs; the person reads the `notices`."""
+        with self._staged.hold() if self._staged is not None else nullcontext():
+            return await self._run_held_turn(prompt, begin, said, tool_turns=tool_turns, notices=notices)
+
+    async def _run_held_turn(
+        self,
+        prompt: str,
+        begin: Callable[[RunTally], Awaitable[LlmResponse | None]],
+        said: UserMessage | None,
+        *,
+        tool_turns: int,
+        notices: Sequence[str],
+    ) -> RunReport:
         tally = RunTally(self.session_id)
         limit = asyncio.timeout(self._limits.max_secs)
         try:
@@ -376,8 +396,16 @@ class RunAgent:
         tally.add_fallbacks(self._dialogue.fallbacks_used)
         if (report := tally.report(read_progress(self._events.state))).error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
+        if self._staged is not None and await self._staged.conclude():
+            report = self._leave_effects_open(report)
         await self._events.record(TurnFinished(report=report))
         return report
+
+    def _leave_effects_open(self, report: RunReport) -> RunReport:
+        """Nobody is there to approve what the turn did: it ends as one in which a call needs an approval."""
+        if self._review.is_person_there or report.status is not RunStatus.COMPLETED:
+            return report
+        return replace(report, status=RunStatus.NEEDS_APPROVAL, stop_reason=EFFECTS_WAIT)
 
     @property
     def scope(self) -> RequestedScope:

@@ -35,6 +35,7 @@ class JobStopper(StrEnum):
     PERSON = "person"
     REWIND = "rewind"
     SESSION = "session"
+    TURN = "turn"
 
 
 class JobPage(Struct, frozen=True, kw_only=True):
@@ -126,6 +127,8 @@ def _describe_stop(stopper: JobStopper | None, reader: JobStopper | None) -> str
             return "was stopped when its turn was undone"
         case JobStopper.SESSION:
             return "was stopped at the end of the session"
+        case JobStopper.TURN:
+            return "was stopped at the end of its turn, as the mode staged has it,"
 
 
 def shorten_job_end(status: JobStatus, exit_code: int | None, duration_secs: float) -> str:

@@ -79,6 +79,7 @@ from quorum.domain.events.session import (
     SystemPromptSet,
     ToolsListed,
 )
+from quorum.domain.events.staging import EffectsApproved, EffectsReviewed, LayerEntered, LayerWaits
 from quorum.domain.events.subagents import (
     ContextReceived,
     ResultReceived,
@@ -442,7 +443,9 @@ __all__ = [
     "ContextReceived",
     "ConversationCompacted",
     "DiagnosticsReported",
+    "EffectsApproved",
     "EffectsObserved",
+    "EffectsReviewed",
     "EmptyAnswerReceived",
     "ErrorOccurred",
     "Event",
@@ -457,6 +460,8 @@ __all__ = [
     "JobEnded",
     "JobProgressed",
     "JobStarted",
+    "LayerEntered",
+    "LayerWaits",
     "LoadedInstruction",
     "MemoryAdded",
     "MemoryApproved",
@@ -547,6 +552,10 @@ Event: TypeAlias = (
     | MemoryApproved
     | MemoryAdded
     | FolderAdded
+    | LayerEntered
+    | LayerWaits
+    | EffectsApproved
+    | EffectsReviewed
     | ContextReceived
     | ResultReceived
     | ServerQuestionAnswered

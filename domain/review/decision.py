@@ -65,7 +65,7 @@ class _Voice(Struct, frozen=True):
     reason: str
 
 
-# In `sandboxed` most calls run unasked: what is asked there is no routine.
+# In `sandboxed` and `staged` most calls run unasked: what is asked there is no routine.
 _ROUTINE = frozenset(
     ("note", "plan", "question", *(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM)))
 )
@@ -74,6 +74,7 @@ UNUSABLE_EDIT = "edit"
 _NOTICES = frozenset(
     (
         f"mode {Mode.SANDBOXED}",
+        f"mode {Mode.STAGED}",
         "opens .git",
         "closed .git",
         "outside the plan",
@@ -152,7 +153,11 @@ def _decide(
         *_judge_leaving(subject),
         *_judge_planning(subject, plan, said),
         *_judge_question(subject),
-        *_judge_objections(objections, mode, has_rule=any(rule.answer is Answer.ALLOW for rule in said)),
+        *(
+            _judge_objections(objections, mode, has_rule=any(rule.answer is Answer.ALLOW for rule in said))
+            if mode is not Mode.STAGED or not is_held_by_layer(subject, paths)
+            else ()
+        ),
     ]
     if allowed_tools is not None and allowed_tools.withholds(subject, paths.roots):
         restricting.append(_Voice(Answer.DENY, "rule allowed-tools", allowed_tools.reason))
@@ -318,6 +323,8 @@ def _judge_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | 
             return _Voice(Answer.ASK, name, "high risk, and no quorum has voted on it")
         case Mode.SANDBOXED:
             return _judge_sandboxed(subject, name, paths)
+        case Mode.STAGED:
+            return _judge_staged(subject, name, paths)
         case Mode.AUTO:
             return _Voice(Answer.ALLOW, name, "the mode is auto")
 
@@ -330,6 +337,18 @@ def _judge_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
     return _Voice(
         Answer.ASK, name, "high risk, and it would not run and end inside the sandbox, without network"
     )
+
+
+def _judge_staged(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
+    if is_held_by_layer(subject, paths):
+        return _Voice(Answer.ALLOW, name, "it runs in the layer, whose effects you review")
+    return _Voice(Answer.ASK, name, "high risk, and the layer would not hold all that it does")
+
+
+def is_held_by_layer(subject: Subject, paths: PathPolicy) -> bool:
+    """Whether all that a call does stands in the layer, so that the review of its effects shows it: guards look
+    at the effects then, and not at the call."""
+    return _is_edit_inside(subject, paths) or (subject.shell is not None and subject.shell.is_confined)
 
 
 def can_run_sandboxed(subject: Subject, paths: PathPolicy) -> bool:

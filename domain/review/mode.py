@@ -12,7 +12,8 @@ class Mode(StrEnum):
 
     READ_ONLY denies what is risky, ASK asks about it, ACCEPT_EDITS lets edits inside the workspace run, QUORUM
     lets run what the models approve, SANDBOXED lets edits inside the workspace run, and commands inside the
-    sandbox without network, AUTO lets everything run.
+    sandbox without network, STAGED lets the same run in a layer over the workspace, whose effects are reviewed
+    at the end, AUTO lets everything run.
     """
 
     READ_ONLY = "read-only"
@@ -20,6 +21,7 @@ class Mode(StrEnum):
     ACCEPT_EDITS = "accept-edits"
     QUORUM = "quorum"
     SANDBOXED = "sandboxed"
+    STAGED = "staged"
     AUTO = "auto"
 
     @property
@@ -40,8 +42,9 @@ class ModeTraits(Struct, frozen=True, kw_only=True):
     reads votes about the calls that they are asked about. `votes_decide`: the votes can let a call run.
     `network`: whether commands reach the network unless the settings say otherwise. `asks_first`: no risky call
     runs that neither a person nor a rule has approved, so that any client of the remote control may choose the
-    mode. `in_cycle`: Shift+Tab reaches it. `needs_sandbox`: it exists only where commands run in a sandbox.
-    `warning`: what the header warns of, if it does.
+    mode. `in_cycle`: Shift+Tab reaches it. `needs_sandbox`: it exists only where commands run in a sandbox;
+    `needs_layer`: only in a process that works in a layer over the workspace. `warning`: what the header warns
+    of, if it does.
     """
 
     meaning: str
@@ -53,6 +56,7 @@ class ModeTraits(Struct, frozen=True, kw_only=True):
     asks_first: bool
     in_cycle: bool
     needs_sandbox: bool = False
+    needs_layer: bool = False
     warning: str = ""
 
 
@@ -114,6 +118,20 @@ def _get_traits(mode: Mode) -> ModeTraits:
                 asks_first=False,
                 in_cycle=True,
                 needs_sandbox=True,
+            )
+        case Mode.STAGED:
+            return ModeTraits(
+                meaning="edits in the workspace and commands in the sandbox run in a layer over it: you review "
+                "all that they did before anything of it reaches your files",
+                last_word="it runs in the layer and inside the sandbox without network, else you are asked",
+                rank=2,
+                shows_votes=False,
+                votes_decide=False,
+                network=False,
+                asks_first=False,
+                in_cycle=False,
+                needs_sandbox=True,
+                needs_layer=True,
             )
         case Mode.AUTO:
             return ModeTraits(

@@ -134,6 +134,8 @@ PROTECTED: tuple[str, ...] = (
     *(".teamcity/", "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml", "buildspec.yaml", ".builds/"),
     *(".build.yml", ".tekton/", ".harness/", "codefresh.yml", ".zuul.yaml", ".zuul.d/", "netlify.toml"),
 )
+REPOSITORIES: tuple[str, ...] = (".git/", ".hg/", ".jj/")
+"""What of these stays protected where the rest is reviewed as an effect."""
 SENSITIVE: tuple[str, ...] = (
     # environments and state that hold secrets
     *(".env", ".env.*", "*.env", ".env~", ".envrc", ".flaskenv", ".dev.vars", ".dev.vars.*"),
@@ -363,10 +365,11 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
     A pattern with a wildcard does not cover examples such as `.env.example`.
     `own` are canonical paths of quorum's own files and folders: protected and sensitive wherever they lie.
     `code` is what quorum itself loads and starts: protected wherever it lies. `places` are guarded besides.
-    `roots` may grow while a session lasts, see `WorkspaceRoots`.
+    `roots` may grow while a session lasts, see `WorkspaceRoots`; not where a layer holds them (`is_layered`).
     """
 
     roots: Sequence[str]
+    is_layered: bool = False
     own: tuple[str, ...] = ()
     code: OwnCode = NO_CODE
     places: GuardedPlaces = NO_PLACES

@@ -23,6 +23,7 @@ from quorum.domain.events.event import (
     ContextReceived,
     ConversationCompacted,
     EffectsObserved,
+    EffectsReviewed,
     Event,
     FilesKept,
     FilesRestored,
@@ -31,6 +32,7 @@ from quorum.domain.events.event import (
     HookRan,
     JobEnded,
     JobStarted,
+    LayerEntered,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -82,6 +84,7 @@ from quorum.domain.sessions.replayed_calls import (
     ReplayedJobs,
     ReplayedUserCommands,
 )
+from quorum.domain.sessions.replayed_layer import ReplayedLayer
 from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
 from quorum.domain.sessions.replayed_plans import ReplayedPhase, ReplayedPlanRounds
 from quorum.domain.sessions.replayed_turns import ReplayedTurns, ReplayedUndos
@@ -337,6 +340,7 @@ class Replay:
         self._jobs = ReplayedJobs()
         self._approvals = ReplayedApprovals()
         self._folders = ReplayedFolders()
+        self._layer = ReplayedLayer()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
@@ -391,6 +395,7 @@ class Replay:
                 approvals=self._approvals.calls,
                 git_approvals=self._approvals.git,
                 folders=self._folders.folders,
+                layer=self._layer.work,
                 open_panel=self._open_panel,
                 consensus=self._consensus,
                 undos=self._undos.list_past_undos(),
@@ -421,10 +426,14 @@ class Replay:
                 self._consensus = event.consensus or self._consensus
                 self._approvals.begin_session(event.session_id, event.cwd)
                 self._undos.begin_process()
+                if isinstance(event, SessionResumed):
+                    self._layer.apply(event)
             case ModeChanged():
                 self._mode = event.mode
             case FolderAdded():
                 self._folders.add(event.folder)
+            case LayerEntered() | EffectsReviewed():
+                self._layer.apply(event)
             case ConsensusChanged():
                 self._consensus = event.consensus
             case ModelChanged():
@@ -451,8 +460,10 @@ class Replay:
                 self._exchanges.apply(event)
             case JobStarted():
                 self._jobs.start(event, self._turns.start_job(event.job_id))
+                self._layer.apply(event)
             case JobEnded():
                 self._jobs.end(event)
+                self._layer.apply(event)
                 self._blobs.update([event.blob_id] if event.blob_id else [])
             case ResponseCompleted():
                 self._undos.continue_conversation()
@@ -470,10 +481,12 @@ class Replay:
             case CallStarted():
                 self._conversation.follow(event)
                 self._turns.apply(event)
+                self._layer.apply(event)
                 self._approvals.apply(event)
             case CallFinished():
                 self._conversation.follow(event)
                 self._turns.apply(event)
+                self._layer.apply(event)
             case ReviewRequested() | ReviewDecided():
                 self._conversation.follow(event)
                 self._approvals.apply(event)

@@ -25,6 +25,7 @@ from quorum.domain.panel.panel_answer import Consensus, OpenPanel, PlanChoice
 from quorum.domain.plan.phase import PlanRound, SessionPhase
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.rule_offers import ApprovedCall, GitApproval
+from quorum.domain.staging.layer_work import LayerWork
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
@@ -128,6 +129,7 @@ class SessionState(Struct, frozen=True, kw_only=True):
     `jobs` are the background commands that have no end, or whose end is to be reported to the model;
     `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
     first; `git_approvals` say where commands were let write to `.git`. `folders` were added to the workspace.
+    `layer` is what was done in a layer since its effects were reviewed.
     `undos` are those that can be redone, the last one last. `phase` says whether a plan is being made, and
     which one is in force. `subagents` counts those that were given tasks. `consensus` is what was chosen of it
     last, None where the session never had any. `plan_rounds` are those in which reviewers judged plans that the
@@ -162,6 +164,7 @@ class SessionState(Struct, frozen=True, kw_only=True):
     approvals: tuple[ApprovedCall, ...] = ()
     git_approvals: frozenset[GitApproval] = frozenset()
     folders: tuple[str, ...] = ()
+    layer: LayerWork = field(default_factory=LayerWork)
     open_panel: OpenPanel | None = None
     consensus: Consensus | None = None
     undos: tuple[PastUndo, ...] = ()

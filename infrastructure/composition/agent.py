@@ -55,6 +55,8 @@ from quorum.infrastructure.tools.mentioned_files import MentionedFiles
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
     from quorum.application.agents.external_turns import ExternalTurns
+    from quorum.application.staging.staged_turns import StagedTurns
+    from quorum.infrastructure.staging.entered_layer import EnteredLayer
 
 
 class ConversationParts:
@@ -188,20 +190,16 @@ class AgentParts:
         settings, record, root = given.settings, given.record, given.root
         events, review = reviews.core.events, reviews.review
         self.subagents: Final = SubagentRunner(
-            record.session_id,
-            sessions=get_subagents,
-            events=events,
-            most=settings.tools.task.max_parallel,
+            record.session_id, sessions=get_subagents, events=events, most=settings.tools.task.max_parallel
         )
         self.defined_tasks: Final = DefinedTasks(
-            calls.agents,
-            calls.tool_set,
-            lambda: models.session_models.current,
-            shared.gateway,
-            events,
+            calls.agents, calls.tool_set, lambda: models.session_models.current, shared.gateway, events
         )
         self.plan_tasks: Final = PlanTaskRunner(calls.plans, self.subagents, calls.tool_set)
         turns = None if external is None else _build_external_turns(external, reviews, calls, conversation)
+        staged = (
+            _open_staged_turns(given.layer, reviews, calls) if given.layer and not reviews.terms.owner else None
+        )
         self.run: Final[RunAgent] = turns or RunAgent(
             session_id=record.session_id,
             dialogue=conversation.dialogue,
@@ -219,6 +217,7 @@ class AgentParts:
             spenders=[conversation.context_manager, models.panel, models.review_panel],
             subagents=self.subagents,
             is_job_running=lambda: calls.jobs.is_any_running,
+            staged=staged,
             final_review=build_final_review(
                 calls.plan_changes,
                 panel=models.review_panel,
@@ -276,10 +275,7 @@ class AgentParts:
                 limits=conversion.build_command_limits(settings),
             ),
             exchanges=SessionExchanges(
-                record.session_id,
-                kind=record.form,
-                events=events,
-                pending_messages=calls.pending_messages,
+                record.session_id, kind=record.form, events=events, pending_messages=calls.pending_messages
             ),
             memory=conversation.memory,
             custom_commands=conversation.custom_commands,
@@ -305,7 +301,18 @@ class AgentParts:
             ],
             sandbox=shared.sandbox,
             external=turns,
+            staged=staged,
         )
+
+
+def _open_staged_turns(layer: EnteredLayer, reviews: ReviewParts, calls: CallParts) -> StagedTurns:
+    from quorum.infrastructure.staging.opening import open_staged_turns
+
+    given, shared, events = reviews.given, reviews.shared, reviews.core.events
+    layer.on_renewal(shared.sandbox.forget_files)
+    session_id, protected = given.record.session_id, given.settings.review.protected
+    end_jobs, notes = calls.jobs.stop_with_turn, calls.pending_messages
+    return open_staged_turns(layer, given.environ, session_id, protected, shared.paths, events, end_jobs, notes)
 
 
 def _build_external_turns(

@@ -171,10 +171,7 @@ class CallParts:
             given.root,
             given.environ,
             make_tools=choose_folder_tools(
-                given.settings,
-                voting=self._reviews.voting,
-                mask=given.mask,
-                hooks=shared.registrations,
+                given.settings, voting=self._reviews.voting, mask=given.mask, hooks=shared.registrations
             ),
             participants=given.asked.participants,
             policy=self.code_review_policy,

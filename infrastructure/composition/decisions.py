@@ -95,6 +95,7 @@ class SharedParts:
             folders=self.workspace.folders,
             code=find_own_code(settings, self.workspace.cwd, environ),
             places=KnownPlaces(self.workspace.folders),
+            is_layered=given.layer is not None,
         )
         self.secrets: Final = SessionSecrets(given.mask, settings=settings, environ=environ, policy=self.paths)
         self.secrets.gather()  # before anything is said or recorded
@@ -133,6 +134,7 @@ class SharedParts:
             root=given.root,
             session_id=record.session_id,
             git_approvals=core.state.git_approvals,
+            check_layer=given.layer.check if given.layer is not None else None,
         )
         self.environment: Final = MachineEnvironment(
             self.workspace.cwd,
@@ -201,10 +203,7 @@ class ReviewParts:
         )
         self.quorum_policy: Final = conversion.build_quorum_policy(settings, given.loaded.policy)
         self.voting: Final = Voting(
-            gateway=self.review_gateway,
-            policy=self.quorum_policy,
-            events=core.events,
-            prices=shared.prices,
+            gateway=self.review_gateway, policy=self.quorum_policy, events=core.events, prices=shared.prices
         )
         self.review: Final[Review] = Review(
             person=InboxApprover(self.masking_approver, record.storage.answers, record.session_id),

@@ -23,6 +23,7 @@ from quorum.infrastructure.trust_decisions import TrustDecisions
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
     from quorum.infrastructure.mcp.server_credentials import ServerCredentials
+    from quorum.infrastructure.staging.entered_layer import EnteredLayer
 
 
 class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
@@ -30,7 +31,7 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
 
     `build_external` makes an agent of another vendor work in it, in place of a model.
     `gateway` opens the sessions with models in place of the providers of the settings. `hook_environ` is what
-    hooks get of the environment, None: all that commands get.
+    hooks get of the environment, None: all that commands get. `layer` is over `root`, which it is then.
     """
 
     loaded: LoadedSettings
@@ -51,6 +52,7 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
     gateway: LlmGateway | None = None
     build_external: Callable[[], AgentRun] | None = None
+    layer: EnteredLayer | None = None
 
     @property
     def settings(self) -> Settings:

@@ -11,12 +11,7 @@ from msgspec import Struct, field
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.infrastructure import settings_conversion as conversion
-from quorum.infrastructure.composition.decisions import (
-    CoreParts,
-    ReviewParts,
-    SharedParts,
-    SubagentTerms,
-)
+from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts, SubagentTerms
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.managed_policy import build_model_check
 from quorum.infrastructure.models.registry import ProviderRegistry

@@ -6,12 +6,13 @@ and program.
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import importlib
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -38,7 +39,7 @@ from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.tools_table import RunCommandTable
 from quorum.infrastructure.debug_log import locate_debug_log_folder
-from quorum.infrastructure.doctor.finding import Finding, fail, report_ok, warn
+from quorum.infrastructure.doctor.finding import Finding, FindingState, fail, report_ok, warn
 from quorum.infrastructure.doctor.probe import plan_questions
 from quorum.infrastructure.doctor.probe import probe as ask_providers
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
@@ -53,6 +54,7 @@ from quorum.infrastructure.provider_types import (
     split_program,
 )
 from quorum.infrastructure.settings_conversion import build_provider_settings
+from quorum.infrastructure.staging.probing import find_obstacle
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 
@@ -427,7 +429,8 @@ async def diagnose(
     settings = Settings() if isinstance(loaded, ConfigError) else loaded.settings
     return (
         *findings,
-        *await check_sandbox(settings.tools.run_command, environ),
+        *(sandbox := await check_sandbox(settings.tools.run_command, environ)),
+        await check_layer(environ, sandbox[0]),
         *check_extras(fetches_pages=settings.tools.web.fetch, has_servers=bool(settings.mcp.servers)),
         *check_machine(environ),
     )
@@ -464,6 +467,19 @@ async def _check_models(
         asked = plan_questions(models, [each.provider for each in known if each.ready])
         findings += await ask_providers(asked, loaded, environ, stored_key=stored_key)
     return findings
+
+
+async def check_layer(
+    environ: Mapping[str, str],
+    sandbox: Finding,
+    find: Callable[[Path, Mapping[str, str]], str] = find_obstacle,
+) -> Finding:
+    """Try a layer over this folder, and tell of the mode that needs one, and the `sandbox` as well."""
+    if sandbox.state is not FindingState.OK:
+        return warn("mode staged", "cannot be chosen: it needs the sandbox")
+    if why := await asyncio.to_thread(find, Path(os.getcwd()), environ):
+        return warn("mode staged", f"cannot be chosen: {why}", "work in a worktree, or in another mode")
+    return report_ok("mode staged", "can be chosen: --mode staged, or /stage in the app")
 
 
 async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> tuple[Finding, Finding]:

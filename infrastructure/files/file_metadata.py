@@ -126,6 +126,10 @@ def copy_metadata(source: int, target: int) -> None:
         _copy_attributes(_read_attributes(source), target)
     except PermissionError as error:
         raise MetadataNotKept from error
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # a user namespace does not know the other's user or group
+            raise MetadataNotKept from error
+        raise
     # The group's bits are the mask of an access control list: that has to be there before.
     os.fchmod(target, stat.S_IMODE(status.st_mode))
 

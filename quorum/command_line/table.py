@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List, find, show, rename, diff, export, fork, verify, anchor, delete or resume sessions.",
     ),
     "usage": ("quorum.cli.usage", "Print tokens and costs of recorded sessions, by model, day and project."),
+    "staged": ("quorum.cli.staged", "List, show, apply, discard and take back changes that wait in layers."),
     "inbox": ("quorum.cli.inbox", "List and answer decisions that wait in any session."),
     "board": ("quorum.cli.board", "List what waits for you, which sessions are open, and which ended last."),
     "fleet": ("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),

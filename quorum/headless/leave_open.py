@@ -26,6 +26,7 @@ from quorum.headless.session import (
     read_answer_schema,
     read_prompt,
     require_schema,
+    work_staged,
 )
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
@@ -46,6 +47,7 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)
+    work_staged(loaded, root)
     return run_event_loop(advance_session(options, root, loaded, prompt, schema, signals))
 
 
@@ -72,6 +74,7 @@ async def advance_session(
         advanced = await advance_opened(agent, advance, text, printer, signals, prepare=prepare)
         match advanced:
             case Ended(report):
+                await printer.read_staged(agent)
                 await agent.close(report)
                 printer.conclude()
                 if printer.lost is not None:

@@ -21,7 +21,7 @@ from quorum.domain.calls.job import describe_job_end
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import ConfigError
+from quorum.domain.errors import ConfigError, StagingError
 from quorum.domain.events.event import (
     AgentConnected,
     AgentPlanUpdated,
@@ -37,6 +37,7 @@ from quorum.domain.events.event import (
     InstructionsLoaded,
     JobEnded,
     JobStarted,
+    LayerWaits,
     MessageAdded,
     ObjectionsRaised,
     ObjectionsRuled,
@@ -58,7 +59,7 @@ from quorum.domain.events.event import (
     TurnStarted,
     UnaskedCallReported,
 )
-from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
 from quorum.domain.panel.panel_answer import PanelForm
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.review.person_question import (
@@ -145,6 +146,46 @@ class QuestionReport:
         }
 
 
+class StagedReport:
+    """Follows the events of a run. It stays empty unless effects wait in a layer at its end."""
+
+    def __init__(self) -> None:
+        self._waits: LayerWaits | None = None
+        self._packet: JsonObject = {}
+
+    async def read(self, agent: AgentSession) -> None:
+        """Take in the effects themselves, if any wait. Raises StagingError."""
+        if self._waits is None or agent.effects is None:
+            return
+        from quorum.application.export.effects_report import encode_packet
+
+        packet = await agent.effects.read_noted()
+        self._packet = encode_packet(agent.effects.layer_id, packet, agent.mask.mask_text)
+
+    def follow(self, event: Event) -> None:
+        """Take an event in."""
+        match event:
+            case TurnStarted():
+                self._waits = None
+            case LayerWaits():
+                self._waits = event
+            case _:
+                return
+
+    @property
+    def sentence(self) -> str:
+        """What waits, and how it is reviewed; empty where nothing does."""
+        if self._waits is None:
+            return ""
+        from quorum.application.program_lookup import find_own_command
+
+        return f"{self._waits.sentence}; {find_own_command()} staged show {self._waits.layer}"
+
+    def to_json(self) -> JsonObject:
+        """`staged`, as `quorum staged show --json` prints it; empty as above."""
+        return {"staged": self._packet} if self._waits is not None and self._packet else {}
+
+
 class FinalReviewReport:
     """Follows the events of a run. It stays empty unless a plan was carried out and its result reviewed."""
 
@@ -217,6 +258,7 @@ class HeadlessPrinter:
         self._plan = PlanReport()
         self._questions = QuestionReport()
         self._final_review = FinalReviewReport()
+        self._staged = StagedReport()
         self._panels = PanelReport()
         self._percent_told = 0
         self._on_lost: Callable[[], object] = lambda: None
@@ -240,6 +282,7 @@ class HeadlessPrinter:
         self._questions.follow(event)
         self._panels.follow(event)
         self._final_review.follow(event)
+        self._staged.follow(event)
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
@@ -355,6 +398,13 @@ class HeadlessPrinter:
                 f'quorum: the model asks: {find_own_command()} run --continue "REPLY" goes on with your reply'
             )
 
+    async def read_staged(self, agent: AgentSession) -> None:
+        """Read what waits in a layer, before the session ends. What cannot be read is reported."""
+        try:
+            await self._staged.read(agent)
+        except StagingError as error:
+            _tell(f"quorum: {make_printable(str(error))}")
+
     def _print(self, line: str) -> None:
         if self.lost is None:
             try:
@@ -369,6 +419,8 @@ class HeadlessPrinter:
         assert report is not None
         if self.lost is not None:  # the reason is printed in its place
             return
+        if (waiting := self._staged.sentence) and not self._quiet:
+            _tell(f"quorum: {make_printable(waiting)}")
         match self._output:
             case "text":
                 self._print_text(report)
@@ -417,12 +469,8 @@ class HeadlessPrinter:
 
     @property
     def _more(self) -> JsonObject:
-        return {
-            **self._panels.to_json(),
-            **self._plan.to_json(),
-            **self._questions.to_json(),
-            **self._final_review.to_json(),
-        }
+        reports = (self._panels, self._plan, self._questions, self._final_review, self._staged)
+        return {key: value for report in reports for key, value in report.to_json().items()}
 
 
 async def prepare_nothing() -> None:
@@ -463,6 +511,7 @@ async def run_headless(
         await prepare()
         may_begin.set()
         report = await _report(task, agent)
+        await printer.read_staged(agent)
         await agent.close(report)
     printer.conclude()
     if printer.lost is not None:
@@ -544,6 +593,8 @@ def _render_ending(report: RunReport) -> str:
             return "interrupted"
         case RunStatus.LIMIT:
             return f"stopped at a limit ({report.stop_reason})"
+        case RunStatus.NEEDS_APPROVAL if report.stop_reason == EFFECTS_WAIT:
+            return ""  # what waits is said with how to review it
         case RunStatus.NEEDS_APPROVAL:
             if all(call.tool == ASK_PERSON for call in report.calls if call.decision is _UNANSWERED):
                 return ""

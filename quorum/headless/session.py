@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import PromptOptions, SessionOptions
 from quorum.domain.errors import AttachmentError, LedgerError, explain_host_failure
+from quorum.domain.review.mode import Mode
 from quorum.errors import UsageError, complain, mask_complaints
 from quorum.event_loop import run_event_loop
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
-from quorum.starting import explain_start_failures
+from quorum.starting import enter_layer, explain_start_failures
 
 if TYPE_CHECKING:
     from quorum.application.ports.people import Approver, Observer
@@ -46,10 +47,20 @@ def run_prompt(options: PromptOptions, root: Path, signals: RunSignals) -> int:
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)
+    work_staged(loaded, root)
     try:
         return run_event_loop(_answer(options, root, loaded, prompt, schema, signals))
     finally:
         gc.freeze()  # the process ends: to look at every object once more takes up to 0.3 s
+
+
+def work_staged(loaded: LoadedSettings, root: Path) -> None:
+    """Where the settings ask for the mode `staged`, have all that follows be done in a layer over the folder.
+
+    Raises UsageError where there can be none.
+    """
+    if loaded.settings.review.mode is Mode.STAGED:
+        enter_layer(root)
 
 
 def read_prompt(options: PromptOptions) -> str:

@@ -37,6 +37,7 @@ LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
         (Mode.ASK, ALLOW, ASK, ASK, ASK),
         (Mode.ACCEPT_EDITS, ALLOW, ALLOW, ASK, ASK),
         (Mode.SANDBOXED, ALLOW, ALLOW, ASK, ASK),
+        (Mode.STAGED, ALLOW, ALLOW, ASK, ASK),
         (Mode.AUTO, ALLOW, ALLOW, ALLOW, ALLOW),
     ],
 )
@@ -52,7 +53,7 @@ def test_the_mode_resolves_what_paths_leave_open(
     assert answer(HIGH, OUTSIDE) is edit_outside
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO])
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.STAGED, Mode.AUTO])
 @pytest.mark.parametrize(
     "path",
     ["/w/.git/config", "/w/.git/hooks/pre-commit", "/w/quorum.toml", "/w/sub/AGENTS.md", "/w/.GIT/config"],
@@ -118,6 +119,40 @@ _GAP = ShellVerdict(
 )
 _CONFINED = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it writes", is_confined=True)
 _RULE = Rule.parse("run_command", ALLOW, "rules.toml")
+_OBJECTION = Objection("destructive-command", "it deletes")
+
+
+@pytest.mark.parametrize(
+    ("mode", "subject", "answer"),
+    [
+        (Mode.STAGED, Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, shell=_CONFINED), ALLOW),
+        (Mode.STAGED, Subject(tool="write_file", risk=HIGH, access=EDIT), ALLOW),
+        (Mode.STAGED, Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE), ASK),
+        (Mode.STAGED, Subject(tool="write_file", risk=HIGH, access=OUTSIDE), ASK),
+        (Mode.SANDBOXED, Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, shell=_CONFINED), ASK),
+    ],
+)
+def test_guards_object_to_no_call_that_the_layer_holds_but_to_all_others(
+    mode: Mode, subject: Subject, answer: Answer
+) -> None:
+    assert decide(subject, mode=mode, paths=PATHS, objections=[_OBJECTION]).answer is answer
+
+
+@pytest.mark.parametrize(
+    ("left", "reason"),
+    [
+        (replace(_CONFINED, leaves_sandbox=True, is_confined=False), "outside the sandbox"),
+        (replace(_CONFINED, is_confined=False), "would not hold all"),
+        (replace(_CONFINED, paths_read=("/w/.env",)), "sensitive"),
+    ],
+)
+def test_in_a_layer_a_command_is_asked_about_that_it_does_not_hold(left: ShellVerdict, reason: str) -> None:
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="x", shell=left)
+
+    decision = decide(subject, mode=Mode.STAGED, paths=PATHS)
+
+    assert decision.answer is ASK
+    assert any(reason in each for each in decision.reasons)
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.SANDBOXED, Mode.AUTO])
@@ -140,9 +175,10 @@ def test_a_gap_in_the_sandbox_is_asked_about_in_every_mode_unless_a_rule_allows_
         (Mode.ACCEPT_EDITS, ASK),
         (Mode.QUORUM, ASK),
         (Mode.SANDBOXED, ALLOW),
+        (Mode.STAGED, ALLOW),
     ],
 )
-def test_only_the_mode_sandboxed_lets_a_command_run_because_of_the_sandbox(mode: Mode, answer: Answer) -> None:
+def test_only_two_modes_let_a_command_run_because_of_the_sandbox(mode: Mode, answer: Answer) -> None:
     subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="make", shell=_CONFINED)
 
     decision = decide(subject, mode=mode, paths=PATHS)

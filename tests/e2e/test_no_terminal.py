@@ -89,7 +89,7 @@ async def run_with(calls: Sequence[ScriptedCall], kind: str, mode: Mode, tmp_pat
 @pytest.mark.parametrize(
     ("kind", "mode"),
     [
-        *(("pipe", mode) for mode in Mode if mode is not Mode.SANDBOXED),
+        *(("pipe", mode) for mode in Mode if not mode.traits.needs_sandbox),
         ("closed", Mode.ASK),
         ("terminal", Mode.ASK),
     ],

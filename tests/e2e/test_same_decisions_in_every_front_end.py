@@ -23,7 +23,7 @@ from tests.support.headless_run import configure, environment, run
 from tests.support.real_app import real_app, real_container
 from tests.support.sse_server import Say, ScriptedCall, SseServer
 
-MODES = tuple(mode for mode in Mode if mode is not Mode.SANDBOXED)  # which needs a sandbox
+MODES = tuple(mode for mode in Mode if not mode.traits.needs_sandbox)
 DIALOGS = 12
 RULES = """
 [permissions]

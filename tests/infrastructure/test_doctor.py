@@ -224,7 +224,9 @@ async def test_settings_that_do_not_load_are_a_finding_beside_all_others(machine
     found = await diagnose(ConfigError("first\nsecond"), machine.environ)
 
     assert [f.text for f in found if f.state is FAIL] == ["first\nsecond"]
-    assert {"python", "search", "git", "bash", "sandbox", "processes", "state"} <= {f.name for f in found}
+    assert {"python", "search", "git", "bash", "sandbox", "mode staged", "processes", "state"} <= {
+        f.name for f in found
+    }
 
 
 async def test_what_a_project_file_may_not_is_a_warning(machine: Machine):

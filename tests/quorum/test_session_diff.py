@@ -12,7 +12,15 @@ import pytest
 
 from quorum.cli.sessions.diff import is_colour_wanted, print_session_diff
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from quorum.domain.events.event import EffectsObserved, Event, SessionStarted, TurnStarted
+from quorum.domain.events.event import (
+    EffectsObserved,
+    EffectsReviewed,
+    Event,
+    LayerEntered,
+    SessionStarted,
+    TurnStarted,
+)
+from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.builders import a_context
@@ -27,6 +35,7 @@ class Recorded:
     def __init__(self) -> None:
         self.contents = FakeContents()
         self.changes: list[FileChange] = []
+        self.more: tuple[Event, ...] = ()
 
     def state(self, content: bytes | None, *, mode: int = 0o644, unkept: str | None = None) -> FileState | None:
         if content is None:
@@ -48,6 +57,7 @@ class Recorded:
             SessionStarted(session_id="s", model="m", mode=Mode.ASK, cwd=ROOT),
             TurnStarted(prompt="go"),
             EffectsObserved(context=a_context(), effects=Effects(changes=tuple(self.changes), complete=True)),
+            *self.more,
         ]
         records = [LedgerRecord(seq=seq, at_ms=0, event=event) for seq, event in enumerate(events)]
         return await print_session_diff(
@@ -180,3 +190,17 @@ def test_colours_are_for_terminals_that_have_them(
     environ: dict[str, str], is_terminal: bool, wanted: bool
 ) -> None:
     assert is_colour_wanted(environ, is_terminal=is_terminal) is wanted
+
+
+async def test_of_a_session_in_a_layer_it_says_what_was_applied(recorded: Recorded, capsys) -> None:
+    recorded.wrote(f"{ROOT}/a.py", b"one\n", b"two\n")
+    recorded.more = (
+        LayerEntered(layer="1", workspace=ROOT),
+        EffectsReviewed(layer="1", decision=EffectsDecision.DISCARDED),
+    )
+
+    await recorded.diff()
+
+    said = capsys.readouterr().err
+    assert "reached the folder only as it was applied" in said
+    assert "all changes of the layer 1 were discarded" in said

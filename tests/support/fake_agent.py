@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quorum.application.ports.people import Approver, Observer, ReviewContext, ReviewQuestion
 from quorum.application.ports.storage import LineSource
+from quorum.application.staging.effects_review import EffectsReview
 from quorum.domain.calls.execution import Outcome, Seal, SealedFile, ToolExecution, ToolExecutionContext
 from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.calls.packet import ReviewPacket
@@ -271,6 +272,7 @@ class FakeAgent:
         self.session_id = "session-1"
         self.form = SessionKind.AGENT
         self.external: object | None = None
+        self.effects: EffectsReview | None = None
         self.model = model
         self.effort = Effort.DEFAULT
         self.efforts: dict[str, tuple[Effort, ...]] = {}

@@ -19,9 +19,9 @@ async def opened(stage: Stage, *keys: str) -> None:
 async def test_the_help_is_searched_by_typing(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, "question_mark")
-        await stage.shows("/undo")
+        await stage.shows("/plan")
         await stage.pilot.press(*"side panel")
-        await stage.until(lambda: "/undo" not in stage.text())
+        await stage.until(lambda: "/plan" not in stage.text())
 
         assert "ctrl+b" in stage.text()
         assert "In the chat" in stage.text()

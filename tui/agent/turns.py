@@ -67,6 +67,11 @@ class Turns:
         return self._task is not None
 
     @property
+    def was_turn(self) -> bool:
+        """Whether what runs, or ran last, is a turn and no other task."""
+        return self.does == _WORKING
+
+    @property
     def waiting(self) -> int:
         """How many prompts wait for their turn."""
         return len(self._waiting)

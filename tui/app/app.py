@@ -34,7 +34,7 @@ from quorum.tui.agent.opening import StartFailure
 from quorum.tui.app.gated_app import GatedApp
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, Guarded, KeySorter, SecondPress, TypingPace
-from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keyed_app import KeyedApp, Restart
 from quorum.tui.keys.keymap import label_key, list_own_bindings
 from quorum.tui.keys.slash_commands import Command, list_actions
 from quorum.tui.tabs.session_host import SessionHost
@@ -203,6 +203,10 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     shutdown: Shutdown | None = None
     """Ends the process where the app does not; None where the app is not all of a process."""
+    can_restart = False
+    """Whether another app may take the place of this one: this one has a terminal, and nobody else is at it."""
+    restart: Restart | None = None
+    """What takes its place, once it has ended."""
 
     # -- life -------------------------------------------------------------------------------------------------
 
@@ -231,6 +235,15 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def lose_terminal(self) -> None:
         """Leave, as after the signal for it: the terminal is gone."""
         self._leave_soon(_HUNG_UP)
+
+    def begin_anew(self, restart: Restart) -> str:
+        if not self.can_restart:
+            return super().begin_anew(restart)
+        if len(self.tabs.all) > 1:
+            return "quorum begins anew for that: close the other tabs first"
+        self.restart = restart
+        self._leave_soon()
+        return ""
 
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:

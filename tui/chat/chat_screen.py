@@ -20,6 +20,7 @@ from quorum.tui.agent.observer import EventsArrived, ScreenObserver
 from quorum.tui.agent.turns import Turns
 from quorum.tui.chat.controllers.arrangement import ArrangementController
 from quorum.tui.chat.controllers.copying import CopyController
+from quorum.tui.chat.controllers.effects import EffectsController
 from quorum.tui.chat.controllers.finding import FindController
 from quorum.tui.chat.controllers.host import CHANGES, CurrentSession, collect_actions
 from quorum.tui.chat.controllers.interrupting import InterruptController
@@ -221,6 +222,15 @@ class ChatScreen(DrawnOnce):
         self.modes = ModeController(self, self.current, prompt=self.prompt, submit=self.sending.submit)
         self.local_servers = LocalServerController(self, self.current, self.questions, self._clock)
         self.rewinding = RewindController(self, self.current, self.turns, self.prompt, self.transcript)
+        self.effects = EffectsController(
+            self,
+            self.current,
+            self.turns,
+            self.prompt,
+            perform=self.rewinding.perform,
+            send=self.sending.submit,
+            clock=self._clock,
+        )
         self.views = ViewController(self, self.current, self.transcript)
         self.writing = WritingController(self, self.current, self.prompt, workspace=self._cwd)
         self.submitting = SubmitController(
@@ -244,6 +254,7 @@ class ChatScreen(DrawnOnce):
             self.settings,
             self.modes,
             self.rewinding,
+            self.effects,
             self.views,
             self.writing,
             self.finding,
@@ -305,6 +316,10 @@ class ChatScreen(DrawnOnce):
         """Each part is where there is room for it."""
         self.arrangement.fit(event.size)
         self.status.show_plan()
+
+    @on(TurnEnded)
+    def _review_effects(self) -> None:
+        self.effects.note_turn_end()
 
     # -- what is shown ---------------------------------------------------------------------------------------
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
 """The review modes that Shift+Tab goes through, in this order."""
 
-MODES = (*CYCLED_MODES, "auto")
-"""All review modes. In `auto` hardly anything is asked, so that it takes a command."""
+STAGED = "staged"
+"""The mode in which the process stands in a layer over the workspace."""
+
+MODES = (*CYCLED_MODES, STAGED, "auto")
+"""All review modes. For `staged` quorum starts anew, and in `auto` hardly anything is asked: these take a
+command."""
 
 MODE_MEANINGS = (
     "you review edits and commands",
@@ -30,6 +34,7 @@ _REVIEWED = {
     "accept-edits": "Edits in the workspace do, too. You review commands first, unless a rule allows them.",
     "quorum": "Models vote on edits and commands; you review what they do not approve.",
     "sandboxed": "Edits in the workspace and commands in the sandbox do, too. You review the rest.",
+    "staged": "Edits in the workspace and commands in the sandbox do, too, in a layer. You review effects.",
     "read-only": "Edits, and commands that are not proven only to read, do not run.",
     "auto": "Edits and commands do, too. You review only what guards, rules and protected paths ask about.",
     "plan": "Nothing is changed before you approve a plan.",

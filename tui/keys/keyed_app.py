@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App
 
 if TYPE_CHECKING:
     from quorum.tui.agent.services import OpenLocalServers, OpenSettings, OpenWorktrees
+
+
+class Restart(NamedTuple):
+    """The app that takes the place of this one: in which `mode` it begins, and with which `session`; empty:
+    with what the command line names."""
+
+    mode: str
+    session: str = ""
 
 
 class KeyedApp(App[None]):
@@ -35,6 +43,10 @@ class KeyedApp(App[None]):
 
     open_worktrees: OpenWorktrees | None = None
     """Opens the worktrees of the repository around a folder; None: tabs all work in the same folder."""
+
+    def begin_anew(self, restart: Restart) -> str:
+        """End, and have another app take the place of this one; why that cannot be, empty where it is done."""
+        return f"quorum cannot begin anew here; start it with --mode {restart.mode}"
 
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
         """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""

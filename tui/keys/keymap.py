@@ -193,6 +193,10 @@ KEY_CONTEXTS = (
         "In the changes of the session", ("quorum.tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
     ),
     KeyContext(
+        "In the review of effects", ("quorum.tui.screens.effects.effects_screen:EffectsScreen",), "effects"
+    ),
+    KeyContext("In the hunks of a file", ("quorum.tui.screens.effects.hunks_screen:HunksScreen",), "hunks"),
+    KeyContext(
         "In the list of sessions",
         ("quorum.tui.screens.session_picker:SessionPicker",),
         "sessions",

@@ -87,6 +87,10 @@ COMMANDS = (
         waits=True,
     ),
     Command(
+        "stage", "Work in a layer: your files change once you have reviewed the effects", "stage", waits=True
+    ),
+    Command("unstage", "Work in your folder itself again", "unstage", waits=True, is_listed=False),
+    Command(
         "solo",
         "One model answers, with its tools",
         "choose_solo",
@@ -223,6 +227,7 @@ COMMANDS = (
         waits=True,
     ),
     Command("diff", "What this session changed; undo one file", "show_diff", is_free=True),
+    Command("effects", "Review what waits in the layer, and apply it", "show_effects", is_free=True),
     Command(
         "board", "What waits for you, what runs and what ended, everywhere", "app.show_board", is_free=True
     ),
@@ -439,6 +444,8 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("/mode read-only", "read-only readonly"),
     ("/mode auto", "auto yolo full-auto dangerously-skip-permissions"),
     ("/mode quorum", "quorum vote"),
+    ("/stage", "staged layer transaction overlay"),
+    ("/effects", "apply accept-changes pending-changes"),
     ("/plan", "plan-mode plan-only architect"),
     ("/permissions", "approvals approve allow allowed-tools rules"),
     ("/config", "preferences options set statusline output-style privacy-settings"),
@@ -549,8 +556,8 @@ def _has_same_beginning(one: str, other: str) -> bool:
 
 
 GROUPS: tuple[tuple[str, str], ...] = (
-    ("Work", "plan ensemble strategy fast mode model image steer retry compact init"),
-    ("Undo", "undo rewind redo diff"),
+    ("Work", "plan ensemble strategy fast mode stage model image steer retry compact init"),
+    ("Undo", "undo rewind redo diff effects"),
     ("Ask", "ask discuss debate review findings"),
     ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),
     ("Sessions", "new resume rename fork tab agent worktree result close"),

@@ -19,7 +19,7 @@ from quorum.domain.events.event import RetryScheduled
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
-from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS
+from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, STAGED
 from quorum.tui.screens.accounts.spending import format_cost, render_spending
 from quorum.tui.session.plan_words import DROP, LEAVE
 
@@ -191,6 +191,12 @@ class Session:
         record = self.agent.record
         return bool(self.facts.book.turn) and record.outlives and not record.in_use
 
+    def explain_no_continuation(self) -> str | None:
+        """Why no other process could continue what was said in it; None where one can, or nothing was."""
+        if not self.facts.book.turn or self.can_be_resumed:
+            return None
+        return "this session is kept nowhere, so that no other process could continue it"
+
     async def shorten_id(self) -> str:
         """As much of its id as it takes to name it; all of it where that cannot be found out at once."""
         from quorum.domain.sessions.stored_session import shorten_id
@@ -252,6 +258,12 @@ class Session:
             return str(error)
         self._status.choose_mode(self.agent.review.mode.value)
         return ""
+
+    def crosses_layer(self, mode: str) -> bool:
+        """Whether this mode takes another process: one in a layer, or one that is in none."""
+        if self.agent.effects is None:
+            return mode == STAGED
+        return mode not in (STAGED, "read-only")
 
     @property
     def is_agent(self) -> bool:

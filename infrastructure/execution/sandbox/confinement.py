@@ -71,6 +71,7 @@ _DAEMONS = re.compile(r"cannot connect to the docker daemon|failed to connect to
 # A path that a program could not find, as usual programs print it.
 _MISSING = re.compile(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)")
 _MOST_SEARCHED = 20_000
+_OF_OTHERS = "Value too large for defined data type"
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -84,7 +85,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     run outside the sandbox; `can_open_git`: one may ask to write to `.git`. `unfinished` keeps for
     a resumed session what `check` has found before. `guards` are for the supervisor, which looks at them before
     the command begins; `running` counts it among those that run; `follow` finds guarded files that it moved.
-    `home` is what it has for a home, if that is kept until `close_home`.
+    `home` is what it has for a home, if that is kept until `close_home`. `is_in_layer`: a layer holds all.
     """
 
     argv: tuple[str, ...]
@@ -102,6 +103,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     running: Callable[[], AbstractContextManager[None]] = nullcontext
     follow: Callable[[], None] = lambda: None
     home: CommandHome | None = None
+    is_in_layer: bool = False
 
     def count_background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
@@ -143,6 +145,11 @@ class Launch(Struct, frozen=True, kw_only=True):
             said.append(want)
         elif _READ_ONLY in output:
             said.append(_WRITES)
+        if self.is_in_layer and _OF_OTHERS in output:
+            said.append(
+                "the layer cannot change files that belong to another user, or to another group than the "
+                "person's own; the person can do that outside of it (/unstage)"
+            )
         if not self.is_complete:
             said.append(
                 "the workspace is too large to be looked through: protected and sensitive files deep in it "

@@ -33,26 +33,31 @@ def build_sandbox(
     root: Path = Path(),
     session_id: str = "",
     git_approvals: Collection[GitApproval] = (),
+    check_layer: Callable[[], None] | None = None,
 ) -> Sandbox:
     """What commands are held to while `get_mode` is in force. `own` is hidden from them; `links` are those of
     worktrees. `git_approvals` are those recorded; one of this very session and workspace, `session_id` and
-    `root`, holds again.
+    `root`, holds again. In a layer commands may write to `.git` as well, and to nothing beside what it holds.
     """
     shared = locate_shared_tmp(environ)
+    opened = table.sandbox_writable
+    is_layered = check_layer is not None
     return Sandbox(
         choice=table.sandbox,
         policy=policy,
         environ=environ,
         own=own,
-        readable=table.sandbox_readable,
-        writable=table.sandbox_writable,
+        readable=(*table.sandbox_readable, *opened) if is_layered else table.sandbox_readable,
+        writable=() if is_layered else opened,
         links=links,
         network=_decide_network(table.network, get_mode),
         tmp=SessionTmp(shared) if shared is not None else None,
-        identities=open_identity_store(environ),
+        # Those of other sessions know the workspace's files, whose numbers differ in a layer.
+        identities=None if is_layered else open_identity_store(environ),
         unfinished=_keep_unfinished_commands(policy, environ, session_id),
         is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
         and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
+        check_layer=check_layer,
     )
 
 
@@ -90,11 +95,16 @@ def remove_abandoned(environ: Mapping[str, str]) -> None:
 def build_mode_check(
     sandbox: Sandbox, policy: ManagedPolicy = NO_POLICY, reviewers: Sequence[str] = ()
 ) -> Callable[[Mode], Awaitable[str | None]]:
-    """Tells why a mode cannot be had here, by the managed policy or for want of a sandbox."""
+    """Tells why a mode cannot be had here: by the managed policy, for want of a sandbox, or for the layer that
+    this process works in, or does not."""
 
     async def find_refusal(mode: Mode) -> str | None:
         if (why := policy.explain_mode_refusal(mode, reviewers)) is not None:
             return why
+        if sandbox.is_in_layer and not mode.traits.needs_layer and mode is not Mode.READ_ONLY:
+            return f"this quorum works in a layer, for the mode {Mode.STAGED}: /unstage leaves it for {mode}"
+        if mode.traits.needs_layer and not sandbox.is_in_layer:
+            return f"the mode {mode} needs a layer over the workspace: start with --mode {mode}, or type /stage"
         if not mode.traits.needs_sandbox:
             return None
         state = await sandbox.find_state()

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Literal, TypeAlias, assert_never
 
 from quorum.application.program_lookup import follow_path
-from quorum.domain.errors import ToolError
+from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import NO_PLACES, PathPolicy
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
@@ -59,7 +59,8 @@ class Sandbox:
     one may read. `network` is asked for each command. `tmp` is the `/tmp` that commands
     share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
     write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs; `identities`
-    keep for other sessions what was guarded.
+    keep for other sessions what was guarded. `check_layer` raises where the workspace is not the layer that it
+    should be; with it a `.git` that the layer holds is open.
     """
 
     def __init__(  # noqa: PLR0913 - what holds a command meets here
@@ -77,6 +78,7 @@ class Sandbox:
         is_git_open: bool = False,
         unfinished: UnfinishedCommands | None = None,
         identities: IdentityStore | None = None,
+        check_layer: Callable[[], None] | None = None,
     ) -> None:
         self._unfinished = unfinished
         self._choice = choice
@@ -89,15 +91,26 @@ class Sandbox:
         self._links = tuple(links)
         self._network = network
         self._tmp = tmp
-        self._is_git_open = is_git_open
+        self._check_layer = check_layer
+        self._is_git_open = is_git_open or check_layer is not None
         self._state: SandboxState | None = None
         self._first_tools: Mapping[str, str] = {}
         self._looking = Lock()
         self._folders = FolderCache()
-        self._known_files = KnownFiles(
-            identities, policy.places if isinstance(policy.places, KnownPlaces) else None
-        )
+        self._identities = identities
+        self._places = policy.places if isinstance(policy.places, KnownPlaces) else None
+        self._known_files = KnownFiles(identities, self._places)
         self._running = RunningCommands(identities)
+
+    def forget_files(self) -> None:
+        """Look for what is guarded anew, as at the start: the files have other numbers now."""
+        self._folders = FolderCache()
+        self._known_files = KnownFiles(self._identities, self._places)
+
+    @property
+    def is_in_layer(self) -> bool:
+        """Whether a layer holds what commands write, which ends what they leave running with the turn."""
+        return self._check_layer is not None
 
     @property
     def known(self) -> SandboxState | None:
@@ -146,7 +159,7 @@ class Sandbox:
 
     async def describe_former(self) -> tuple[str, ...]:
         said = await asyncio.to_thread(self._finish_killed)
-        if self._is_git_open and not isinstance(await self.find_state(), SandboxOff):
+        if self._is_git_open and not self.is_in_layer and not isinstance(await self.find_state(), SandboxOff):
             folders = await asyncio.to_thread(self._find_git_folders)
             said += [_GIT_IS_OPEN] if folders else []
         return tuple(said)
@@ -206,7 +219,10 @@ class Sandbox:
 
     def _find_git_folders(self) -> tuple[str, ...]:
         """The folders that git writes to in the working directory's repository, none of them through a link."""
-        return find_written_folders(os.path.realpath(self._policy.roots[0]))
+        root = os.path.realpath(self._policy.roots[0])
+        folders = find_written_folders(root)
+        is_held = self._check_layer is None or all(is_below_any(folder, (root,)) for folder in folders)
+        return folders if is_held else ()
 
     def _find_closed_git_folders(self) -> tuple[str, ...]:
         """Those that neither the person nor the settings have opened."""
@@ -278,6 +294,7 @@ class Sandbox:
         Raises ToolError, one sentence, where a sandbox is required and does not work.
         """
         network = self._network()
+        self._require_layer()
         match self.detect_state():
             case SandboxOn() as state:
                 return Confinement(
@@ -297,6 +314,13 @@ class Sandbox:
                 return Confinement(description=f"no sandbox: {state.why}{open_network}")
             case never:
                 assert_never(never)
+
+    def _require_layer(self) -> None:
+        if self._check_layer is not None:
+            try:
+                self._check_layer()
+            except StagingError as error:
+                raise ToolError(f"nothing was run: {error}") from error
 
     def find_gap(self, check: Callable[[], None] = lambda: None) -> str | None:
         """Why protected and sensitive files of the workspace would be open to a command, a clause; None where
@@ -328,6 +352,7 @@ class Sandbox:
 
         Raises ToolError where there is no sandbox. Reads folders; call it off the event loop.
         """
+        self._require_layer()
         state = self.detect_state()
         if isinstance(state, SandboxOff):
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
@@ -401,6 +426,7 @@ class Sandbox:
             running=partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=bool(self._find_closed_git_folders()),
+            is_in_layer=self.is_in_layer,
         )
 
     def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:

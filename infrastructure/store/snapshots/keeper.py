@@ -30,10 +30,10 @@ from quorum.domain.calls.effects import (
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.ignored_folders import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.files.mounts import are_local
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.store.snapshots.cache import ContentCache, SavedIndex
-from quorum.infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
 from quorum.infrastructure.store.snapshots.reading import (
     LARGEST_BYTES,

@@ -216,8 +216,10 @@ class RunCommand:
         if verdict.is_read_only:
             return verdict
         gap = await asyncio.to_thread(self._sandbox.find_gap)
-        # What a command makes is looked at when it ends: nobody knows when one in the background does.
-        is_confined = confinement.is_closed and not request.background
+        # What a command makes is looked at when it ends: nobody knows when one in the background does, but in
+        # a layer, where it ends with the turn.
+        has_end = self._sandbox.is_in_layer or not request.background
+        is_confined = confinement.is_closed and has_end
         return replace(verdict, sandbox_gap=gap, is_confined=is_confined, offers_git=confinement.offers_git)
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:

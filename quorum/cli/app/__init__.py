@@ -62,6 +62,10 @@ def run_app(options: AppOptions, root: Path) -> int:
         from quorum.cli.app.demo import run_demo
 
         return run_demo(options)
+    if options.overrides.get("review.mode") == "staged":
+        from quorum.starting import enter_layer
+
+        enter_layer(root)  # before anything else begins
     from quorum.app.terminal import take_terminal
 
     with take_terminal(headless=options.headless, overrides=options.overrides, root=str(root)) as early_prompt:

@@ -84,6 +84,7 @@ async def _show(
         with explain_start_failures():
             app, shutdown = _make_app(options, root, sessions, listening)
             app.early_prompt = early_prompt
+            app.can_restart = listening is None and size is None and not options.demo
         try:
             await app.run_async(headless=headless, size=size)
         finally:
@@ -92,6 +93,11 @@ async def _show(
         await sessions.close()
         if listening is not None:
             listening.close()
+    if app.restart is not None:
+        from quorum.cli.app.restarting import render_arguments
+        from quorum.errors import RestartedCommand
+
+        raise RestartedCommand(render_arguments(options, root, app.restart))
     if not options.quiet:
         with suppress(OSError):  # the terminal is gone
             for words in app.parting_words:
@@ -160,6 +166,7 @@ class _Sessions:
             await asyncio.to_thread(share_trust, folder, self._trust, os.environ)
         loaded = await load_with_trust(self._options, folder, self._trust, person)
         await asyncio.to_thread(check_keys, loaded)
+        await self._require_layer(loaded)
         record = await asyncio.to_thread(self._open_record, loaded, choice, folder)
         try:
             container = await asyncio.to_thread(
@@ -179,6 +186,16 @@ class _Sessions:
         record_notices = container.record().notices
         _tell((*record_notices, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
+
+    async def _require_layer(self, loaded: LoadedSettings) -> None:
+        """Begin anew in a layer, where only the settings ask for one: for this process it is too late."""
+        from quorum.domain.review.mode import Mode
+        from quorum.infrastructure.staging.entered import find_entered
+        from quorum.tui.keys.keyed_app import Restart
+
+        is_wanted = loaded.settings.review.mode is Mode.STAGED and find_entered() is None
+        if is_wanted and self._is_first and not self.app.begin_anew(Restart(Mode.STAGED.value)):
+            await asyncio.Future[None]()  # the app ends meanwhile
 
     def _begin_check(self, check: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(check)

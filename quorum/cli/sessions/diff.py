@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quorum.domain.sessions.session_summary import LedgerRecord
 
 _NOTHING = "the session left every file as it was before"
+_IN_LAYER = "some of this was done in a layer, and reached the folder only as it was applied"
 _RESET, _BOLD, _RED, _GREEN, _CYAN = "\x1b[m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m"
 
 
@@ -37,7 +38,18 @@ async def print_session_diff(
         for line in mask(await _render_file(step, contents, cwd)).split("\n")[:-1]:
             sys.stdout.write(_colour(line) if has_colours else f"{_make_printable(line)}\n")
     complain(plan.unseen if plan.steps or plan.unseen else [_NOTHING])
+    complain(_list_layer_remarks(records) if plan.steps else ())
     return 0
+
+
+def _list_layer_remarks(records: Sequence[LedgerRecord]) -> Iterator[str]:
+    """What became of the changes that were made in layers: the record of files is that of what calls saw."""
+    from quorum.domain.events.event import EffectsReviewed, LayerEntered
+
+    events = [record.event for record in records]
+    if any(isinstance(event, LayerEntered) for event in events):
+        yield _IN_LAYER
+    yield from (event.sentence for event in events if isinstance(event, EffectsReviewed))
 
 
 def is_colour_wanted(environ: Mapping[str, str], *, is_terminal: bool) -> bool:

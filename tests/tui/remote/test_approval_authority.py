@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from textual.binding import Binding
 
 from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.power import find_power
 from quorum.rpc.wording import find_risk
 from quorum.tui.keys.slash_commands import COMMANDS
+from quorum.tui.screens.effects.effects_screen import EffectsScreen
 
 TOKEN = "t0ken-of-this-start"
 
@@ -80,6 +82,11 @@ def test_what_loosens_and_what_is_not_known_takes_approval(action: str) -> None:
     assert find_power(action) == "approval"
 
 
+@pytest.mark.parametrize("binding", EffectsScreen.BINDINGS, ids=lambda binding: str(binding.action))
+def test_no_key_of_a_review_of_effects_is_pressed_without_approval(binding: Binding) -> None:
+    assert find_power(binding.action) == "approval"
+
+
 @pytest.mark.parametrize("action", ["app.suspend_process", "screen.edit_outside", "begin_chord"])
 def test_the_terminal_is_never_handed_to_another_program(action: str) -> None:
     assert find_power(action) == "never"
@@ -88,4 +95,6 @@ def test_the_terminal_is_never_handed_to_another_program(action: str) -> None:
 def test_only_commands_that_loosen_reviews_or_change_branches_take_approval() -> None:
     taking = {command.name for command in COMMANDS if find_power(command.action) != "free"}
 
-    assert taking == {"add-dir", "agent", "fast", "mode", "plan", "read-calls", "scope", "worktree"}
+    assert taking == {
+        *("add-dir", "agent", "fast", "mode", "plan", "read-calls", "scope", "stage", "unstage", "worktree")
+    }

@@ -186,6 +186,8 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
         "plan",
         "read-calls",
         "scope",
+        "stage",
+        "unstage",
         "worktree",
     }
 

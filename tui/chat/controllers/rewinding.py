@@ -55,7 +55,7 @@ class RewindController:
             return
 
         async def redo(task: QueuedTask, _: str) -> QuorumError | None:
-            failure = await self._perform(task)
+            failure = await self.perform(task)
             self._continue_redone(session, undo)
             return failure
 
@@ -71,7 +71,7 @@ class RewindController:
 
         Its `prompt` comes back to be edited; it is empty where the conversation stays.
         """
-        failure = await self._perform(task)
+        failure = await self.perform(task)
         if failure is None and prompt:
             self._turns.begin_after("")
             self._turns.note_returned(prompt)
@@ -90,7 +90,7 @@ class RewindController:
             self._turns.forget_returned(prompt)
             self._prompt.withdraw(prompt)
 
-    async def _perform(self, task: QueuedTask) -> QuorumError | None:
+    async def perform(self, task: QueuedTask) -> QuorumError | None:
         """Carry a task out in line with the turns, to its end; why it failed, if it did."""
         from quorum.application.cancellation import run_to_end
         from quorum.domain.errors import QuorumError

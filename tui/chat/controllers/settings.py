@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
-from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.choices import STAGED
+from quorum.tui.keys.keyed_app import KeyedApp, Restart
 
 if TYPE_CHECKING:
     from quorum.domain.events.event import CallLeaked
@@ -21,9 +22,40 @@ class SettingsController:
 
     async def action_set_mode(self, name: str) -> None:
         """Change the review mode, once there is an agent to change it for."""
-        if (session := self._current.require_session("choose the mode")) is not None:
-            self._host.refuse(await session.set_mode(name))
-            self._host.refresh_state()
+        if (session := self._current.require_session("choose the mode")) is None:
+            return
+        if session.crosses_layer(name):
+            self._begin_anew(name)
+            return
+        self._host.refuse(await session.set_mode(name))
+        self._host.refresh_state()
+
+    def action_stage(self) -> None:
+        """Continue in a layer over the workspace, whose effects are reviewed at the end of each turn."""
+        self._cross(STAGED, "this session works in a layer already; /effects shows what waits in it")
+
+    def action_unstage(self) -> None:
+        """Continue in the workspace itself. What waits in the layer stays there."""
+        self._cross("ask", "this session works in your folder itself")
+
+    def _cross(self, mode: str, done: str) -> None:
+        if (session := self._current.require_session("choose the mode")) is None:
+            return
+        if session.crosses_layer(mode):
+            self._begin_anew(mode)
+        else:
+            self._host.say(done)
+
+    def _begin_anew(self, mode: str) -> None:
+        """Have another process continue the session in this mode: it begins in a layer, or outside of one."""
+        if (session := self._current.get_resting("choose the mode")) is None:
+            return
+        if (why := session.explain_no_continuation()) is None:
+            name = session.agent.session_id if session.can_be_resumed else ""
+            app = self._host.app
+            assert isinstance(app, KeyedApp)
+            why = app.begin_anew(Restart(mode, name))
+        self._host.refuse(why)
 
     async def action_cycle_mode(self) -> None:
         """The next of the modes that keep asking; never auto."""

@@ -1,0 +1,295 @@
+"""The review of what a session did in its layer: what there is to read, and what the person decides of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from quorum.application.cancellation import run_shielded
+from quorum.application.event_bus import EventBus
+from quorum.application.ports.staging import Layer
+from quorum.domain.events.event import EffectsApproved, EffectsReviewed, LayerWaits
+from quorum.domain.events.staging import EffectsDecision
+from quorum.domain.shell.script import ReadScript, split_coarsely
+from quorum.domain.staging.effects_overview import EffectsOverview
+from quorum.domain.staging.layer_effects import (
+    AppliedEffects,
+    EffectChoice,
+    LayerEffect,
+    LayerEffectKind,
+    LayerEffects,
+)
+from quorum.domain.staging.layer_work import LayerWork, StagedCommand
+from quorum.domain.text.amounts import format_amount
+
+if TYPE_CHECKING:
+    from quorum.domain.review.objection import Objection
+
+RenderDiff = Callable[[bytes | None, bytes | None, str], str]
+"""Renders what turns one content into another, by the name of the file."""
+
+_MOST_RECORDED = 2_000
+_MOST_NAMED = 20
+_LONGEST_JUDGED = 256_000
+_JUDGES_FOR_SECS = 5.0
+
+
+class EffectsPacket(Struct, frozen=True, kw_only=True):
+    """What a review of effects is about. An answer names its digest, which is that of the effects."""
+
+    effects: LayerEffects
+    work: LayerWork = field(default_factory=LayerWork)
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        return self.effects.digest
+
+
+class EffectsReview:
+    """Reads the effects of a layer, has them applied or dropped, and records each decision.
+
+    `queue_note` has the model read what became of its work; `render_diff` is that by which hunks are counted.
+    Nothing of the turn may run meanwhile. All methods raise StagingError, and LedgerError where a decision
+    cannot be recorded: then it is not carried out.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        events: EventBus,
+        *,
+        queue_note: Callable[[str], Awaitable[None]],
+        render_diff: RenderDiff,
+        read_script: ReadScript = split_coarsely,
+    ) -> None:
+        self._layer, self._events = layer, events
+        self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
+        self._noted: LayerEffects | None = None
+
+    @property
+    def layer_id(self) -> str:
+        return self._layer.id
+
+    async def read(self) -> EffectsPacket:
+        """What there is to review now."""
+        return await self._build_packet(await self._layer.read_effects())
+
+    async def read_noted(self) -> EffectsPacket:
+        """The same at the end of a turn: what was noted there is not read twice. Where it is another by now,
+        applying it is refused."""
+        noted, self._noted = self._noted, None
+        return await self._build_packet(noted or await self._layer.read_effects())
+
+    async def _build_packet(self, effects: LayerEffects) -> EffectsPacket:
+        work = self._events.state.layer
+        hosts = await asyncio.to_thread(find_hosts, work, self._read_script)
+        return EffectsPacket(effects=effects, work=work, hosts=hosts)
+
+    async def note_waiting(self) -> LayerWaits | None:
+        """Record that effects wait, at the end of a turn; None where there are none."""
+        self._noted = effects = await self._layer.read_effects()
+        if effects.is_empty:
+            return None
+        overview = EffectsOverview.of(effects)
+        waits = LayerWaits(
+            layer=self._layer.id,
+            digest=effects.digest,
+            files=len(effects.effects),
+            added=overview.added,
+            removed=overview.removed,
+            commits=sum(commit.count for commit in effects.commits),
+            conflicts=overview.conflicts,
+        )
+        await self._events.record(waits)
+        return waits
+
+    async def diff(self, effect: LayerEffect) -> str:
+        """What applying an effect changes in its file, as a unified diff, or in words where it is none."""
+        words = list_remarks(effect)
+        before = await self._layer.read_content(effect.renamed_from or effect.path, before=True)
+        after = await self._layer.read_content(effect.path, before=False)
+        before = None if effect.kind is LayerEffectKind.CREATE and not effect.renamed_from else before
+        after = None if effect.kind is LayerEffectKind.DELETE else after
+        text = await asyncio.to_thread(self._render_diff, before, after, effect.path)
+        if not text and not words:
+            words = ["its content is too large to be shown, or it is no file"]
+        return "".join(f"{word}\n" for word in words) + text
+
+    async def judge(self, effects: Sequence[LayerEffect]) -> Mapping[str, tuple[str, ...]]:
+        """What the guards have against what is added to files, by path; a file that is very large, and those
+        that seconds do not suffice for, are not looked at."""
+        until = time.monotonic() + _JUDGES_FOR_SECS
+        found: dict[str, tuple[str, ...]] = {}
+        for effect in effects:
+            if time.monotonic() > until:
+                break
+            if not _has_content(effect):
+                continue
+            before = await self._layer.read_content(effect.renamed_from or effect.path, before=True)
+            after = await self._layer.read_content(effect.path, before=False)
+            if after is None or b"\0" in after:
+                continue
+            if objections := await asyncio.to_thread(self._object, effect.path, before or b"", after):
+                found[effect.path] = tuple(dict.fromkeys(each.reason for each in objections))
+        return found
+
+    def _object(self, path: str, before: bytes, after: bytes) -> Sequence[Objection]:
+        from quorum.domain.review.effects.tool_calls import list_objections, reduce_tool_call
+
+        old, new = (content.decode("utf-8", "replace") for content in (before, after))
+        edit = {"path": path, "old_text": old, "new_text": new}
+        return tuple(list_objections(reduce_tool_call("write_file", edit, self._read_script)))
+
+    # ------------------------------------------------------------------------------------- decisions
+
+    async def apply(self, packet: EffectsPacket, choice: EffectChoice) -> AppliedEffects:
+        """Have what was chosen of these effects applied: all of it, or nothing."""
+        effects, overview = packet.effects, EffectsOverview.of(packet.effects)
+        left = choice.left_out
+        chosen = [each for each in overview.files if each.path not in left]
+        folded = {tree.name: sum(path not in left for path in tree.paths) for tree in overview.trees}
+        folded |= {"…": len(chosen) - _MOST_RECORDED} if len(chosen) > _MOST_RECORDED else {}
+        await self._events.announce(
+            EffectsApproved(
+                layer=self._layer.id,
+                workspace=effects.workspace,
+                digest=packet.digest,
+                effects=tuple(chosen[:_MOST_RECORDED]),
+                folded={name: files for name, files in folded.items() if files},
+                commits=tuple(each for each in effects.commits if each.ref not in left),
+                left_out=tuple(sorted(left))[:_MOST_RECORDED],
+                hunks={path: tuple(sorted(hunks)) for path, hunks in sorted(choice.hunks.items()) if hunks},
+                overwritten=tuple(sorted(choice.overwrite)),
+            )
+        )
+        return await run_shielded(self._carry_out(packet, choice))
+
+    async def _carry_out(self, packet: EffectsPacket, choice: EffectChoice) -> AppliedEffects:
+        applied = await self._layer.apply(choice, packet.digest)
+        decision = EffectsDecision.APPLIED if applied.is_done else EffectsDecision.REFUSED
+        await self._record(decision, applied, packet.digest)
+        if applied.is_done:
+            partly = [*sorted(choice.left_out), *(path for path, hunks in choice.hunks.items() if hunks)]
+            await self._queue_note(describe_applied(applied, partly))
+        return applied
+
+    async def reject(self, packet: EffectsPacket, words: str) -> None:
+        """Leave all in the layer, where the model continues with these words of the person."""
+        await self._events.announce(
+            EffectsReviewed(
+                layer=self._layer.id, decision=EffectsDecision.REJECTED, digest=packet.digest, words=words
+            )
+        )
+        count = format_amount(len(packet.effects.effects), "changed file")
+        await self._queue_note(
+            f"The person has reviewed the {count} in the layer and has applied nothing of it yet. All of it is "
+            "still there: continue with it as they say next."
+        )
+
+    async def discard(self, packet: EffectsPacket) -> None:
+        """Drop all effects."""
+        await run_shielded(self._discard(packet))
+
+    async def _discard(self, packet: EffectsPacket) -> None:
+        await self._layer.discard()
+        await self._record(EffectsDecision.DISCARDED, AppliedEffects(), packet.digest)
+        await self._queue_note(
+            "The person has discarded all changes in the layer: every file is as it was before them. Read "
+            "files again before you edit them."
+        )
+
+    async def undo(self) -> AppliedEffects:
+        """Take back out of the workspace what was applied last."""
+        return await run_shielded(self._undo())
+
+    async def _undo(self) -> AppliedEffects:
+        undone = await self._layer.undo_apply()
+        await self._record(
+            EffectsDecision.UNDONE if undone.is_done else EffectsDecision.REFUSED, undone, digest=""
+        )
+        if undone.is_done:
+            await self._queue_note(
+                "The person has taken back the changes that were applied last: "
+                f"{_name(undone.paths)} {'is' if len(undone.paths) == 1 else 'are'} as before."
+            )
+        return undone
+
+    async def _record(self, decision: EffectsDecision, applied: AppliedEffects, digest: str) -> None:
+        await self._events.record(
+            EffectsReviewed(
+                layer=self._layer.id,
+                decision=decision,
+                digest=digest,
+                files=len(applied.paths),
+                refs=len(applied.refs),
+                refused=dict(list(applied.refused.items())[:_MOST_RECORDED]),
+            )
+        )
+
+
+def _has_content(effect: LayerEffect) -> bool:
+    """Whether an effect puts text into a file, as far as is worth looking at."""
+    writes = effect.kind in (LayerEffectKind.CREATE, LayerEffectKind.REPLACE)
+    return writes and effect.after is not None and 0 < effect.after.size <= _LONGEST_JUDGED
+
+
+def list_remarks(effect: LayerEffect) -> list[str]:
+    """What no line of a diff can say of an effect, a sentence each."""
+    before, after = effect.before, effect.after
+    remarks = [f"renamed from {effect.renamed_from}"] if effect.renamed_from else []
+    if effect.conflict:
+        remarks.append(f"you changed it, too: {effect.conflict}")
+    if effect.protected:
+        remarks.append("protected: it can act on its own, so it is applied only if you choose it singly")
+    if effect.kind is LayerEffectKind.OTHER:
+        remarks.append("neither file, link nor folder: it is never applied")
+    if after is not None and after.target is not None:
+        remarks.append(f"a link to {after.target}")
+    elif before is not None and before.target is not None:
+        remarks.append(f"it was a link to {before.target}")
+    if before is not None and after is not None and before.mode != after.mode:
+        remarks.append(f"mode {before.mode:04o} → {after.mode:04o}")
+    elif before is None and after is not None and after.mode & 0o111 and after.target is None:
+        remarks.append(f"executable, mode {after.mode:04o}")
+    return remarks
+
+
+def describe_applied(applied: AppliedEffects, left: Sequence[str]) -> str:
+    """What the model reads of an approval."""
+    kept = f" What is left out stays in the layer: {_name(left)}." if left else ""
+    return f"The person has reviewed the changes in the layer and applied them to their folder.{kept}"
+
+
+def _name(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(paths[:_MOST_NAMED]) + more if paths else "nothing"
+
+
+def find_hosts(work: LayerWork, read_script: ReadScript) -> tuple[str, ...]:
+    """The hosts that commands and tools asked for, as far as their words say so; in order, each once."""
+    from urllib.parse import urlsplit
+
+    found: dict[str, None] = {}
+    for address in work.addresses:
+        found[urlsplit(address).netloc or address] = None
+    for command in work.commands:
+        found.update(dict.fromkeys(_list_hosts(command, read_script)))
+    return tuple(sorted(found))
+
+
+def _list_hosts(command: StagedCommand, read_script: ReadScript) -> Iterator[str]:
+    from urllib.parse import urlsplit
+
+    from quorum.domain.review.effects.reduction import reduce_command
+    from quorum.domain.review.effects.side_effect import EffectKind
+
+    for effect in reduce_command(command.command, read_script):
+        place = effect.place
+        is_remote = effect.kind is EffectKind.CONNECT or (effect.kind is EffectKind.SEND and "@" in place)
+        if place and is_remote:
+            yield urlsplit(place).netloc or place

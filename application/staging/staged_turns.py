@@ -1,0 +1,44 @@
+"""The turns of a session in a layer: at the end of each nothing runs any more, and its effects wait."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+
+from quorum.application.event_bus import EventBus
+from quorum.application.staging.effects_review import EffectsReview
+from quorum.domain.errors import StagingError
+from quorum.domain.events.event import ErrorOccurred, LayerEntered
+
+
+class StagedTurns:
+    """What a session in a layer does at its beginning, and at the end of each turn.
+
+    `end_jobs` ends what turns left running; `hold` keeps the layer from being taken away meanwhile. `entered`
+    says what was found in it.
+    """
+
+    def __init__(
+        self,
+        review: EffectsReview,
+        end_jobs: Callable[[], Awaitable[None]],
+        events: EventBus,
+        *,
+        hold: Callable[[], AbstractContextManager[None]],
+        entered: LayerEntered,
+    ) -> None:
+        self.review, self.hold = review, hold
+        self._end_jobs, self._events, self._entered = end_jobs, events, entered
+
+    async def open(self) -> None:
+        """Record that the session works in the layer. Raises LedgerError."""
+        await self._events.announce(self._entered)
+
+    async def conclude(self) -> bool:
+        """End what the turn left running, and record what waits: whether anything does. Raises LedgerError."""
+        await self._end_jobs()
+        try:
+            return await self.review.note_waiting() is not None
+        except StagingError as error:
+            await self._events.record(ErrorOccurred(message=f"the effects of the turn are not known: {error}"))
+            return True

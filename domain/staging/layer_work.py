@@ -1,0 +1,82 @@
+"""What a session did in its layer since the last review: the commands that ran there, and how they ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from quorum.domain.calls.execution import Outcome
+
+MOST_COMMANDS = 200
+_LAST_LINES = 6
+_LONGEST_LINE = 300
+_EXIT_CODE = re.compile(r"^exit code (\d+)$")
+_TESTS = re.compile(
+    r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nextest|"
+    r"(?:npm|pnpm|yarn|bun|deno|cargo|go|dotnet|mvn|gradlew?|make|just|mix|rake|swift|zig build|bazel)"
+    r"(?: run)? [\w:-]*test[\w:-]*)\b"
+)
+
+
+class StagedCommand(Struct, frozen=True, kw_only=True):
+    """A command that ran in the layer. `exit_code` is None where it has none, as after a timeout; `last_lines`
+    are those that it printed last."""
+
+    command: str
+    outcome: Outcome
+    exit_code: int | None = None
+    last_lines: tuple[str, ...] = ()
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it runs tests, by its words."""
+        return _TESTS.search(self.command) is not None
+
+    @property
+    def failed(self) -> bool:
+        return self.exit_code != 0
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in a few words."""
+        return f"exit code {self.exit_code}" if self.exit_code is not None else self.outcome.value
+
+    @classmethod
+    def read(cls, command: str, outcome: Outcome, output: str) -> StagedCommand:
+        """The command whose result a model was given as this text: what it printed, then how it exited."""
+        lines = output.rstrip().splitlines()
+        ends = [(place, found) for place, line in enumerate(lines) if (found := _EXIT_CODE.match(line))]
+        place, found = ends[-1] if ends and outcome is Outcome.OK else (len(lines), None)
+        return cls(
+            command=command,
+            outcome=outcome,
+            exit_code=int(found.group(1)) if found is not None else None,
+            last_lines=_shorten(lines[:place]),
+        )
+
+    @classmethod
+    def read_job(cls, command: str, exit_code: int | None, output: str) -> StagedCommand:
+        """The command that ended in the background."""
+        outcome = Outcome.UNKNOWN if exit_code is None else Outcome.OK
+        lines = _shorten(output.splitlines())
+        return cls(command=command, outcome=outcome, exit_code=exit_code, last_lines=lines)
+
+
+def _shorten(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(line[:_LONGEST_LINE] for line in lines if line.strip())[-_LAST_LINES:]
+
+
+class LayerWork(Struct, frozen=True, kw_only=True):
+    """What was done in a layer since its effects were last reviewed; `layer` is empty outside any.
+
+    `commands` are the last ones, of which `more` are left out; `addresses` are those that were asked for in the
+    web, and `jobs` the commands in the background that have no end.
+    """
+
+    layer: str = ""
+    commands: tuple[StagedCommand, ...] = ()
+    more: int = 0
+    addresses: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()

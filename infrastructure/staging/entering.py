@@ -1,0 +1,111 @@
+"""Has this process work in a layer: from then on its workspace is the layer, for all it does and starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from quorum.domain.errors import StagingError
+from quorum.domain.text.paths import is_below_any
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.staging.entered import find_entered, note_entered
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.layer_folder import (
+    LayerFolder,
+    create_layer,
+    empty_layer,
+    hold_layer,
+    list_places,
+    locate_layers_of,
+)
+from quorum.infrastructure.staging.mounting import (
+    MountRefused,
+    enter_namespaces,
+    is_mounted,
+    list_mounts,
+)
+
+_WEAKER = "work in a worktree (/worktree), or in another mode"
+
+
+def enter_layer(
+    root: Path,
+    environ: Mapping[str, str],
+    *,
+    recover: Callable[[LayerFolder], tuple[str, ...]] = lambda _folder: (),
+    has_effects: Callable[[LayerFolder], bool] = lambda folder: any(os.scandir(folder.upper)),
+) -> EnteredLayer:
+    """Work in a layer over the canonical folder `root` from now on.
+
+    It is the first one that nobody uses and in which effects wait, or a new one. `recover` puts in order what a
+    process left that was killed. Nothing else of this process may have begun: no thread, no program. Raises
+    StagingError, and then the process works where it did before.
+    """
+    workspace = str(root)
+    if explained := explain_unfit(workspace, environ):
+        raise StagingError(f"no layer can be had: {explained}; {_WEAKER}")
+    state = locate_state_folder(environ)
+    assert state is not None  # or there would be an explanation
+    with ExitStack() as held:
+        entered = _choose(state, workspace, held, recover, has_effects)
+        try:
+            entered.has_user_namespace = enter_namespaces()
+        except (MountRefused, OSError) as refused:
+            raise StagingError(f"no layer can be had: {refused}; {_WEAKER}") from refused
+        try:
+            entered.mount()
+        except StagingError as error:
+            raise StagingError(f"no layer can be had: {error}; {_WEAKER}") from error
+        entered.keep(held.pop_all())
+    note_entered(entered)
+    return entered
+
+
+def explain_unfit(workspace: str, environ: Mapping[str, str]) -> str:
+    """Why no layer can be over a workspace, a clause; empty where nothing speaks against trying."""
+    if sys.platform != "linux":
+        return "there are none on this system"
+    if find_entered() is not None:
+        return "this process works in one already"
+    if is_mounted(workspace):
+        return "the workspace is a layer already, of the quorum that this one was started from"
+    if workspace == "/":
+        return "the workspace is the whole file system"
+    state = locate_state_folder(environ)
+    if state is None:
+        return "there is no home folder to keep it in"
+    if is_below_any(os.path.realpath(state), (workspace,)):
+        return f"the workspace holds quorum's own state ({state}), which must outlive what is dropped"
+    if is_below_any(workspace, (os.path.realpath(state),)):
+        return "the workspace lies in quorum's own state"
+    inside = [mount.place for mount in list_mounts() if mount.place.startswith(f"{workspace}/")]
+    if inside:
+        return f"{inside[0]} in the workspace is a mount of its own, which a layer does not hold"
+    return ""
+
+
+def _choose(
+    state: Path,
+    workspace: str,
+    held: ExitStack,
+    recover: Callable[[LayerFolder], tuple[str, ...]],
+    has_effects: Callable[[LayerFolder], bool],
+) -> EnteredLayer:
+    notices: list[str] = []
+    empty: Path | None = None
+    for place in list_places(locate_layers_of(state, workspace)):
+        with ExitStack() as trying:
+            try:
+                folder = trying.enter_context(hold_layer(place))
+            except StagingError:  # another process has it, or what is there is none of ours
+                continue
+            notices += recover(folder)
+            if has_effects(folder):
+                held.push(trying.pop_all())
+                return EnteredLayer(folder, waiting=True, notices=tuple(notices))
+            empty = empty or place
+    folder = held.enter_context(hold_layer(empty or create_layer(state, workspace)))
+    return EnteredLayer(empty_layer(folder) if empty else folder, notices=tuple(notices))

@@ -1,0 +1,236 @@
+"""The folder in which a layer is kept: its files, its lock, and what is known of it."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from quorum.domain.errors import StagingError
+
+_FOLDER_NAME = "staged"
+_VERSION = 1
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _Meta(Struct, frozen=True, kw_only=True):
+    """`began_ns` is a reading of the file system's clock from before the first file of the layer was made."""
+
+    v: int
+    workspace: str
+    began_ns: int
+    made_ms: int
+    session: str = ""
+
+
+class LayerFolder(Struct, frozen=True, kw_only=True):
+    """A layer over `workspace`, a canonical path, kept in `place`.
+
+    What was changed in the workspace at `began_ns` or later, by its own times in nanoseconds, may have been
+    changed by the person while the layer was there. `made_ms` is when it was made, `session` which one worked
+    in it last; empty: none yet.
+    """
+
+    place: Path
+    workspace: str
+    began_ns: int
+    made_ms: int
+    session: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its name, which no other layer of this person has."""
+        return f"{self.place.parent.name[:8]}x{self.place.name}"
+
+    @property
+    def upper(self) -> Path:
+        """What was changed in the layer, as the kernel keeps it."""
+        return self.place / "up"
+
+    @property
+    def work(self) -> Path:
+        """The kernel's own folder: it lies on the file system of `upper`."""
+        return self.place / "work"
+
+    def renew_began(self) -> LayerFolder:
+        """The same layer, which holds nothing yet that was changed before now. Raises OSError."""
+        meta = _Meta(
+            v=_VERSION,
+            workspace=self.workspace,
+            began_ns=_read_clock(self.place),
+            made_ms=self.made_ms,
+            session=self.session,
+        )
+        return _write_meta(self.place, meta)
+
+    def note_session(self, session: str) -> LayerFolder:
+        """The same layer, in which this session works. Raises OSError."""
+        meta = _Meta(
+            v=_VERSION,
+            workspace=self.workspace,
+            began_ns=self.began_ns,
+            made_ms=self.made_ms,
+            session=session,
+        )
+        return _write_meta(self.place, meta)
+
+
+def locate_layers(state: Path) -> Path:
+    """Where all layers are kept."""
+    return state / _FOLDER_NAME
+
+
+def locate_layers_of(state: Path, workspace: str) -> Path:
+    """Where the layers over one workspace are kept."""
+    return locate_layers(state) / hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
+
+
+def list_places(above: Path) -> list[Path]:
+    """The folders of the layers of one workspace, the oldest first."""
+    try:
+        numbers = sorted(int(name) for name in os.listdir(above) if name.isdecimal())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StagingError(f"the layers in {above} cannot be listed: {error.strerror}") from error
+    return [above / str(number) for number in numbers]
+
+
+def create_layer(state: Path, workspace: str) -> Path:
+    """Make an empty layer over a canonical path; returns its folder. Raises StagingError."""
+    above = locate_layers_of(state, workspace)
+    try:
+        above.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while True:
+            place = above / str(max((int(each.name) for each in list_places(above)), default=0) + 1)
+            with suppress(FileExistsError):
+                place.mkdir(mode=0o700)
+                break
+        for name in ("up", "work"):
+            (place / name).mkdir(mode=0o700)
+        # The top of what the layer shows has the mode of the folder above its files.
+        os.chmod(place / "up", stat.S_IMODE(os.stat(workspace).st_mode))
+        made_ms = time.time_ns() // 1_000_000
+        meta = _Meta(v=_VERSION, workspace=workspace, began_ns=_read_clock(place), made_ms=made_ms)
+        _write_meta(place, meta)
+    except OSError as error:
+        raise StagingError(f"no layer can be kept in {above}: {error.strerror}; make room there") from error
+    return place
+
+
+def empty_layer(folder: LayerFolder) -> LayerFolder:
+    """The same layer with nothing in it: it shows the workspace as it is. It must be held, and not be mounted.
+
+    Raises StagingError.
+    """
+    try:
+        mode = stat.S_IMODE(os.stat(folder.upper).st_mode)
+        _remove_tree(folder.upper)
+        folder.upper.mkdir(mode=0o700)
+        os.chmod(folder.upper, mode)
+        return folder.renew_began()
+    except OSError as error:
+        raise StagingError(f"the layer in {folder.place} cannot be emptied: {error}") from error
+
+
+def prepare_mount(folder: LayerFolder) -> bool:
+    """Make the kernel's folder anew, and note that this start of the machine writes the layer. Returns whether
+    another start did before, which may have ended before all was on the disk. Raises StagingError.
+    """
+    note = folder.place / "boot"
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        before = note.read_text() if note.exists() else boot
+        _remove_tree(folder.work)
+        folder.work.mkdir(mode=0o700)
+        note.write_text(boot)
+    except OSError as error:
+        raise StagingError(f"the layer in {folder.place} cannot be used: {error}") from error
+    return before != boot
+
+
+def remove_layer(place: Path) -> None:
+    """Remove a layer with all that is in it. It must be held, and not be mounted. Raises StagingError."""
+    try:
+        _remove_tree(place)
+    except OSError as error:
+        raise StagingError(f"the layer in {place} cannot be removed: {error}; remove it yourself") from error
+
+
+def _remove_tree(place: Path) -> None:
+    """The kernel leaves a folder that nobody may enter, and programs make such ones."""
+    for above, folders, _ in os.walk(place):
+        for name in folders:
+            folder = os.path.join(above, name)
+            if not os.path.islink(folder):
+                with suppress(OSError):
+                    os.chmod(folder, 0o700)
+    shutil.rmtree(place)
+
+
+@contextmanager
+def hold_layer(place: Path) -> Iterator[LayerFolder]:
+    """Have the layer to oneself, until the block ends or the process does. Raises StagingError."""
+    try:
+        lock = os.open(place / "lock", _LOCK, 0o600)
+    except OSError as error:
+        raise StagingError(f"the layer in {place} cannot be used: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StagingError("another quorum works in this layer; end it, then try again") from error
+        yield read_layer(place)
+    finally:
+        os.close(lock)
+
+
+def is_held(place: Path) -> bool:
+    """Whether some process has the layer."""
+    try:
+        with hold_layer(place):
+            return False
+    except StagingError:
+        return True
+
+
+def read_layer(place: Path) -> LayerFolder:
+    """What is known of a layer. Raises StagingError."""
+    try:
+        meta = msgspec.json.decode((place / "meta.json").read_bytes(), type=_Meta)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise StagingError(f"the layer in {place} cannot be read: {error}") from error
+    if meta.v != _VERSION:
+        raise StagingError(f"the layer in {place} is of another version of quorum: use that one")
+    return LayerFolder(
+        place=place,
+        workspace=meta.workspace,
+        began_ns=meta.began_ns,
+        made_ms=meta.made_ms,
+        session=meta.session,
+    )
+
+
+def _read_clock(place: Path) -> int:
+    """The time that a file gets which is made now. It is that of the workspace's files, unless these lie on
+    another machine."""
+    probe = place / "probe"
+    probe.unlink(missing_ok=True)
+    probe.touch(mode=0o600, exist_ok=False)
+    return os.stat(probe).st_ctime_ns
+
+
+def _write_meta(place: Path, meta: _Meta) -> LayerFolder:
+    unfinished = place / "meta.json.new"
+    unfinished.write_bytes(msgspec.json.encode(meta))
+    os.replace(unfinished, place / "meta.json")
+    return read_layer(place)

@@ -1,0 +1,406 @@
+"""The repository of a workspace as a layer has it: its commits, carried over by git and not file by file.
+
+Of the repository in the layer only objects, refs and the index are read, in a repository made for that, so that
+none of its settings, hooks and filters decides anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from quorum.domain.errors import StagingError, ToolError
+from quorum.domain.staging.layer_effects import LayerCommit
+from quorum.infrastructure.changes.git_reader import GitReader
+from quorum.infrastructure.git_worktrees import GitWriter
+from quorum.infrastructure.staging.change_journal import RefMove, StepRefused
+from quorum.infrastructure.staging.lower_files import LowerFiles, is_unchanged
+from quorum.infrastructure.staging.upper_folder import is_opaque, is_whiteout, read_status
+
+INDEX, HEAD = ".git/index", ".git/HEAD"
+_MOST_SUBJECTS = 20
+_STASH = "refs/stash"
+# Of a working tree alone, or of an operation that is not finished.
+_OWN_REFS = ("refs/bisect/", "refs/worktree/", "refs/rewritten/", _STASH)
+# What git keeps besides: it is written with what is carried over, or is a note of the last command.
+_BY_GIT = frozenset(
+    {"objects", "refs", "logs", "packed-refs", "HEAD", "index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD"}
+)
+_PASSING = ("gc.log", "gc.pid", "shallow.lock", "index.lock", "HEAD.lock", "packed-refs.lock", "config.lock")
+_SUBMODULE = "160000"
+_MOVED = "you moved it, too"
+
+
+class RepositoryEffects(Struct, frozen=True, kw_only=True):
+    """What the layer has of a repository that the workspace does not. `has_index`: other files are staged."""
+
+    commits: tuple[LayerCommit, ...] = ()
+    has_index: bool = False
+    index_conflict: str = ""
+    not_captured: tuple[str, ...] = ()
+
+
+class LayerRepository:
+    """`upper` and `lower` as of `UpperFolder`; `workspace` is the canonical path, where the layer may stand.
+
+    All methods block, and raise StagingError where git fails.
+    """
+
+    def __init__(
+        self, upper: str, lower: str, workspace: str, scratch: Path, environ: Mapping[str, str]
+    ) -> None:
+        self._upper = upper + "/.git"
+        self._lower = lower + "/.git"
+        # A git that we start has no descriptor of ours, and may not look at those that we have. For objects it
+        # is the same whether the layer or the folder below stands there.
+        self._objects = f"{workspace}/.git/objects"
+        self._scratch = scratch
+        self._environ = environ
+
+    @property
+    def is_there(self) -> bool:
+        """Whether both have the repository, so that git carries over what differs."""
+        below, above = read_status(self._lower), read_status(self._upper)
+        both = (below, above)
+        return all(each is not None and stat.S_ISDIR(each.st_mode) for each in both) and not is_opaque(
+            self._upper
+        )
+
+    def covers(self, path: str) -> bool:
+        """Whether a path of the workspace is none of its effects: git keeps it, or only noted something
+        there."""
+        if not path.startswith(".git/"):
+            return False
+        name, _, rest = path[len(".git/") :].partition("/")
+        return name in _BY_GIT or (not rest and name in _PASSING)
+
+    def read(self, known: LowerFiles, began_ns: int) -> RepositoryEffects:
+        """What differs. Where the workspace's refs stand is noted, once it is known that the person did not
+        move them."""
+        below, above = self._read_refs(merged=False), self._read_refs(merged=True)
+        if not known.refs and self._are_old(began_ns):
+            for ref, commit in below.items():
+                known.note_ref(ref, commit)
+        stashed = below.get(_STASH) != above.get(_STASH)
+        changed = [
+            ref
+            for ref in sorted(below.keys() | above.keys())
+            if below.get(ref) != above.get(ref)
+            and not ref.startswith(_OWN_REFS)
+            and known.refs.get(ref, "-") != above.get(ref, "")
+        ]
+        with self._open_merged() as git:
+            commits = [self._describe(git, ref, below, above, known) for ref in changed]
+            has_index = self._has_other_index(git)
+        return RepositoryEffects(
+            commits=(*commits, *self._compare_head(known, began_ns)),
+            has_index=has_index,
+            index_conflict="",
+            not_captured=("what git stash put away in the layer stays there",) if stashed else (),
+        )
+
+    def read_head_branch(self) -> str:
+        """The ref that the workspace has checked out; empty for none."""
+        return _read_symbolic(self._lower + "/HEAD")
+
+    def carry_objects(self, refs: Sequence[RefMove], index: Path | None, workspace: str) -> None:
+        """Give the repository of the workspace the objects that these refs, and an index, need. Nothing names
+        them yet."""
+        with self._open_merged() as git:
+            wanted = [each.new for each in refs if each.new]
+            known = [f"^{commit}" for commit in self._read_refs(merged=False).values()]
+            real = self._open_real(workspace)
+            if index is not None:
+                wanted += self._list_missing(git, real, index)
+            if not wanted:
+                return
+            listed = "".join(f"{each}\n" for each in (*wanted, *known)).encode()
+            folder = str(self._scratch / "packs")
+            os.makedirs(folder, exist_ok=True)
+            try:
+                name = git.run("pack-objects", "--revs", "-q", f"{folder}/pack", given=listed).decode().split()
+                for each in name:
+                    with open(f"{folder}/pack-{each}.pack", "rb") as file:
+                        real.run("index-pack", "--stdin", given=file.read())
+            except (ToolError, OSError) as error:
+                raise StagingError(f"the commits of the layer cannot be carried over: {error}") from error
+            finally:
+                shutil.rmtree(folder)
+
+    def make_index(self, target: Path, known: LowerFiles, began_ns: int) -> None:
+        """Write the index that the workspace is to have: that of the layer, and what the person staged
+        meanwhile.
+
+        Raises StepRefused where both staged the same paths.
+        """
+        status, noted = read_status(self._lower + "/index"), known.get(INDEX)
+        is_old = status is None or status.st_ctime_ns < began_ns
+        if is_old or (status is not None and noted is not None and is_unchanged(noted, status)):
+            shutil.copyfile(self._upper + "/index", target)
+            return
+        with self._open_merged() as git:
+            mine = target.with_suffix(".layer")
+            shutil.copyfile(self._upper + "/index", mine)
+            shutil.copyfile(self._lower + "/index", target)
+            try:
+                tree = git.run_in_environment({"GIT_INDEX_FILE": str(mine)}, "write-tree").decode().strip()
+                head = self._find_head_commit() or git.find_empty_tree()
+                git.run_in_environment({"GIT_INDEX_FILE": str(target)}, "read-tree", "-i", "-m", head, tree)
+            except ToolError as error:
+                raise StepRefused(
+                    INDEX, f"you and the layer have staged the same files; unstage yours ({error})"
+                ) from error
+            finally:
+                mine.unlink()
+
+    def describe_index(self, index: Path | None = None) -> str:
+        """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
+        with self._open_merged() as git:
+            listed = self._list_index(git, str(index) if index is not None else self._lower + "/index", "-v")
+            return hashlib.sha256(listed).hexdigest()
+
+    def move_refs(self, refs: Sequence[RefMove], workspace: str) -> None:
+        """Move refs of the workspace, all or none. Raises StepRefused where one is not where it has to be."""
+        real = self._open_real(workspace)
+        lines = []
+        for each in refs:
+            current = _resolve(real, each.ref)
+            if current == each.new:
+                continue
+            if current != each.old:
+                raise StepRefused(each.ref, f"{each.ref} is kept where you moved it meanwhile")
+            nothing = "0" * len(each.new or each.old)
+            step = f"update {each.ref} {each.new}" if each.new else f"delete {each.ref}"
+            lines.append(f"{step} {each.old or nothing}\n")
+        if not lines:
+            return
+        given = "".join(("start\n", *lines, "prepare\n", "commit\n")).encode()
+        try:
+            real.run("update-ref", "--create-reflog", "-m", "staged: applied", "--stdin", given=given)
+        except ToolError as error:
+            raise StepRefused(refs[0].ref, f"git does not move it: {error}") from error
+
+    def _open_real(self, workspace: str) -> GitWriter:
+        try:
+            real = GitWriter(Path(workspace), self._environ)
+        except ToolError as error:
+            raise StagingError(f"the repository of {workspace} cannot be read: {error}") from error
+        if str(real.top) != workspace:
+            raise StagingError(
+                f"the settings of git lead from {workspace} to {real.top}; commit without a layer"
+            )
+        return real
+
+    @contextmanager
+    def _open_merged(self) -> Iterator[GitWriter]:
+        """A repository that has the objects of both, and nothing else of them."""
+        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="git-") as made:
+            folder = Path(made)
+            is_sha256 = any(len(each) == 64 for each in self._read_refs(merged=True).values())
+            git = make_empty_repository(folder, is_sha256=is_sha256)
+            above = folder / "layer"
+            above.mkdir()
+            if os.path.isdir(self._upper + "/objects"):
+                for name in os.listdir(self._upper + "/objects"):
+                    path = f"{self._upper}/objects/{name}"
+                    if name != "info" and os.path.isdir(path) and not os.path.islink(path):
+                        (above / name).symlink_to(path)
+            (folder / "workspace").symlink_to(self._objects)
+            alternates = f"{folder / 'workspace'}\n{above}\n"
+            (git / "objects" / "info" / "alternates").write_text(alternates, encoding="utf-8")
+            try:
+                yield GitWriter(folder, self._environ)
+            except ToolError as error:
+                raise StagingError(f"the commits of the layer cannot be read: {error}") from error
+
+    def _describe(
+        self,
+        git: GitReader,
+        ref: str,
+        below: Mapping[str, str],
+        above: Mapping[str, str],
+        known: LowerFiles,
+    ) -> LayerCommit:
+        before, after = below.get(ref, ""), above.get(ref, "")
+        count, subjects = 0, tuple[str, ...]()
+        if after:
+            given = "".join(f"{each}\n" for each in (after, *(f"^{each}" for each in below.values()))).encode()
+            count = int(git.run("rev-list", "--count", "--ignore-missing", "--stdin", given=given))
+            few = ("-n", str(_MOST_SUBJECTS))
+            listed = git.run("log", "-z", "--format=%s", "--ignore-missing", *few, "--stdin", given=given)
+            subjects = tuple(line for line in listed.decode("utf-8", "replace").split("\0") if line)
+        return LayerCommit(
+            ref=ref,
+            before=before,
+            after=after,
+            count=count,
+            subjects=subjects,
+            conflict=self._find_conflict(git, ref, before, after, known),
+        )
+
+    def _find_conflict(self, git: GitReader, ref: str, before: str, after: str, known: LowerFiles) -> str:
+        if known.refs:
+            return "" if known.refs.get(ref, "") == before else _MOVED
+        # Nobody knows where it stood: what has all of the person's commits loses none.
+        if not before or (after and git.is_ancestor(before, after)):
+            return ""
+        return _MOVED
+
+    def _compare_head(self, known: LowerFiles, began_ns: int) -> Iterator[LayerCommit]:
+        above = read_status(self._upper + "/HEAD")
+        if above is None or is_whiteout(above):
+            return
+        before, after = _read_line(self._lower + "/HEAD"), _read_line(self._upper + "/HEAD")
+        if before == after:
+            return
+        status, noted = read_status(self._lower + "/HEAD"), known.get(HEAD)
+        is_moved = status is None or (
+            status.st_ctime_ns >= began_ns and not (noted is not None and is_unchanged(noted, status))
+        )
+        yield LayerCommit(
+            ref="HEAD",
+            before=before.removeprefix("ref: "),
+            after=after.removeprefix("ref: "),
+            conflict="you checked out another branch, too" if is_moved else "",
+        )
+
+    def _has_other_index(self, git: GitWriter) -> bool:
+        above = read_status(self._upper + "/index")
+        if above is None or is_whiteout(above):
+            return False
+        return self._list_index(git, self._lower + "/index") != self._list_index(git, self._upper + "/index")
+
+    def _list_index(self, git: GitWriter, path: str, *options: str) -> bytes:
+        copy = git.top / "index"
+        if os.path.isfile(path):
+            shutil.copyfile(path, copy)
+        else:
+            copy.unlink(missing_ok=True)
+        return git.run_in_environment({"GIT_INDEX_FILE": str(copy)}, "ls-files", "--stage", "-z", *options)
+
+    def _list_missing(self, git: GitWriter, real: GitReader, index: Path) -> Iterator[str]:
+        """The objects of an index that the workspace's repository does not have."""
+        entries = git.run_in_environment({"GIT_INDEX_FILE": str(index)}, "ls-files", "--stage", "-z").split(
+            b"\0"
+        )
+        fields = [entry.split(b" ", 2) for entry in entries if entry]
+        oids = sorted({each[1] for each in fields if each[0] != _SUBMODULE.encode()})
+        listed = real.run(
+            "cat-file", "--batch-check=%(objectname)", given=b"".join(oid + b"\n" for oid in oids)
+        )
+        for line in listed.split(b"\n"):
+            oid, _, rest = line.partition(b" ")
+            if rest == b"missing":
+                yield oid.decode("ascii")
+
+    def _find_head_commit(self) -> str:
+        head = _read_line(self._lower + "/HEAD")
+        ref = head.removeprefix("ref: ")
+        return head if ref == head else self._read_refs(merged=False).get(ref, "")
+
+    def _are_old(self, began_ns: int) -> bool:
+        """Whether no ref of the workspace was moved since the layer began, as the times of files have it."""
+        for folder, _, names in os.walk(self._lower + "/refs"):
+            for path in (folder, *(f"{folder}/{name}" for name in names)):
+                status = read_status(path)
+                if status is None or status.st_ctime_ns >= began_ns:
+                    return False
+        packed = read_status(self._lower + "/packed-refs")
+        return packed is None or packed.st_ctime_ns < began_ns
+
+    def _read_refs(self, *, merged: bool) -> dict[str, str]:
+        """The refs of the workspace, or those that the layer shows, with their commits; symbolic ones left
+        out."""
+        upper = self._upper if merged else None
+        refs = dict(_parse_packed(_find_shown(upper, self._lower, "packed-refs")))
+        for name, path in _list_shown(upper, self._lower, "refs", hidden=False):
+            line = _read_line(path)
+            if not line.startswith("ref:") and line:
+                refs[name] = line
+        return refs
+
+
+def make_empty_repository(folder: Path, *, is_sha256: bool = False) -> Path:
+    """Make the least that git takes for a repository, without a template; returns its folder. Raises
+    OSError."""
+    git = folder / ".git"
+    (git / "objects" / "info").mkdir(parents=True)
+    (git / "refs").mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/layer\n", encoding="ascii")
+    version = "1\n[extensions]\n\tobjectFormat = sha256" if is_sha256 else "0"
+    (git / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n", encoding="ascii")
+    return git
+
+
+def _find_shown(upper: str | None, lower: str, name: str) -> str | None:
+    """The path of a file that the layer shows."""
+    if upper is not None and (status := read_status(f"{upper}/{name}")) is not None:
+        return None if is_whiteout(status) else f"{upper}/{name}"
+    return f"{lower}/{name}"
+
+
+def _list_shown(upper: str | None, lower: str, folder: str, *, hidden: bool) -> Iterator[tuple[str, str]]:
+    """The files in a folder that the layer shows, each with where it lies; `hidden`: the lower folder is
+    not."""
+    above = _list_names(f"{upper}/{folder}") if upper is not None else {}
+    hidden = hidden or (bool(above) and is_opaque(f"{upper}/{folder}"))
+    below = {} if hidden else _list_names(f"{lower}/{folder}")
+    for name in sorted(above.keys() | below.keys()):
+        path = f"{folder}/{name}"
+        status = above.get(name)
+        if status is None:
+            status, place, covering = below[name], f"{lower}/{path}", None
+        elif is_whiteout(status):
+            continue
+        else:
+            place, covering = f"{upper}/{path}", upper
+        if stat.S_ISDIR(status.st_mode):
+            covered = covering is not None and name not in below
+            yield from _list_shown(covering, lower, path, hidden=hidden or covered)
+        elif stat.S_ISREG(status.st_mode):
+            yield path, place
+
+
+def _list_names(folder: str) -> dict[str, os.stat_result]:
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+
+
+def _parse_packed(path: str | None) -> Iterator[tuple[str, str]]:
+    if path is None or not os.path.isfile(path):
+        return
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            oid, _, ref = line.rstrip("\n").partition(" ")
+            if ref and not line.startswith(("#", "^")):
+                yield ref, oid
+
+
+def _read_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def _read_symbolic(path: str) -> str:
+    line = _read_line(path)
+    return line.removeprefix("ref: ") if line.startswith("ref: ") else ""
+
+
+def _resolve(git: GitReader, ref: str) -> str:
+    found = git.run("for-each-ref", "--format=%(objectname) %(refname)", ref).decode("utf-8", "surrogateescape")
+    lines = (line.split(" ", 1) for line in found.splitlines())
+    return next((oid for oid, name in lines if name == ref), "")

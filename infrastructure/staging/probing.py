@@ -1,0 +1,54 @@
+"""Whether a layer can be mounted over a folder here: it is tried, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from quorum.application.program_lookup import select_loader_environment
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.staging import mounting
+from quorum.infrastructure.staging.entering import explain_unfit
+
+_SECS = 5.0
+_TRIAL = (sys.executable, "-I", "-S", str(Path(mounting.__file__)))
+
+
+def find_obstacle(root: Path, environ: Mapping[str, str], trial: Sequence[str] = _TRIAL) -> str:
+    """Why no layer can be over the canonical folder `root`, a clause; empty where one can. Blocks.
+
+    `trial` is the program that mounts one over it, for itself alone.
+    """
+    if explained := explain_unfit(str(root), environ):
+        return explained
+    state = locate_state_folder(environ)
+    assert state is not None  # or there would be an explanation
+    existing = next(each for each in (state, *state.parents) if each.is_dir())
+    try:
+        with TemporaryDirectory(prefix="quorum-layer-", dir=existing, ignore_cleanup_errors=True) as folder:
+            places = [os.path.join(folder, name) for name in ("up", "work")]
+            for place in places:
+                os.mkdir(place, 0o700)
+            done = subprocess.run(
+                [*trial, str(root), *places],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECS,
+                check=False,
+                env={**select_loader_environment(os.environ), "PATH": os.defpath, "LC_ALL": "C"},
+            )
+            inner = os.path.join(places[1], "work")
+            if os.path.isdir(inner):  # nobody may enter it, as the kernel makes it
+                os.chmod(inner, 0o700)
+    except subprocess.TimeoutExpired:
+        return f"it could not be mounted within {_SECS:g} s"
+    except OSError as error:
+        return f"the state folder cannot hold one: {error.strerror or error}"
+    if done.returncode == 0:
+        return ""
+    said = (done.stdout or done.stderr).decode("utf-8", "replace").strip().splitlines()
+    return said[-1][:300] if said else f"the trial ended with {done.returncode}"

@@ -1,0 +1,441 @@
+"""The layer over a workspace, read, applied to the real folder, and taken back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+
+from quorum.domain.errors import StagingError
+from quorum.domain.replacing import replace
+from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice, LayerEffects
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.staging.change_journal import (
+    ChangeJournal,
+    ChangePlan,
+    RefMove,
+    StepKind,
+    StepRefused,
+    mark_status,
+)
+from quorum.infrastructure.staging.effects_planning import EffectsPlanner
+from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
+from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer
+from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
+from quorum.infrastructure.staging.lower_files import LowerFiles
+from quorum.infrastructure.staging.renaming import open_folder, open_root
+from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, remove_tree, settle
+from quorum.infrastructure.staging.stored_layers import StoredLayer
+from quorum.infrastructure.staging.upper_folder import UpperFolder, read_status
+
+_MOST_SHOWN_BYTES = 5_000_000
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_INDEX_LOCK = ".git/index.lock"
+_LOCK = "lock"
+
+
+class WorkspaceLayer:
+    """A layer that is held. `find_real` gives a path by which the real folder is reached while the layer is
+    over it; `closed` takes the layer off, while something is changed there, and gives the path then."""
+
+    def __init__(
+        self,
+        folder: LayerFolder,
+        environ: Mapping[str, str],
+        *,
+        find_real: Callable[[], str],
+        closed: Callable[[], AbstractContextManager[str]],
+        is_protected: Callable[[str], bool],
+    ) -> None:
+        self._folder = folder
+        self._environ = environ
+        self._find_real = find_real
+        self._closed = closed
+        self._is_protected = is_protected
+        self._last: LayerEffects | None = None
+
+    @property
+    def id(self) -> str:
+        return self._folder.id
+
+    async def read_effects(self) -> LayerEffects:
+        return await run_in_thread(lambda _: self._read_effects())
+
+    async def read_content(self, path: str, *, before: bool) -> bytes | None:
+        return await run_in_thread(lambda _: self._read_content(path, before=before))
+
+    async def apply(self, choice: EffectChoice, digest: str) -> AppliedEffects:
+        return await run_in_thread(lambda _: self._apply(choice, digest))
+
+    async def undo_apply(self) -> AppliedEffects:
+        return await run_in_thread(lambda _: self._undo())
+
+    async def discard(self) -> None:
+        await run_in_thread(lambda _: self._discard())
+
+    def note_files(self) -> None:
+        """Take note of what changed files held before, so that it is known if the person changes them, too.
+
+        Blocks, and costs by the changes. Raises StagingError.
+        """
+        with _explained(self._folder), _open_lower(self._find_real()) as lower:
+            self._open_reader(lower).note_before()
+
+    def _read_effects(self) -> LayerEffects:
+        with _explained(self._folder), _open_lower(self._find_real()) as lower:
+            self._last = self._open_reader(lower).read().effects
+            return self._last
+
+    def _read_content(self, path: str, *, before: bool) -> bytes | None:
+        folder, _, name = path.rpartition("/")
+        place = self._find_real() if before else str(self._folder.upper)
+        try:
+            with (
+                open_root(place) as root,
+                open_folder(root, folder) as opened,
+                os.fdopen(os.open(name, _READ, dir_fd=opened), "rb") as file,
+            ):
+                status = os.fstat(file.fileno())
+                is_shown = stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_SHOWN_BYTES
+                return file.read(_MOST_SHOWN_BYTES) if is_shown else None
+        except (OSError, ValueError):  # nothing, a link or a device is there, or it may not be read
+            return None
+
+    def _apply(self, choice: EffectChoice, digest: str) -> AppliedEffects:
+        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
+            self._finish_journals(lower)
+            known = LowerFiles(self._folder.place)
+            read = self._open_reader(lower, known).read()
+            if read.effects.digest != digest:
+                return AppliedEffects(refused=self._name_differences(read.effects))
+            journal = self._begin_journal(workspace)
+            repository = self._open_repository(lower)
+            planner = EffectsPlanner(
+                read,
+                choice,
+                upper=self._folder.upper,
+                lower=lower,
+                stage=journal.stage,
+                known=known,
+                began_ns=self._folder.began_ns,
+                environ=self._environ,
+                repository=repository,
+            )
+            try:
+                plan = planner.plan()
+            except BaseException:
+                remove_tree(journal.place)
+                raise
+            if planner.refused:
+                remove_tree(journal.place)
+                return AppliedEffects(refused=planner.refused)
+            return self._carry_out(journal, plan, repository, read, known)
+
+    def _carry_out(
+        self,
+        journal: ChangeJournal,
+        plan: ChangePlan,
+        repository: LayerRepository,
+        read: ReadEffects,
+        known: LowerFiles,
+    ) -> AppliedEffects:
+        workspace = self._folder.workspace
+
+        def move_refs(refs: Sequence[RefMove]) -> None:
+            repository.move_refs(refs, workspace)
+
+        try:
+            with _lock_index(journal, plan):
+                journal.begin(plan)
+                journal.carry_out(plan, move_refs)
+        except StepRefused as refused:
+            _note_restored(known, plan, workspace)
+            return AppliedEffects(refused={refused.path: str(refused)})
+        done = {*plan.cleared, *(step.path for step in plan.steps)}
+        applied = AppliedEffects(
+            paths=tuple(sorted(each.path for each in read.effects.effects if each.path in done)),
+            refs=tuple(each.ref for each in read.effects.commits if f".git/{each.ref}" in done),
+        )
+        self._folder = _finish(self._folder, journal, plan, repository, known)
+        self._prune(journal)
+        self._last = None
+        return applied
+
+    def _undo(self) -> AppliedEffects:
+        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
+            self._finish_journals(lower)
+            journal = next(
+                (each for each in reversed(_list_journals(self._folder)) if each.state == "settled"), None
+            )
+            if journal is None:
+                raise StagingError("nothing that was applied from this layer can be taken back")
+            plan = journal.read()
+            repository = self._open_repository(lower)
+            try:
+                with _lock_index(journal, plan):
+                    plan = _accept_written_index(plan, repository, lower)
+                    journal.undo(plan, lambda refs: repository.move_refs(refs, workspace))
+            except StepRefused as refused:
+                return AppliedEffects(refused={refused.path: str(refused)})
+            _note_places(LowerFiles(self._folder.place), plan, lower, only_known=True)
+            self._last = None
+            return AppliedEffects(
+                paths=tuple(sorted(each.path for each in plan.steps)),
+                refs=tuple(each.ref for each in plan.refs),
+            )
+
+    def _discard(self) -> None:
+        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
+            self._finish_journals(lower)
+            self._folder = _empty(self._folder)
+            self._last = None
+
+    def _finish_journals(self, lower: str) -> None:
+        """What failed here in a way that was not foreseen is as what a killed process leaves."""
+        for journal in _list_journals(self._folder):
+            for _ in _recover_one(self._folder, journal, self._open_repository(lower)):
+                continue
+
+    def _open_reader(self, lower: str, known: LowerFiles | None = None) -> EffectsReader:
+        return EffectsReader(
+            str(self._folder.upper),
+            lower,
+            self._folder.workspace,
+            began_ns=self._folder.began_ns,
+            known=known or LowerFiles(self._folder.place),
+            scratch=self._folder.place,
+            environ=self._environ,
+            is_protected=self._is_protected,
+        )
+
+    def _open_repository(self, lower: str) -> LayerRepository:
+        return _open_repository(self._folder, lower, self._environ)
+
+    def _name_differences(self, now: LayerEffects) -> dict[str, str]:
+        """What stands otherwise than it was reviewed, by path and ref."""
+        last = self._last
+        if last is None:
+            return {".": "these are not the effects that were reviewed; read them again"}
+        found = {}
+        for before, after in ((last.effects, now.effects), (now.effects, last.effects)):
+            found.update({each.path: "it changed since the review" for each in before if each not in after})
+        for one, other in ((last.commits, now.commits), (now.commits, last.commits)):
+            found.update({each.ref: "it moved since the review" for each in one if each not in other})
+        return found or {".": "the effects changed since the review; read them again"}
+
+    def _begin_journal(self, workspace: str) -> ChangeJournal:
+        places = self._folder.place / "applies"
+        number = max((int(each.name) for each in places.iterdir()), default=0) + 1 if places.is_dir() else 1
+        journal = ChangeJournal(places / str(number), workspace)
+        journal.stage.mkdir(mode=0o700, parents=True)
+        return journal
+
+    def _prune(self, newest: ChangeJournal) -> None:
+        """Only what was applied last can be taken back."""
+        for journal in _list_journals(self._folder):
+            if journal.place != newest.place and not _was_written_later(journal):
+                remove_tree(journal.place)
+
+
+def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Finish, or take back, what a process that is gone did to a layer that is held now, and is not mounted.
+
+    Returns sentences about it. Blocks. Raises StagingError.
+    """
+    said: list[str] = []
+    with _explained(folder), _open_lower(folder.workspace) as lower:
+        if finish_emptying(folder.upper, folder.work):
+            folder.renew_began()
+            LowerFiles(folder.place).forget()
+        repository = _open_repository(folder, lower, environ)
+        for journal in _list_journals(folder):
+            said += _recover_one(folder, journal, repository)
+        with suppress(
+            PermissionError
+        ):  # a folder that a program closed to all: whoever reads the layer says so
+            drop_copies(folder.upper, lower)
+        for each in folder.place.iterdir():
+            if each.name.startswith(("git-", "merge-", "packs")) and each.is_dir():
+                remove_tree(each)
+    return tuple(said)
+
+
+def has_effects(folder: LayerFolder) -> bool:
+    """Whether a layer holds something. Blocks. Raises StagingError."""
+    with _explained(folder), _open_lower(folder.workspace) as lower:
+        return UpperFolder(str(folder.upper), lower).holds_any()
+
+
+@contextmanager
+def open_layer(
+    stored: StoredLayer, environ: Mapping[str, str], is_protected: Callable[[str], bool]
+) -> Iterator[WorkspaceLayer]:
+    """A layer that no process works in, to be read and applied from outside. Blocks. Raises StagingError."""
+    with hold_layer(stored.folder) as held:
+        recover(held, environ)
+        yield WorkspaceLayer(
+            held,
+            environ,
+            find_real=lambda: held.workspace,
+            closed=lambda: nullcontext(held.workspace),
+            is_protected=is_protected,
+        )
+
+
+def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerRepository) -> Iterator[str]:
+    state = journal.state
+    _unlock_index(journal)
+
+    def move_refs(refs: Sequence[RefMove]) -> None:
+        repository.move_refs(refs, folder.workspace)
+
+    match state:
+        case "":
+            remove_tree(journal.place)
+        case "journal" | "undoing":
+            plan = journal.read()
+            back = journal.take_back if state == "journal" else journal.finish_undo
+            kept = back(plan, move_refs)
+            known = LowerFiles(folder.place)
+            if state == "journal":
+                _note_restored(known, plan, folder.workspace)
+            else:
+                _note_places(known, plan, folder.workspace, only_known=True)
+            what = "applying effects" if state == "journal" else "undoing"
+            yield f"{what} was broken off; the workspace is as it was before they were applied"
+            yield from kept
+        case "done":
+            plan = journal.read()
+            _finish(folder, journal, plan, repository, LowerFiles(folder.place))
+            yield f"all {len(plan.steps)} effects that were approved last are in the workspace"
+        case _:
+            return
+
+
+def _finish(
+    folder: LayerFolder,
+    journal: ChangeJournal,
+    plan: ChangePlan,
+    repository: LayerRepository,
+    known: LowerFiles,
+) -> LayerFolder:
+    """Have the layer know what stands in the workspace now. Can be repeated."""
+    if plan.is_all:
+        folder = _empty(folder)
+    else:
+        with _open_lower(folder.workspace) as lower:
+            settle(folder.upper, lower, plan, repository)
+            _note_places(known, plan, lower, only_known=False)
+    journal.note_settled()
+    return folder
+
+
+def _empty(folder: LayerFolder) -> LayerFolder:
+    empty(folder.upper, folder.work)
+    renewed = folder.renew_began()
+    known = folder.place / "known.json"
+    known.unlink(missing_ok=True)
+    shutil.rmtree(folder.place / "bases", ignore_errors=True)
+    return renewed
+
+
+def _note_places(known: LowerFiles, plan: ChangePlan, lower: str, *, only_known: bool) -> None:
+    """What stands at the places that were changed is what the layer's own version begins with from now on."""
+    for step in plan.steps:
+        if step.kind in (StepKind.MAKE_FOLDER, StepKind.DROP_FOLDER, StepKind.DRESS_FOLDER):
+            continue
+        if only_known and step.path not in known:
+            continue
+        known.renew(step.path, f"{lower}/{step.path}")
+    for each in plan.refs:
+        known.note_ref(each.ref, each.old if only_known else each.new)
+    known.save()
+
+
+def _accept_written_index(plan: ChangePlan, repository: LayerRepository, lower: str) -> ChangePlan:
+    """The plan with the index as it is, if it stages what was applied: git rewrites it on any look."""
+    if not plan.staged or repository.describe_index() != plan.staged:
+        return plan
+    new = mark_status(os.lstat(f"{lower}/{INDEX}"))
+    steps = tuple(replace(step, new=new) if step.path == INDEX else step for step in plan.steps)
+    return replace(plan, steps=steps)
+
+
+def _note_restored(known: LowerFiles, plan: ChangePlan, lower: str) -> None:
+    """Files that were put back are as they were, though the file system has new times of change for them."""
+    for step in plan.steps:
+        if step.old is not None:
+            known.note_restored(step.path, f"{lower}/{step.path}", step.old)
+    known.save()
+
+
+def _list_journals(folder: LayerFolder) -> list[ChangeJournal]:
+    places = folder.place / "applies"
+    numbers = sorted(int(each.name) for each in places.iterdir()) if places.is_dir() else []
+    return [ChangeJournal(places / str(number), folder.workspace) for number in numbers]
+
+
+def _was_written_later(journal: ChangeJournal) -> bool:
+    """Whether a program still held a file that was replaced, and wrote in it: that is in no other place."""
+    if journal.state != "settled":
+        return False
+    for step in journal.read().steps:
+        status = read_status(str(journal.stage / str(step.number)))
+        if step.old is None or status is None or not stat.S_ISREG(status.st_mode):
+            continue
+        if (status.st_mtime_ns, status.st_size) != (step.old.modified_ns, step.old.size):
+            return True
+    return False
+
+
+@contextmanager
+def _lock_index(journal: ChangeJournal, plan: ChangePlan) -> Iterator[None]:
+    """Keep git from the index while it is replaced. Raises StepRefused where it is at work there."""
+    if not plan.staged:
+        yield
+        return
+    lock = journal.place / _LOCK
+    lock.touch(mode=0o600)
+    try:
+        os.link(lock, f"{journal.workspace}/{_INDEX_LOCK}")
+    except FileExistsError as error:
+        why = "git is at work in the workspace, or was killed there; see to it first"
+        raise StepRefused(_INDEX_LOCK, why) from error
+    try:
+        yield
+    finally:
+        _unlock_index(journal)
+
+
+def _unlock_index(journal: ChangeJournal) -> None:
+    """Let git at the index again, if it is this change that keeps it away."""
+    ours = read_status(str(journal.place / _LOCK))
+    lock = f"{journal.workspace}/{_INDEX_LOCK}"
+    found = read_status(lock)
+    if ours is not None and found is not None and os.path.samestat(ours, found):
+        os.unlink(lock)
+
+
+def _open_repository(folder: LayerFolder, lower: str, environ: Mapping[str, str]) -> LayerRepository:
+    return LayerRepository(str(folder.upper), lower, folder.workspace, folder.place, environ)
+
+
+@contextmanager
+def _open_lower(path: str) -> Iterator[str]:
+    """The path of a descriptor of a real folder: what is mounted over it later does not show."""
+    with open_root(path) as folder:
+        yield f"/proc/self/fd/{folder}/."
+
+
+@contextmanager
+def _explained(folder: LayerFolder) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        raise StagingError(
+            f"the layer over {folder.workspace} cannot be read or applied: {error.strerror or error}{place}; "
+            "nothing is lost: mend that and try again"
+        ) from error

@@ -1,0 +1,324 @@
+"""`quorum staged`: what is done with the layers that no process works in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, TypeVar
+
+from quorum.application.export.effects_report import encode_outcome, encode_packet, render_effects
+from quorum.cli.staged import (
+    ApplyOptions,
+    DiscardOptions,
+    ListLayersOptions,
+    OneLayerOptions,
+    ShowLayerOptions,
+)
+from quorum.command_line.options import StartOptions
+from quorum.domain.errors import LedgerError, StagingError
+from quorum.domain.staging.effects_overview import EffectsOverview, list_choices
+from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
+from quorum.domain.text.amounts import format_age, format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.errors import UsageError, complain
+from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
+from quorum.session_store import SessionStore
+from quorum.text_table import Column, render_text_table
+
+if TYPE_CHECKING:
+    from quorum.application.ports.storage import Ledger, Storage
+    from quorum.application.staging.effects_review import EffectsPacket, EffectsReview
+    from quorum.domain.sessions.session_summary import LedgerRecord
+    from quorum.domain.text.json_value import JsonValue
+
+REFUSED = 1
+"""The exit code where nothing was applied or taken back."""
+_FEWEST_DIGITS = 16
+_MOST_NAMED = 20
+_NARROWEST_FOLDER = 20
+
+Wish = TypeVar("Wish", bound=StartOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerStore:
+    """The layers of this person, and what is needed to open one. `here` is the folder of the command."""
+
+    layers: tuple[StoredLayer, ...]
+    here: str
+    sessions: SessionStore
+    storage: Storage
+    mask: Callable[[str], str]
+
+    def find(self, name: str, *, needs_effects: bool = True) -> StoredLayer:
+        """The layer whose id is, or begins with, this; without one, the only one of the folder, of those in
+        which changes wait. Raises UsageError."""
+        if not name:
+            found = [layer for layer in self.layers if layer.workspace == self.here]
+            found = [layer for layer in found if is_waiting(layer)] if needs_effects else found
+        else:
+            begins = [layer for layer in self.layers if layer.id.startswith(name)]
+            found = [layer for layer in begins if layer.id == name] or begins
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(layer.id for layer in found[:_MOST_NAMED])
+            raise UsageError(f"several layers fit: {names}; name one of them")
+        missing = f"there is no layer {name}" if name else f"nothing waits in a layer of {self.here}"
+        raise UsageError(f"{missing}; quorum staged list --all shows all that there are")
+
+    @asynccontextmanager
+    async def open(self, stored: StoredLayer, *, decides: bool = True) -> AsyncIterator[EffectsReview]:
+        """The review of a layer that no process works in, on the record of the session that last did. Where it
+        `decides` something and there is no record any more, that is said.
+
+        Raises StagingError where a process has it, and LedgerError where its session is written elsewhere.
+        """
+        from quorum.application.event_bus import EventBus
+        from quorum.application.staging.effects_review import EffectsReview
+        from quorum.domain.conversation.history import UserMessage
+        from quorum.domain.events.event import MessageAdded
+        from quorum.infrastructure.files.diff import render_unified_diff
+        from quorum.infrastructure.session_paths import build_path_policy
+        from quorum.infrastructure.staging.workspace_layer import open_layer
+
+        policy = build_path_policy(self.sessions.settings, (Path(stored.workspace),))
+        with open_layer(stored, os.environ, policy.is_protected) as layer:
+            ledger, records = await self._open_record(stored, decides=decides)
+            bus = EventBus((), ledger=ledger, mask=self.sessions.gather_secrets(), past=records)
+
+            async def queue_note(text: str) -> None:
+                if ledger is not None and not bus.state.open_calls:
+                    await bus.record(MessageAdded(message=UserMessage(text)))
+
+            try:
+                yield EffectsReview(layer, bus, queue_note=queue_note, render_diff=render_unified_diff)
+            finally:
+                if ledger is not None:
+                    await ledger.aclose()
+
+    async def _open_record(
+        self, stored: StoredLayer, *, decides: bool
+    ) -> tuple[Ledger | None, Sequence[LedgerRecord]]:
+        from quorum.domain.sessions.session_summary import ContinuedSession
+
+        try:
+            await self.storage.archive.find(stored.session or "-")
+        except LedgerError:
+            gone = f"the session of the layer {stored.id} is not on record any more, so this is not either"
+            complain([gone] if decides else [])
+            return None, ()
+        opened = self.storage.open_session(ContinuedSession(stored.session), cwd=stored.workspace)
+        complain(opened.notices)
+        if opened.ledger is None:
+            raise LedgerError(str(opened.in_use or f"the session {stored.session} cannot be written"))
+        return opened.ledger, opened.records
+
+
+def is_waiting(layer: StoredLayer) -> bool:
+    """Whether changes wait in it, as far as can be seen while a process may work in it."""
+    from quorum.infrastructure.staging.layer_folder import read_layer
+    from quorum.infrastructure.staging.workspace_layer import has_effects
+
+    return has_effects(read_layer(layer.folder))
+
+
+def act_on_layers(
+    options: Wish, root: Path, act: Callable[[Wish, LayerStore], Coroutine[object, object, int]]
+) -> int:
+    """Do it with the layers; the exit code. Raises ConfigError, LedgerError and UsageError."""
+    from quorum.domain.sessions.session_facts import escape_surrogates
+    from quorum.infrastructure.config.paths import locate_state_folder
+    from quorum.infrastructure.storage import open_storage
+    from quorum.settings import load
+
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    state = locate_state_folder(os.environ)
+    storage = open_storage(loaded.settings.storage, os.environ)
+    complain(storage.notices)
+    try:
+        sessions = SessionStore(
+            archive=storage.archive,
+            contents=storage.contents,
+            settings=loaded.settings,
+            root=root,
+            cwd=escape_surrogates(str(root)),
+        )
+        layers = LayerStore(
+            layers=list_layers(state) if state is not None else (),
+            here=os.path.realpath(root),
+            sessions=sessions,
+            storage=storage,
+            mask=sessions.build_mask(),
+        )
+        return asyncio.run(act(options, layers))
+    except StagingError as error:
+        raise UsageError(str(error)) from error
+    finally:
+        storage.close()
+
+
+async def list_waiting(wish: ListLayersOptions, store: LayerStore) -> int:
+    """Print the layers in which changes wait; always 0."""
+    here = [layer for layer in store.layers if wish.all or layer.workspace == store.here]
+    shown = [layer for layer in here if is_waiting(layer)]
+    if wish.json:
+        _print_json([_encode_layer(layer) for layer in shown])
+    elif not shown:
+        where = "any folder" if wish.all else store.here
+        complain([f"nothing waits in a layer of {where}"])
+    else:
+        now = read_wall_clock_ms()
+        columns: tuple[Column[StoredLayer], ...] = (
+            Column("LAYER", lambda layer: layer.id),
+            Column("BEGUN", lambda layer: format_age(layer.made_ms, now)),
+            Column("SESSION", lambda layer: layer.session or "-"),
+            Column("IN USE", lambda layer: "yes" if layer.is_held else "no"),
+            Column("FOLDER", lambda layer: make_printable(store.mask(layer.workspace), newlines=False)),
+        )
+        width = get_terminal_size().columns if sys.stdout.isatty() else None
+        print("\n".join(render_text_table(columns, shown, width=width, narrowest=_NARROWEST_FOLDER)))
+    return 0
+
+
+def _encode_layer(layer: StoredLayer) -> dict[str, JsonValue]:
+    return {
+        "id": layer.id,
+        "workspace": layer.workspace,
+        "session": layer.session or None,
+        "made_ms": layer.made_ms,
+        "in_use": layer.is_held,
+    }
+
+
+async def show(wish: ShowLayerOptions, store: LayerStore) -> int:
+    """Print the effects of a layer, or how each of its files differs; always 0."""
+    stored = store.find(wish.layer)
+    async with store.open(stored, decides=False) as review:
+        packet = await review.read()
+        files = EffectsOverview.of(packet.effects).files
+        if wish.json:
+            _print_json(encode_packet(stored.id, packet, store.mask))
+        elif wish.patch:
+            for effect in files:
+                for line in store.mask(await review.diff(effect)).splitlines():
+                    print("\t".join(make_printable(part, newlines=False) for part in line.split("\t")))
+        else:
+            objections = await review.judge(files)
+            print(render_effects(stored.id, packet, store.mask, objections=objections))
+    return 0
+
+
+async def apply(wish: ApplyOptions, store: LayerStore) -> int:
+    """Apply what was chosen; 0 where it was, REFUSED where nothing was."""
+    stored = store.find(wish.layer)
+    async with store.open(stored) as review:
+        packet = await review.read()
+        _check_digest(wish.digest, packet)
+        choice = choose(packet, wish)
+        applied = await review.apply(packet, choice)
+        waits = len(choice.left_out) if applied.is_done else 0
+    _print_outcome(wish, stored, store, applied, verb="applied")
+    if waits and not wish.json:
+        complain([f"{format_amount(waits, 'path')} left in the layer {stored.id}"])
+    return 0 if applied.is_done else REFUSED
+
+
+def _check_digest(digest: str, packet: EffectsPacket) -> None:
+    if not digest:
+        return
+    if len(digest) < _FEWEST_DIGITS:
+        raise UsageError(f"--digest takes the whole digest or at least {_FEWEST_DIGITS} digits of it")
+    if not packet.digest.startswith(digest.lower()):
+        raise UsageError(
+            f"the layer holds other changes than those of {digest}: look at them with quorum staged show"
+        )
+
+
+def choose(packet: EffectsPacket, wish: ApplyOptions) -> EffectChoice:
+    """What the options choose of the effects. Raises UsageError for a path that is none of them."""
+    overview = EffectsOverview.of(packet.effects)
+    known = {name for row in overview.rows for name in list_choices(row)}
+    protected = {effect.path for effect in overview.files if effect.protected}
+    conflicts = {each.path for each in overview.files if each.conflict}
+    conflicts |= {commit.ref for commit in overview.commits if commit.conflict}
+    first = overview.find_first_choice().left_out
+    included = _find(wish.included, known & protected, "a protected file among the changes")
+    left = (first - included) | _find(wish.left_out, known, "among the changes")
+    return EffectChoice(
+        left_out=left, overwrite=_find(wish.overwritten, conflicts, "in conflict with your own changes")
+    )
+
+
+def _find(names: Iterable[str], known: Collection[str], what: str) -> frozenset[str]:
+    found: set[str] = set()
+    for name in names:
+        folder = f"{name.removeprefix('./').rstrip('/')}/"
+        below = {path for path in known if path == folder[:-1] or path.startswith(folder)}
+        if not below:
+            raise UsageError(f"{name} is not {what}: name it as quorum staged show does")
+        found |= below
+    return frozenset(found)
+
+
+async def discard(wish: DiscardOptions, store: LayerStore) -> int:
+    """Drop the effects of a layer once the person agreed, or said so before; always 0."""
+    stored = store.find(wish.layer)
+    async with store.open(stored) as review:
+        packet = await review.read()
+        summary = EffectsOverview.of(packet.effects).summary
+        if not wish.yes and not _confirm(f"Discard {summary} of the layer {stored.id} for good?"):
+            complain(["nothing was discarded"])
+            return 0
+        await review.discard(packet)
+    if wish.json:
+        _print_json({"layer": stored.id, "done": True})
+    else:
+        complain([f"discarded: {summary}"])
+    return 0
+
+
+async def undo(wish: OneLayerOptions, store: LayerStore) -> int:
+    """Take back what was applied last; 0 where it was, REFUSED where nothing was."""
+    stored = store.find(wish.layer, needs_effects=False)
+    async with store.open(stored) as review:
+        undone = await review.undo()
+    _print_outcome(wish, stored, store, undone, verb="taken back")
+    return 0 if undone.is_done else REFUSED
+
+
+def _print_outcome(
+    wish: OneLayerOptions, stored: StoredLayer, store: LayerStore, applied: AppliedEffects, *, verb: str
+) -> None:
+    if wish.json:
+        _print_json(encode_outcome(stored.id, applied, store.mask))
+    elif applied.is_done:
+        refs = f" and {format_amount(len(applied.refs), 'ref')}" if applied.refs else ""
+        complain([f"{format_amount(len(applied.paths), 'file')}{refs} {verb}"])
+    else:
+        complain([f"nothing was {verb}; your folder is as it was"])
+        complain(f"{path}: {why}" if path else why for path, why in list(applied.refused.items())[:_MOST_NAMED])
+        if (more := len(applied.refused) - _MOST_NAMED) > 0:
+            complain([f"and {more:,} more"])
+
+
+def _confirm(question: str) -> bool:
+    """Ask on the terminal. Raises UsageError where there is none."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody is there to ask; --yes discards without asking")
+    sys.stderr.write(f"{make_printable(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=1))

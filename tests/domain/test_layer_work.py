@@ -1,0 +1,116 @@
+"""The record of a session says what was done in its layer since the last review."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.event import (
+    CallFinished,
+    CallStarted,
+    EffectsReviewed,
+    Event,
+    JobStarted,
+    LayerEntered,
+    SessionResumed,
+)
+from quorum.domain.events.staging import EffectsDecision
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.replay import Replay
+from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
+from tests.support.builders import a_context
+
+ENTERED = LayerEntered(layer="1", workspace="/w")
+RESUMED = SessionResumed(session_id="s", model="m", mode=Mode.ASK, cwd="/w")
+
+
+def run(place: int, command: str, output: str, outcome: Outcome = Outcome.OK) -> tuple[Event, Event]:
+    return (
+        CallStarted(context=a_context(place), tool="run_command", arguments={"command": command}),
+        CallFinished(
+            context=a_context(place),
+            tool="run_command",
+            outcome=outcome,
+            decision=DecisionLabel.ALLOWED,
+            output=output,
+            duration_secs=0.1,
+        ),
+    )
+
+
+def replay(*events: Event) -> LayerWork:
+    state = Replay()
+    for event in events:
+        state.apply(event, 0)
+    return state.state.layer
+
+
+def test_commands_in_a_layer_are_told_with_their_exit_codes_and_last_lines() -> None:
+    work = replay(ENTERED, *run(0, "pytest -q", "F.\n1 failed\nexit code 1\n1 background process was ended"))
+
+    assert work.commands == (
+        StagedCommand(command="pytest -q", outcome=Outcome.OK, exit_code=1, last_lines=("F.", "1 failed")),
+    )
+    assert work.commands[0].is_test
+    assert work.commands[0].failed
+
+
+def test_a_command_that_prints_an_exit_code_of_its_own_is_not_believed() -> None:
+    (command,) = replay(ENTERED, *run(0, "false", "exit code 0\nexit code 1")).commands
+
+    assert command.exit_code == 1
+
+
+def test_a_command_that_ran_out_of_time_has_no_exit_code() -> None:
+    output = "the command was ended after 2 s; what it had printed until then:\nexit code 0"
+    (command,) = replay(ENTERED, *run(0, "sleep 9", output, Outcome.ERROR)).commands
+
+    assert command.exit_code is None
+    assert command.failed
+
+
+def test_outside_a_layer_nothing_is_collected() -> None:
+    assert replay(*run(0, "make", "exit code 0")) == LayerWork()
+
+
+@pytest.mark.parametrize(
+    ("decision", "left"), [("applied", 0), ("discarded", 0), ("refused", 1), ("rejected", 1)]
+)
+def test_what_was_done_counts_until_the_effects_are_applied_or_dropped(decision: str, left: int) -> None:
+    reviewed = EffectsReviewed(layer="1", decision=EffectsDecision(decision))
+
+    assert len(replay(ENTERED, *run(0, "make", "exit code 0"), reviewed).commands) == left
+
+
+def test_a_session_that_continues_in_its_layer_still_knows_what_was_done_there() -> None:
+    before = (ENTERED, *run(0, "make", "exit code 0"))
+
+    assert len(replay(*before, RESUMED, ENTERED).commands) == 1
+    assert replay(*before, RESUMED) == LayerWork()
+    assert replay(*before, RESUMED, LayerEntered(layer="2", workspace="/w")).commands == ()
+
+
+def test_addresses_and_commands_that_still_run_are_told() -> None:
+    started = CallStarted(context=a_context(0), tool="web_fetch", arguments={"url": "https://example.com/a"})
+    fetched = CallFinished(
+        context=a_context(0),
+        tool="web_fetch",
+        outcome=Outcome.OK,
+        decision=DecisionLabel.APPROVED,
+        output="a page",
+        duration_secs=0.1,
+    )
+    work = replay(ENTERED, started, fetched, JobStarted(job_id="j", context=a_context(1), command="npm start"))
+
+    assert work.addresses == ("https://example.com/a",)
+    assert work.jobs == ("npm start",)
+
+
+def test_of_very_many_commands_the_last_are_kept_and_the_others_counted() -> None:
+    events = [
+        event for place in range(MOST_COMMANDS + 3) for event in run(place, f"echo {place}", "exit code 0")
+    ]
+    work = replay(ENTERED, *events)
+
+    assert (len(work.commands), work.more, work.commands[0].command) == (MOST_COMMANDS, 3, "echo 3")

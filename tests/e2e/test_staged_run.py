@@ -1,0 +1,177 @@
+"""`quorum run --mode staged`: a turn works in a layer, and its effects wait for the one review."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
+from tests.support.headless_run import Ended, configure_for, environment, run
+from tests.support.layer_process import layers
+from tests.support.sse_server import Say, ScriptedCall, SseServer
+
+pytestmark = [pytest.mark.usefixtures("layers"), pytest.mark.long(after=1), needs_bubblewrap]
+__all__ = ["layers"]
+
+_CALLS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("read_file", {"path": "app.py"}),
+    ("list_directory", {}),
+    ("run_command", {"command": "git status --short"}),
+    ("edit_file", {"path": "app.py", "old_text": "1", "new_text": "2"}),
+    ("write_file", {"path": "made.py", "content": "made = True\n"}),
+    ("run_command", {"command": "rm old.py"}),
+    ("run_command", {"command": "mkdir -p build && echo x > build/out"}),
+    ("write_file", {"path": ".github/workflows/ci.yml", "content": "on: push\n"}),
+    ("write_file", {"path": "AGENTS.md", "content": "# Rules\n"}),
+    ("run_command", {"command": "chmod +x app.py"}),
+    ("run_command", {"command": "python3 -c 'import app; print(app.value)'"}),
+    ("run_command", {"command": "rm -rf build"}),
+    ("run_command", {"command": "git add -A"}),
+    ("run_command", {"command": "git -c user.name=A -c user.email=a@example.org commit -qm second"}),
+    ("run_command", {"command": "git log --oneline | wc -l"}),
+)
+
+
+def digest(root: Path) -> str:
+    """All names, modes, times and contents below a folder."""
+    found = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        content = path.read_bytes() if path.is_file() else b""
+        times = status.st_mtime_ns if path.is_file() else 0
+        found.update(f"{path.relative_to(root)} {status.st_mode:o} {times} ".encode() + content)
+    return found.hexdigest()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = (tmp_path / "project").resolve()
+    root.mkdir()
+    (root / "app.py").write_text("value = 1\n")
+    (root / "old.py").write_text("old = True\n")
+    (root / ".env").write_text("TOKEN=hidden-in-the-layer\n")
+    (root / ".gitignore").write_text("__pycache__/\n.env\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "first")
+    return root
+
+
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def script(calls: Sequence[tuple[str, dict[str, object]]]) -> list[Say]:
+    """One call an answer, and a last word."""
+    replies = [
+        Say(calls=[ScriptedCall(f"c{number}", name, json.dumps(arguments))], stop="tool_use")
+        for number, (name, arguments) in enumerate(calls)
+    ]
+    return [*replies, Say(pieces=["done"])]
+
+
+async def run_staged(tmp: Path, project: Path, replies: Sequence[Say], *words: str) -> Ended:
+    async with SseServer("openai") as server:
+        server.script = [*replies]
+        configure_for(tmp, server)
+        return await run(
+            *("--mode", "staged", "--output", "json", *words),
+            cwd=project,
+            env=environment(tmp),
+            is_program=True,
+        )
+
+
+async def test_fifteen_calls_ask_nothing_and_change_nothing_outside_of_the_layer(
+    tmp_path: Path, project: Path
+) -> None:
+    before = digest(project)
+
+    ended = await run_staged(tmp_path, project, script(_CALLS), "do it")
+
+    assert ended.out, ended.err
+    report = ended.report
+    assert [call["outcome"] for call in report["calls"]] == ["ok"] * len(_CALLS), ended.err
+    assert digest(project) == before
+    assert ended.code == 3
+    assert report["stop_reason"] == "effects_wait"
+    staged = report["staged"]
+    assert {"app.py", "made.py", "old.py", "AGENTS.md"} <= {each["path"] for each in staged["files"]}
+    assert [each["ref"] for each in staged["commits"]] == ["refs/heads/main"]
+    assert len(staged["commands"]) == 9
+    assert len(staged["digest"]) == 64
+    assert f"staged show {staged['layer']}" in ended.err
+
+
+async def test_the_next_run_continues_in_the_same_layer_and_leaving_the_mode_shows_the_folder_as_it_was(
+    tmp_path: Path, project: Path
+) -> None:
+    change = [("run_command", {"command": "echo changed > app.py"})]
+    first = await run_staged(tmp_path, project, script(change), "change it")
+
+    look = [("run_command", {"command": "cat app.py; python3 -c 'print(len(open(chr(46) + \"env\").read()))'"})]
+    async with SseServer("openai") as server:
+        configure_for(tmp_path, server)
+        server.script = script(look)
+        words = ("--mode", "staged", "--output", "json", "--continue", "look")
+        again = await run(*words, cwd=project, env=environment(tmp_path), is_program=True)
+        seen = json.dumps(server.bodies[-1])
+
+    assert first.report["staged"]["layer"] == again.report["staged"]["layer"]
+    assert first.report["session_id"] == again.report["session_id"]
+    assert "changed" in seen
+    assert "hidden-in-the-layer" not in seen
+    assert (project / "app.py").read_text() == "value = 1\n"
+
+
+async def test_what_the_layer_does_not_hold_needs_an_approval(tmp_path: Path, project: Path) -> None:
+    outside = tmp_path / "outside"
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("write_file", {"path": str(outside), "content": "x"}),
+        ("run_command", {"command": "touch made", "outside_sandbox": True}),
+        ("write_file", {"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"}),
+    ]
+    ended = await run_staged(tmp_path, project, script(calls), "do it")
+
+    assert [call["outcome"] for call in ended.report["calls"]] == ["rejected"] * 3
+    assert not outside.exists()
+
+
+async def test_git_commits_in_the_layer_and_its_settings_stay_as_they_are(
+    tmp_path: Path, project: Path
+) -> None:
+    before = (project / ".git" / "config").read_text()
+    command = "git config core.fsmonitor ./made || git config core.fsmonitor; cp /dev/null .git/config"
+    ended = await run_staged(tmp_path, project, script([("run_command", {"command": command})]), "do it")
+
+    assert ended.code == 0, ended.out
+    assert "staged" not in ended.report
+    assert (project / ".git" / "config").read_text() == before
+
+
+async def test_a_job_ends_with_its_turn_and_what_it_wrote_is_an_effect(tmp_path: Path, project: Path) -> None:
+    job = "while true; do date >> log; sleep 0.05; done"
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("run_command", {"command": job, "background": True}),
+        ("run_command", {"command": "until test -s log; do sleep 0.05; done"}),
+    ]
+    ended = await run_staged(tmp_path, project, script(calls), "do it")
+
+    assert ended.report["jobs"][0]["stopper"] == "turn"
+    assert [each["path"] for each in ended.report["staged"]["files"]] == ["log"]
+    assert not (project / "log").exists()
+
+
+async def test_an_added_folder_is_refused_with_the_reason(tmp_path: Path, project: Path) -> None:
+    (tmp_path / "library").mkdir()
+
+    ended = await run_staged(tmp_path, project, [], "--add-dir", str(tmp_path / "library"), "do it")
+
+    assert ended.code == 2
+    assert "a layer, which holds the workspace alone" in ended.err

@@ -1,0 +1,249 @@
+"""Commits that were made in a layer are carried over by git, beside what the person did in the repository."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
+from quorum.infrastructure.execution.program import close_process_to_inspection
+from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
+from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
+from tests.support.layer_process import run_forked
+
+_MAIN = "refs/heads/main"
+_GIT = "git -c user.name=a -c user.email=a@example.org"
+
+
+@pytest.fixture
+def repository(bench: LayerBench) -> LayerBench:
+    """A workspace with one commit."""
+    bench.write("a", "1\n")
+    bench.write("b", "1\n")
+    bench.git("init", "-q")
+    bench.git("add", ".")
+    bench.git("commit", "-q", "-m", "first")
+    return bench
+
+
+def _find_problems(bench: LayerBench) -> str:
+    return bench.git("fsck", "--strict") + bench.git("status", "--porcelain")
+
+
+def test_commits_arrive_with_their_files_and_the_index(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(
+        f"echo 2 > a; echo n > n; git add .; {_GIT} commit -qm second; echo 3 > a; {_GIT} commit -qam third"
+    )
+    effects = bench.read_effects()
+    (commit,) = effects.commits
+    assert (commit.ref, commit.count, commit.subjects, commit.conflict) == (_MAIN, 2, ("third", "second"), "")
+    assert {each.path: each.ignored for each in effects.effects} == {".git/index": True, "a": False, "n": False}
+
+    assert bench.apply().refs == (_MAIN,)
+    assert bench.git("log", "--format=%s").split() == ["third", "second", "first"]
+    assert _find_problems(bench) == ""
+    assert bench.read_effects().is_empty
+
+
+def test_undoing_takes_the_commits_back(repository: LayerBench) -> None:
+    bench = repository
+    before, head = describe_tree(bench.workspace, without=".git"), bench.git("rev-parse", "HEAD")
+    bench.work(f"echo 2 > a; git rm -q b; {_GIT} commit -qam second; git branch topic; git tag v1")
+    assert bench.apply().refs == (_MAIN, "refs/heads/topic", "refs/tags/v1")
+    assert bench.git("tag").split() == ["v1"]
+
+    assert bench.undo().is_done
+    assert (describe_tree(bench.workspace, without=".git"), bench.git("rev-parse", "HEAD")) == (before, head)
+    assert bench.git("for-each-ref", "--format=%(refname)").split() == [_MAIN]
+    assert _find_problems(bench) == ""
+
+
+def test_looking_at_the_state_is_no_effect(repository: LayerBench) -> None:
+    repository.work("git status; git log; git diff; git stash list")
+
+    assert repository.read_effects().is_empty
+
+
+def test_a_commit_of_the_person_meanwhile_conflicts_and_stays(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"echo 2 > a; {_GIT} commit -qam layer")
+    bench.write("b", "2\n")
+    bench.git("commit", "-q", "-a", "-m", "person")
+
+    assert [each.conflict for each in bench.read_effects().commits] == ["you moved it, too"]
+    assert set(bench.apply().refused) == {_MAIN}
+    assert bench.git("log", "--format=%s").split() == ["person", "first"]
+    assert bench.apply(EffectChoice(left_out=frozenset({_MAIN}))).paths == ("a",)
+    assert bench.git("status", "--porcelain") == " M a\n"
+
+
+def test_what_the_person_staged_meanwhile_stays_staged(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"echo 2 > a; {_GIT} commit -qam layer")
+    bench.write("b", "staged\n")
+    bench.git("add", "b")
+    bench.write("b", "and more\n")
+
+    assert bench.apply().is_done
+    assert bench.git("status", "--porcelain") == "MM b\n"
+    assert bench.git("show", ":b") == "staged\n"
+    assert bench.git("fsck", "--strict") == ""
+
+
+def test_what_both_staged_is_refused_rather_than_lost(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"echo 2 > a; {_GIT} commit -qam layer")
+    assert bench.read_effects().commits
+    bench.write("a", "staged\n")
+    bench.git("add", "a")
+    bench.write("a", "1\n")
+
+    refused = bench.apply(EffectChoice(overwrite=frozenset({"a"}))).refused
+    assert ".git/index" in refused
+    assert bench.git("show", ":a") == "staged\n"
+    assert bench.git("log", "--format=%s").split() == ["first"]
+
+
+def test_what_is_only_staged_arrives_staged(repository: LayerBench) -> None:
+    bench = repository
+    bench.work("echo 2 > a; echo n > n; git add .")
+
+    assert bench.apply().is_done
+    assert bench.git("status", "--porcelain") == "M  a\nA  n\n"
+    assert bench.git("fsck", "--strict") == ""
+
+
+def test_commits_that_are_left_out_stay_in_the_layer_with_what_is_staged(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"echo 2 > a; {_GIT} commit -qam layer")
+
+    assert bench.apply(EffectChoice(left_out=frozenset({_MAIN}))).paths == ("a",)
+    assert bench.git("status", "--porcelain") == " M a\n"
+    assert bench.apply().refs == (_MAIN,)
+    assert _find_problems(bench) == ""
+
+
+def test_another_branch_is_checked_out(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"git checkout -q -b topic; echo 2 > a; {_GIT} commit -qam layer")
+    commits = {each.ref: (each.before, each.after) for each in bench.read_effects().commits}
+    assert commits["HEAD"] == (_MAIN, "refs/heads/topic")
+
+    assert bench.apply().is_done
+    assert bench.git("branch", "--show-current") == "topic\n"
+    assert _find_problems(bench) == ""
+    assert bench.undo().is_done
+    assert bench.git("branch", "--show-current") == "main\n"
+    assert _find_problems(bench) == ""
+
+
+def test_packed_and_amended_history_arrives(repository: LayerBench) -> None:
+    bench = repository
+    bench.git("branch", "old")
+    bench.work(f"echo 2 > a; {_GIT} commit -q --amend -am again; git branch -qD old; git gc -q --prune=now")
+
+    effects = bench.read_effects()
+    assert {each.ref: each.after == "" for each in effects.commits} == {_MAIN: False, "refs/heads/old": True}
+    assert bench.apply().is_done
+    assert bench.git("for-each-ref", "--format=%(refname)").split() == [_MAIN]
+    assert bench.git("log", "--format=%s").split() == ["again"]
+    assert _find_problems(bench) == ""
+
+
+def test_hooks_and_settings_are_effects_of_their_own(repository: LayerBench) -> None:
+    bench = repository
+    bench.work("mkdir -p .git/hooks; echo true > .git/hooks/pre-commit; git config core.pager cat")
+
+    effects = {each.path: each.protected for each in bench.read_effects().effects}
+    assert effects == {".git/config": True, ".git/hooks/pre-commit": True}
+    assert bench.apply(EffectChoice(left_out=frozenset(effects))).is_done
+    assert not (bench.workspace / ".git/hooks/pre-commit").exists()
+
+
+def test_a_repository_that_the_layer_made_arrives(bench: LayerBench) -> None:
+    bench.write("a", "1\n")
+    bench.work(
+        f"git -c init.defaultBranch=main init -q; git add .; {_GIT} commit -qm first; git checkout -q -b topic"
+    )
+
+    assert bench.apply().is_done
+    assert bench.git("log", "--format=%s") == "first\n"
+    assert _find_problems(bench) == ""
+
+
+def test_what_was_put_away_stays_in_the_layer_and_that_is_said(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"echo 2 > a; {_GIT} stash -q; echo 3 > b")
+
+    assert bench.read_effects().not_captured == ("what git stash put away in the layer stays there",)
+    assert bench.apply().paths == ("b",)
+
+
+def test_a_git_at_work_in_the_workspace_is_not_disturbed(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"echo 2 > a; {_GIT} commit -qam layer")
+    (bench.workspace / ".git/index.lock").touch()
+
+    assert set(bench.apply().refused) == {".git/index.lock"}
+    assert bench.read("a") == "1\n"
+    (bench.workspace / ".git/index.lock").unlink()
+    assert bench.apply().is_done
+
+
+def test_commits_are_carried_over_from_within_by_a_process_that_nobody_may_look_into(
+    repository: LayerBench,
+) -> None:
+    bench = repository
+
+    def work() -> AppliedEffects:
+        entered = enter_layer(bench.workspace, bench.environ)
+        close_process_to_inspection()
+        os.chdir(bench.workspace)
+        layer = WorkspaceLayer(
+            entered.folder,
+            bench.environ,
+            find_real=lambda: entered.real,
+            closed=entered.closed,
+            is_protected=lambda _: False,
+        )
+        script = f"echo 2 > a; git add .; {_GIT} commit -qm second"
+        subprocess.run(("sh", "-ec", script), env=bench.environ, check=True)
+
+        async def apply() -> AppliedEffects:
+            effects = await layer.read_effects()
+            assert [each.count for each in effects.commits] == [1]
+            return await layer.apply(EffectChoice(), effects.digest)
+
+        return asyncio.run(apply())
+
+    assert run_forked(work).refs == (_MAIN,)
+    assert bench.git("log", "--format=%s").split() == ["second", "first"]
+    assert _find_problems(bench) == ""
+
+
+def test_programs_that_the_layer_names_for_git_do_not_run(repository: LayerBench) -> None:
+    bench = repository
+    mark = bench.workspace.parent / "ran"
+    hook = f"#!/bin/sh\ntouch '{mark}'\n"
+    bench.do(lambda: _name_programs(hook))
+    bench.work(f"echo 2 > a; {_GIT} -c core.hooksPath=/dev/null -c core.fsmonitor= commit -qam layer")
+    mark.unlink(missing_ok=True)
+
+    assert bench.apply(EffectChoice()).is_done
+    assert not mark.exists()
+
+
+def _name_programs(hook: str) -> None:
+    hooks = Path(".git/hooks")
+    hooks.mkdir(exist_ok=True)
+    for name in ("reference-transaction", "post-index-change", "fsmonitor"):
+        (hooks / name).write_text(hook)
+        os.chmod(hooks / name, 0o755)
+    with open(".git/config", "a", encoding="utf-8") as file:
+        file.write("[core]\n\tfsmonitor = .git/hooks/fsmonitor\n")

@@ -1,0 +1,176 @@
+"""`quorum staged` reviews layers without the app, from outside of any, and on the record of their session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorum.cli.staged.actions import REFUSED
+from quorum.domain.events.event import (
+    EffectsApproved,
+    EffectsReviewed,
+    Event,
+    LayerEntered,
+    MessageAdded,
+    SessionStarted,
+)
+from quorum.domain.events.staging import EffectsDecision
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.session_summary import NewSession
+from quorum.errors import UsageError
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.storage import open_storage
+from tests.support.command_line import run_command
+from tests.support.headless_run import configure, environment
+from tests.support.layer_process import layers as layers
+from tests.support.layer_process import run_in_layer
+
+pytestmark = pytest.mark.usefixtures("layers")
+
+
+class Desk:
+    """A person's home, a folder of theirs, and a session that has worked in a layer over it."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home, self.root = folder / "home", folder / "work"
+        self.home.mkdir()
+        self.root.mkdir()
+        configure(self.home, "")
+        (self.root / "a.py").write_text("one\n")
+        (self.root / "docs").mkdir()
+        (self.root / "docs/b.md").write_text("two\n")
+        self._capsys = capsys
+        self.session = asyncio.run(self._record())
+        self.layer = run_in_layer(self.root, environment(self.home), self._work)
+
+    def _work(self, entered: EnteredLayer) -> str:
+        (self.root / "a.py").write_text("one\nmore\n")
+        (self.root / "docs/b.md").unlink()
+        (self.root / "new.py").write_text("new\n")
+        entered.folder.note_session(self.session)
+        return entered.folder.id
+
+    async def _record(self) -> str:
+        storage = open_storage(StorageTable(), environment(self.home))
+        opened = storage.open_session(NewSession(), cwd=str(self.root))
+        assert opened.ledger is not None
+        begun = SessionStarted(session_id=opened.session_id, model="p/m", mode=Mode.STAGED, cwd=str(self.root))
+        await opened.ledger.append(begun)
+        await opened.ledger.append(LayerEntered(layer="1", workspace=str(self.root)))
+        await opened.ledger.aclose()
+        storage.close()
+        return opened.session_id
+
+    def run(self, *words: str) -> tuple[int, str]:
+        code = run_command(["staged", *words], self.root)
+        return code, self._capsys.readouterr().out
+
+    def read_json(self, *words: str) -> Any:
+        return json.loads(self.run(*words, "--json")[1])
+
+    def read_events(self) -> list[Event | None]:
+        storage = open_storage(StorageTable(), environment(self.home))
+        records = asyncio.run(storage.archive.read(self.session))
+        storage.close()
+        return [record.event for record in records]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    for name, value in environment(tmp_path / "home").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    return Desk(tmp_path, capsys)
+
+
+def test_what_waits_is_listed_and_shown_with_the_digest_that_approves_it(desk: Desk) -> None:
+    (listed,) = desk.read_json("list")
+    shown = desk.read_json("show")
+
+    assert (listed["id"], listed["session"], listed["in_use"]) == (desk.layer, desk.session, False)
+    assert [(file["path"], file["kind"]) for file in shown["files"]] == [
+        ("a.py", "replace"),
+        ("docs/b.md", "delete"),
+        ("new.py", "create"),
+    ]
+    assert shown["digest"] in desk.run("show")[1]
+    assert "+more" in desk.run("show", "--patch")[1]
+    assert (desk.root / "a.py").read_text() == "one\n"
+
+
+def test_all_but_what_is_left_out_is_applied_and_the_session_has_it_on_record(desk: Desk) -> None:
+    code, _ = desk.run("apply", "--leave-out", "docs", "--digest", desk.read_json("show")["digest"][:20])
+
+    assert code == 0
+    assert (desk.root / "a.py").read_text() == "one\nmore\n"
+    assert (desk.root / "docs/b.md").exists()
+    approved, reviewed, said = desk.read_events()[-3:]
+    assert isinstance(approved, EffectsApproved)
+    assert approved.left_out == ("docs/b.md",)
+    assert isinstance(reviewed, EffectsReviewed)
+    assert (reviewed.decision, reviewed.files) == (EffectsDecision.APPLIED, 2)
+    assert isinstance(said, MessageAdded)
+    assert [file["path"] for file in desk.read_json("show")["files"]] == ["docs/b.md"]
+
+
+@pytest.mark.long
+def test_what_was_applied_is_taken_back(desk: Desk) -> None:
+    desk.run("apply")
+    assert not (desk.root / "docs/b.md").exists()
+
+    assert desk.run("undo")[0] == 0
+
+    assert (desk.root / "a.py").read_text() == "one\n"
+    assert (desk.root / "docs/b.md").read_text() == "two\n"
+    assert not (desk.root / "new.py").exists()
+
+
+@pytest.mark.long
+def test_what_the_person_changed_meanwhile_is_replaced_only_where_they_say_so(desk: Desk) -> None:
+    (desk.root / "a.py").write_text("mine\n")
+
+    assert desk.run("apply")[0] == REFUSED
+    assert (desk.root / "a.py").read_text() == "mine\n"
+    assert (desk.root / "docs/b.md").exists()
+
+    assert desk.run("apply", "--overwrite", "a.py")[0] == 0
+    assert (desk.root / "a.py").read_text() == "one\nmore\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--leave-out", "nothere"], "nothere is not among the changes"),
+        (["--include", "a.py"], "a.py is not a protected file"),
+        (["--overwrite", "a.py"], "a.py is not in conflict"),
+        (["--digest", "0" * 20], "holds other changes"),
+        (["--digest", "0"], "at least 16 digits"),
+        (["nosuch"], "there is no layer nosuch"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_changes_nothing(desk: Desk, words: list[str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        desk.run("apply", *words)
+
+    assert (desk.root / "a.py").read_text() == "one\n"
+
+
+@pytest.mark.long
+def test_discarding_asks_somebody_or_takes_their_word(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="--yes"):
+        desk.run("discard")
+    assert desk.read_json("list")
+
+    assert desk.run("discard", "--yes")[0] == 0
+
+    assert desk.read_json("list") == []
+    assert (desk.root / "a.py").read_text() == "one\n"
+    assert (reviewed := desk.read_events()[-2]) is not None
+    assert isinstance(reviewed, EffectsReviewed)
+    assert reviewed.decision is EffectsDecision.DISCARDED

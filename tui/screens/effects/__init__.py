@@ -1,0 +1,1 @@
+"""The review of what a turn changed in its layer."""

@@ -1,0 +1,122 @@
+"""The lines of a review of effects, and the words that stand below the marked one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual.content import Content
+
+from quorum.application.staging.effects_review import EffectsPacket
+from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, get_mark, name_row
+from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
+from quorum.domain.staging.layer_work import StagedCommand
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.effects.draft import EffectsDraft
+
+_QUIET = "$foreground 60%"
+_WARNING = "$text-warning"
+_MOST_LISTED = 500
+
+
+def render_row(
+    row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequence[str]], width: int
+) -> Content:
+    """One line: whether it is applied, what happens to it, and how much."""
+    box = "[~]" if draft.is_partly(row) else "[x]" if draft.is_in(row) else "[ ]"
+    words, style = _describe(row, draft, objections)
+    name = make_printable(name_row(row), newlines=False)
+    room = max(width - len(box) - Content(words).cell_length - 5, width // 3)
+    path = Content(name)
+    while name and path.cell_length > room:
+        name = name[1:]
+        path = Content("…" + name)
+    gap = " " * max(2, width - len(box) - 3 - path.cell_length - Content(words).cell_length)
+    sign = get_mark(row.kind) if isinstance(row, LayerEffect) else "c" if isinstance(row, LayerCommit) else "·"
+    return Content.assemble(
+        f"{box} {sign} ", path if draft.is_in(row) else path.stylize(_QUIET), gap, (words, style)
+    )
+
+
+def _describe(row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    match row:
+        case LayerCommit():
+            words = [format_amount(row.count, "commit")] if row.count else [_move_ref(row)]
+        case FoldedTree():
+            gone = f", {row.deleted:,} deleted" if row.deleted else ""
+            return f"{format_amount(len(row.paths), 'ignored file')}{gone} · {format_size(row.size)}", _QUIET
+        case LayerEffect():
+            words = [f"+{row.added:,} −{row.removed:,}"] if row.added or row.removed else []
+            words[:0] = ["renamed"] if row.renamed_from else []
+            words[:0] = ["a guard objects"] if row.path in objections else []
+            words[:0] = ["protected"] if row.protected else []
+    if row.conflict:
+        words[:0] = ["replaces yours" if draft.overwrites(row) else "changed by you too"]
+    warns = bool(row.conflict) or (isinstance(row, LayerEffect) and (row.protected or row.path in objections))
+    return " · ".join(words), _WARNING if warns else _QUIET
+
+
+def _move_ref(commit: LayerCommit) -> str:
+    if not commit.before or not commit.after:
+        return "deleted" if not commit.after else "new"
+    return f"{commit.before[:8]} → {commit.after[:8]}"
+
+
+def describe_commit(commit: LayerCommit) -> str:
+    """The subjects of the commits of a ref."""
+    subjects = [f"  {subject}" for subject in commit.subjects]
+    more = commit.count - len(subjects)
+    head = f"{commit.ref}: {commit.before[:12] or 'nothing'} → {commit.after[:12] or 'nothing'}"
+    conflict = [f"you changed it, too: {commit.conflict}"] if commit.conflict else []
+    return "\n".join(
+        [head, *conflict, *subjects, *([f"  … and {more:,} more"] if more > 0 and subjects else [])]
+    )
+
+
+def describe_tree(tree: FoldedTree) -> str:
+    """The paths of a folded tree, the first ones of very many."""
+    more = len(tree.paths) - _MOST_LISTED
+    return "\n".join([*tree.paths[:_MOST_LISTED], *([f"… and {more:,} more"] if more > 0 else [])])
+
+
+def describe_objections(effect: LayerEffect, objections: Mapping[str, Sequence[str]]) -> str:
+    """What the guards say of a file, a line each, to stand above its diff."""
+    return "".join(f"guard: {reason}\n" for reason in objections.get(effect.path, ()))
+
+
+def summarise_work(packet: EffectsPacket) -> list[tuple[str, bool]]:
+    """What was done, on few lines, each with whether it is a warning: commands, hosts, what is not held."""
+    work, effects = packet.work, packet.effects
+    lines: list[tuple[str, bool]] = []
+    if work.commands:
+        failed = sum(command.failed for command in work.commands)
+        count = format_amount(len(work.commands) + work.more, "command")
+        lines.append((f"ran {count}, {f'{failed:,} failed' if failed else 'none failed'}", False))
+    if test := next((command for command in reversed(work.commands) if command.is_test), None):
+        said = f" · {test.last_lines[-1]}" if test.last_lines else ""
+        lines.append((f"tests: {test.command} · {test.ending}{said}", test.failed))
+    if work.jobs:
+        lines.append((f"still running: {', '.join(work.jobs)}", True))
+    if packet.hosts:
+        lines.append((f"asked for: {', '.join(packet.hosts)}", False))
+    lines += [(f"not held back: {words}", True) for words in effects.not_captured]
+    lines += [(words, True) for words in EffectsOverview.of(effects).remarks]
+    if effects.read_meanwhile:
+        count = format_amount(len(effects.read_meanwhile), "file")
+        names = ", ".join(effects.read_meanwhile[:3])
+        lines.append((f"you changed {count} meanwhile that the turn may have seen as before: {names}", True))
+    return [(make_printable(line, newlines=False), warns) for line, warns in lines]
+
+
+def describe_commands(packet: EffectsPacket) -> str:
+    """All commands with how they ended, and the last lines of those that failed or ran tests."""
+    lines = [f"… {packet.work.more:,} earlier commands"] if packet.work.more else []
+    for command in packet.work.commands:
+        lines.append(f"{'✗' if command.failed else '✓'} {_flatten(command)} · {command.ending}")
+        if command.failed or command.is_test:
+            lines += [f"    {line}" for line in command.last_lines]
+    return "\n".join(lines) or "no command ran"
+
+
+def _flatten(command: StagedCommand) -> str:
+    return " ".join(command.command.split())
