@@ -64,8 +64,8 @@ def _require_own_outside(roots: Sequence[Path], own: Sequence[Path]) -> None:
     inside = [path for path in map(Path.resolve, own) if any(path.is_relative_to(root) for root in roots)]
     if inside:
         raise ConfigError(
-            f"quorum keeps files of its own in the workspace ({inside[0]}), which no layer must hold: keep "
-            "them elsewhere, or choose another mode"
+            f"quorum keeps files of its own in the workspace ({inside[0]}), which no layer may hold: keep them "
+            "elsewhere, or choose another mode"
         )
 
 

@@ -178,6 +178,8 @@ class EffectsReader:
                 return _PERHAPS_DELETED
             self._known.note(change.path, None)
             return ""
+        if change.is_folder:  # its times change with the names in it
+            return _YOURS if known is not None and known.mode != before.st_mode else ""
         if known is not None:
             if is_unchanged(known, before):
                 return ""
@@ -192,7 +194,7 @@ class EffectsReader:
             return _MADE
         if before.st_ctime_ns < self._began_ns:
             return ""
-        return _YOURS if change.after is None or change.had_origin or change.is_folder else _MADE
+        return _YOURS if change.after is None or change.had_origin else _MADE
 
     def _has_changed_folder(self, change: UpperChange) -> bool:
         """Whether the person may have removed a name beside this one since the layer began."""

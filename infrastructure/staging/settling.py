@@ -37,7 +37,8 @@ def settle(upper: Path, lower: str, plan: ChangePlan, repository: LayerRepositor
             elif is_opaque(str(whole)):
                 show_through(str(whole))
     for path in cleared:
-        status = read_status(str(upper / path))
+        # A folder's own path ends in a slash: a file that took its name is another effect.
+        status = None if path.endswith("/") else read_status(str(upper / path))
         if status is not None and not stat.S_ISDIR(status.st_mode):
             (upper / path).unlink()
     if plan.is_repository_cleared:

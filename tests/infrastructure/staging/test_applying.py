@@ -102,6 +102,16 @@ def test_a_file_is_not_put_where_something_that_stays_stands(bench: LayerBench) 
     assert set(refused) == {"file/x", "folder"}
 
 
+def test_a_file_in_place_of_an_empty_folder_stays_in_the_layer_if_only_the_folder_goes(
+    bench: LayerBench,
+) -> None:
+    (bench.workspace / "a").mkdir()
+    bench.work("rmdir a; echo file > a")
+
+    assert bench.apply(EffectChoice(left_out=frozenset({"a"}))).paths == ("a/",)
+    assert bench.list_effects() == {"a": "create"}
+
+
 def test_modes_attributes_and_access_lists_are_kept(bench: LayerBench) -> None:
     bench.write("a", "1\n")
     os.setxattr(bench.workspace / "a", "user.mark", b"1")

@@ -112,6 +112,16 @@ def test_a_renamed_file_that_was_looked_at_before_is_none_either(bench: LayerBen
     assert not _conflicts(bench)
 
 
+def test_a_new_file_of_the_person_is_no_change_of_its_folder(bench: LayerBench) -> None:
+    bench.write("d/a", "1\n")
+    bench.work("chmod 700 d")
+    bench.write("d/b", "person\n")
+
+    assert not _conflicts(bench)
+    assert bench.apply().paths == ("d/",)
+    assert (bench.workspace / "d").stat().st_mode & 0o777 == 0o700
+
+
 def test_other_lines_of_both_are_merged(bench: LayerBench) -> None:
     bench.write("a", _TEN)
     bench.work("sed -i 's/^2$/layer/' a")
