@@ -83,7 +83,7 @@ async def test_a_notice_that_one_line_cannot_hold_is_read_whole_and_the_mode_sta
 ) -> None:
     async with on_stage(tmp_path, size=LOW, ready=False) as stage:
         await send(stage, "/mode foo")
-        await stage.shows("/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, auto")
+        await stage.shows("/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, staged, auto")
         assert stage.text().splitlines()[-1].startswith(" ask")
         await stage.pilot.press("ctrl+u")
         await stage.until(lambda: stage.app.chat.query_one("#status").size.height == 1)

@@ -22,6 +22,7 @@ MODE_MEANINGS = (
     "models vote on edits and commands; you review what they do not approve",
     "edits in the workspace and commands in the sandbox run; you review the rest",
     "nothing is changed",
+    "edits and commands run in a layer; you review the effects once",
     "all runs but what guards, rules and protected paths ask about",
 )
 """What each mode means, in their order."""
