@@ -48,7 +48,7 @@ def test_a_word_of_the_description_leads_to_its_command():
     assert suggest_command("reasoni") == "did you mean /model?"
 
 
-@pytest.mark.parametrize("word", ["rename", "upgrade", "xyzzy", "s", "z" * 5000])
+@pytest.mark.parametrize("word", ["rebase", "upgrade", "xyzzy", "s", "z" * 5000])
 def test_a_word_that_is_like_a_command_in_letters_alone_leads_to_none(word):
     assert suggest_command(word) == "/ alone lists them"
 
