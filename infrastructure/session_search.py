@@ -37,7 +37,7 @@ _FIND = (
 )
 
 
-class SearchHit(Struct, frozen=True, kw_only=True):
+class SessionHit(Struct, frozen=True, kw_only=True):
     """A session in which all the words stand, and the text around the first of them."""
 
     session: SessionSummary
@@ -63,7 +63,7 @@ class SessionSearch:
     def __init__(self, archive: SessionArchive, path: Path | None) -> None:
         self._archive, self._path = archive, path
 
-    async def search(self, words: Sequence[str], *, cwd: str | None, limit: int) -> list[SearchHit]:
+    async def search(self, words: Sequence[str], *, cwd: str | None, limit: int) -> list[SessionHit]:
         """The sessions of this folder, or of all, in which all words stand, the one used last first. Raises
         LedgerError."""
         try:
@@ -76,12 +76,12 @@ class SessionSearch:
         except sqlite3.Error as error:
             raise LedgerError(f"the index of sessions, {self._path}, cannot be used: {error}") from error
 
-    async def _search(self, words: Sequence[str], cwd: str | None, limit: int) -> list[SearchHit]:
+    async def _search(self, words: Sequence[str], cwd: str | None, limit: int) -> list[SessionHit]:
         listed = {each.id: each for each in await self._archive.list_sessions() if each.owner is None}
         with closing(self._open()) as index:
             await self._update(index, listed)
             query = " ".join('"' + word.replace('"', '""') + '"' for word in words)
-            hits: list[SearchHit] = []
+            hits: list[SessionHit] = []
             is_stale = False
             for id_, snippet, text in index.execute(_FIND, (query,)).fetchall():
                 session = listed[id_]
@@ -91,7 +91,7 @@ class SessionSearch:
                     index.execute("DELETE FROM sessions WHERE id = ?", (id_,))
                     is_stale = True
                     continue
-                hits.append(SearchHit(session=session, snippet=" ".join(str(snippet).split())))
+                hits.append(SessionHit(session=session, snippet=" ".join(str(snippet).split())))
                 if len(hits) == limit:
                     break
             index.commit()

@@ -23,6 +23,7 @@ class TestControls:
     cancelled: bool = False
     was_asked: bool = False
     seal: Seal | None = None
+    reply: str | None = None
     reports: list[str] = field(default_factory=list)
     state: RunState = field(default_factory=RunState)
     seen: list[SeenFile] = field(default_factory=list)
