@@ -40,10 +40,12 @@ _CALLS: Mapping[str, JsonObject] = {
     "web_fetch": {"url": "http://127.0.0.1/"},
     "web_search": {"query": "anything"},
     "task": {"prompt": "look around"},
+    "ask_person": {"question": "Which?", "options": [{"label": "one"}, {"label": "two"}]},
 }
 _REFUSALS = {
     "update_task": "no plan is in force",
     "run_task": "no plan is in force",
+    "ask_person": "nobody was asked this question",
     "inspect": "this conversation has no stored output",
     "web_fetch": "127.0.0.1",
     "web_search": "127.0.0.1",
