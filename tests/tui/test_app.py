@@ -192,7 +192,7 @@ async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
     [
         ("/hlep", "there is no command /hlep; did you mean /help?"),
         ("/zzzzzzz", "there is no command /zzzzzzz; / alone lists them"),
-        ("/mode pink", "/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, auto"),
+        ("/mode pink", "/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, staged, auto"),
         ("/clear all", "/clear takes nothing after it"),
     ],
 )

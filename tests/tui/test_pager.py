@@ -58,6 +58,19 @@ class Stuck(KeptLines):
         return super().find(needle, start, backwards=backwards)
 
 
+class Slow(KeptLines):
+    """A source whose lines are read when it is let go."""
+
+    def __init__(self, text):
+        super().__init__(text)
+        self.begun, self.free = threading.Event(), threading.Event()
+
+    def read_lines(self, start, count):
+        self.begun.set()
+        self.free.wait(20)
+        return super().read_lines(start, count)
+
+
 class Broken(KeptLines):
     """A source that cannot be read any more."""
 
@@ -192,6 +205,20 @@ async def test_escape_gives_up_a_search_and_the_pager_stays_usable(tmp_path):
             source.free.set()
         await stage.pilot.press("n")
         await stage.shows("›   99  line 99")
+
+
+async def test_a_pager_that_is_closed_as_it_still_reads_ends_nothing_else(tmp_path):
+    source = Slow(numbered(100))
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        stage.app.push_screen(PagerScreen(source, "run_command make", "1.2 MB"))
+        await stage.until(source.begun.is_set)
+        screen = stage.app.screen
+        await stage.pilot.press("q")
+        await stage.until(lambda: stage.app.screen is stage.app.chat and not screen.is_running)
+        source.free.set()
+        await stage.until(lambda: not screen._reading)
+        await stage.pilot.pause()
+        assert stage.app.is_running
 
 
 @pytest.mark.long

@@ -288,12 +288,14 @@ class PagerScreen(HoldsLetters, ClosesItself, Screen[None]):
         self._hit: int | None = None
         self._reading = False
         self._job: Worker[None] | None = None
+        # Held here: what still runs as the screen goes tells them, when no query finds them any more.
+        self._heading, self._footing = Static(id="heading", markup=False), Static(id="footing", markup=False)
 
     def compose(self) -> ComposeResult:
         """Name and place above, keys below."""
-        yield Static(id="heading", markup=False)
+        yield self._heading
         yield self._sheet
-        yield Static(id="footing", markup=False)
+        yield self._footing
         yield LineInput(id="asked")
 
     @on(Sheet.Resized)
@@ -477,11 +479,11 @@ class PagerScreen(HoldsLetters, ClosesItself, Screen[None]):
         first, last = self._sheet.first, self._sheet.first + len(self._sheet.lines)
         place = (first, last, self._reader.known, self._reader.complete)
         width = self.size.width
-        self.query_one("#heading", Static).update(render_heading(self._what, self._extent, place, width))
+        self._heading.update(render_heading(self._what, self._extent, place, width))
         line = render_footing(
             self._doing, self._remark, self._needle, width, lambda hint: fill_in_keys(hint, self.app)
         )
-        self.query_one("#footing", Static).update(line)
+        self._footing.update(line)
 
 
 _KEYS = frozenset(
