@@ -26,8 +26,11 @@ from quorum.domain.sessions.session_summary import NewSession, SessionChoice
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import build_container
+from quorum.infrastructure.staging.entered import find_layer_over
 from quorum.infrastructure.storage import open_unrecorded
+from quorum.starting import enter_layer
 from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.dialog import ReviewDialog
 
@@ -54,13 +57,17 @@ PROMPT = (
     'read src/retry.py and tests/test_retry.py and search "sleep" in src and replace "time.sleep(delay)" '
     'with "await asyncio.sleep(delay)" in src/retry.py and run `python -m pytest -q`'
 )
+STAGED_PROMPT = (
+    'replace "time.sleep(delay)" with "await asyncio.sleep(delay)" in src/retry.py and write NOTES.md with '
+    '"Retries no longer block." and run `python -m unittest -q`'
+)
 
 
-def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
+def compose_in(root: Path, mode: str = "ask") -> Callable[[Approver, Observer], object]:
     async def compose(
         person: Approver, observer: Observer, choice: SessionChoice, folder: Path
     ) -> AgentSession:
-        loaded = load_settings(cwd=root, environ={"HOME": str(root)})
+        loaded = load_settings(cwd=root, environ={"HOME": str(root)}, overrides={"review.mode": mode})
         container = build_container(
             SessionInputs(
                 loaded=loaded,
@@ -76,6 +83,7 @@ def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
                 ),
                 mask=SecretMask(),
                 trust=open_trust_decisions({}),
+                layer=find_layer_over(root),
             )
         )
         agent: AgentSession = container.agent()
@@ -139,14 +147,38 @@ async def take(root: Path) -> None:
         app.exit()
 
 
+async def take_effects(root: Path) -> None:
+    """The review of a staged turn."""
+    app = QuorumApp(compose_in(root, mode="staged"), cwd=root)
+    async with app.run_test(size=(120, 24)) as pilot:
+        app.chat.sending.submit(STAGED_PROMPT)
+        await until(pilot, lambda: isinstance(app.screen, EffectsScreen))
+        await pilot.pause(1)
+        await pilot.press("down")
+        await pilot.pause(0.4)
+        save(app, "effects.svg")
+        app.exit()
+
+
+def make_project(folder: str) -> Path:
+    root = Path(folder).resolve() / "retry-demo"
+    for name, content in {"src/retry.py": RETRY, "tests/test_retry.py": TEST}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content, encoding="utf-8")
+    return root
+
+
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HOME"] = folder
-        root = Path(folder) / "retry-demo"
-        for name, content in {"src/retry.py": RETRY, "tests/test_retry.py": TEST}.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(content, encoding="utf-8")
+        root = make_project(folder)
+        if (child := os.fork()) == 0:  # of a process in a layer there is no way back
+            os.chdir(root)
+            enter_layer(root)
+            asyncio.run(take_effects(root))
+            os._exit(0)
+        os.waitpid(child, 0)
         asyncio.run(take(root))
 
 
