@@ -231,7 +231,7 @@ class EffectsPlanner:
         return self._step(StepKind.PUT if effect.before is None else StepKind.SWAP, effect, number)
 
     def _require_reviewed(self, path: str, place: Path) -> None:
-        """Raises StepRefused where a program that outlived its turn has written in the file since it was read."""
+        """Raises StepRefused where a program that outlived its turn has written in it since."""
         change = self._read.changes.get(path)
         now, read = os.lstat(place), change.after if change is not None else None
         if read is not None and (now.st_mtime_ns, now.st_size) != (read.st_mtime_ns, read.st_size):
