@@ -97,8 +97,8 @@ def _explain_apart(state: Path, workspace: str) -> str:
     except OSError as error:
         return f"{error.filename} cannot be looked into ({error.strerror})"
     return (
-        f"quorum's state ({state}) lies on another file system than the workspace, so nothing could be applied at "
-        "once; XDG_STATE_HOME can name a folder on the same one"
+        f"quorum's state ({state}) lies on another file system than the workspace, so nothing could be applied "
+        "at once; XDG_STATE_HOME can name a folder on it"
     )
 
 

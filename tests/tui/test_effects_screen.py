@@ -9,10 +9,11 @@ import pytest
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.errors import StagingError
 from quorum.domain.events.event import CallFinished, CallStarted, Event, LayerEntered
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
-from quorum.domain.staging.layer_effects import LayerCommit
+from quorum.domain.staging.layer_effects import LayerCommit, LayerEffects
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
@@ -39,6 +40,11 @@ def a_layer() -> FakeLayer:
     layer.write("src/long.py", LONG.replace(b"line 2\n", b"second\n").replace(b"line 33\n", b"later\n"))
     layer.write("old.txt", None)
     return layer
+
+
+class Unreadable(FakeLayer):
+    async def read_effects(self) -> LayerEffects:
+        raise StagingError("nobody can read it")
 
 
 def worked() -> tuple[Event, ...]:
@@ -196,6 +202,18 @@ async def test_discarding_takes_two_presses_and_another_key_between_them_takes_i
 
         assert layer.upper == {}
         assert layer.workspace["src/a.py"] == b"one\n"
+
+
+@pytest.mark.long
+async def test_a_layer_that_cannot_be_read_can_be_discarded(tmp_path):
+    layer = Unreadable({"a": b"1"})
+    layer.write("a", b"2")
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("nobody can read it")
+        await stage.pilot.press("d", "d")
+        await stage.until(lambda: not layer.upper)
 
 
 @pytest.mark.long
