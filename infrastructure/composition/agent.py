@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from quorum.application.context.context_manager import ContextGauge, ContextManager
@@ -273,6 +274,7 @@ class AgentParts:
                 outputs=calls.outputs,
                 pending_messages=calls.pending_messages,
                 limits=conversion.build_command_limits(settings),
+                hold=staged.hold if staged is not None else nullcontext,
             ),
             exchanges=SessionExchanges(
                 record.session_id, kind=record.form, events=events, pending_messages=calls.pending_messages

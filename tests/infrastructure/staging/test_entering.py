@@ -297,7 +297,7 @@ def test_while_a_turn_runs_the_layer_is_not_closed(home: Home) -> None:
             return str(caught.value), Path(workspace, "old.txt").read_text()
 
     why, seen = run_in_layer(home.root, home.environ, work)
-    assert "a turn runs in this layer" in why
+    assert "a turn or a command of yours runs in this layer" in why
     assert seen == "old\n"
 
 
