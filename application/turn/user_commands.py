@@ -96,8 +96,8 @@ class UserCommandRunner:
 
     What the model is to know of one waits among the `pending_messages` for the next request. The model gets it
     as it is recorded, without secrets: unlike the commands of a model, these see the whole environment. Long
-    outputs are kept aside behind a summary, as those of commands that a model runs. `hold` keeps a layer over the
-    workspace from being taken away while one runs.
+    outputs are kept aside behind a summary, as those of commands that a model runs. `hold` keeps a layer over
+    the workspace from being taken away while one runs.
     """
 
     def __init__(
