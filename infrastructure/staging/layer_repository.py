@@ -37,6 +37,7 @@ _BY_GIT = frozenset(
     {"objects", "refs", "logs", "packed-refs", "HEAD", "index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD"}
 )
 _PASSING = ("gc.log", "gc.pid", "shallow.lock", "index.lock", "HEAD.lock", "packed-refs.lock", "config.lock")
+_SHARED_INDEX = "sharedindex."
 _SUBMODULE = "160000"
 _LONGEST_LINE = 4096
 _MOST_NAMED = 5
@@ -83,7 +84,7 @@ class LayerRepository:
         if not path.startswith(".git/"):
             return False
         name, _, rest = path[len(".git/") :].partition("/")
-        return name in _BY_GIT or (not rest and name in _PASSING)
+        return name in _BY_GIT or (not rest and (name in _PASSING or name.startswith(_SHARED_INDEX)))
 
     def read(self, known: LowerFiles, began_ns: int) -> RepositoryEffects:
         """What differs. Where the workspace's refs stand is noted, once it is known that the person did not
@@ -158,7 +159,7 @@ class LayerRepository:
         status, noted = read_status(self._lower + "/index"), known.get(INDEX)
         is_old = status is None or status.st_ctime_ns < began_ns
         if is_old or (status is not None and noted is not None and is_unchanged(noted, status)):
-            shutil.copyfile(self._upper + "/index", target)
+            self._write_whole_index(target)
             return
         with self._open_merged() as git:
             mine = target.with_suffix(".layer")
@@ -174,6 +175,19 @@ class LayerRepository:
                 ) from error
             finally:
                 mine.unlink()
+
+    def _write_whole_index(self, target: Path) -> None:
+        """Write that of the layer as one file: the workspace may not have the part that several can share."""
+        shutil.copyfile(self._upper + "/index", target)
+        if any(self._list_shared_indexes()):
+            with self._open_merged() as git:
+                git.run_in_environment({"GIT_INDEX_FILE": str(target)}, "update-index", "--no-split-index")
+
+    def _list_shared_indexes(self) -> Iterator[str]:
+        for folder in (self._lower, self._upper):
+            for name, status in _list_names(folder).items():
+                if name.startswith(_SHARED_INDEX) and stat.S_ISREG(status.st_mode):
+                    yield f"{folder}/{name}"
 
     def describe_index(self, index: Path | None = None) -> str:
         """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
@@ -227,6 +241,8 @@ class LayerRepository:
                     path = f"{self._upper}/objects/{name}"
                     if name != "info" and os.path.isdir(path) and not os.path.islink(path):
                         (above / name).symlink_to(path)
+            for path in self._list_shared_indexes():
+                shutil.copyfile(path, git / os.path.basename(path))
             (folder / "workspace").symlink_to(self._objects)
             alternates = f"{folder / 'workspace'}\n{above}\n"
             (git / "objects" / "info" / "alternates").write_text(alternates, encoding="utf-8")

@@ -268,6 +268,20 @@ def test_what_git_would_not_write_is_named_and_stays_in_the_layer(
     assert after == before
 
 
+@pytest.mark.parametrize("splits", ["person", "layer"])
+def test_an_index_that_is_split_arrives_whole(repository: LayerBench, splits: str) -> None:
+    bench = repository
+    if splits == "person":
+        bench.git("update-index", "--split-index")
+    then = "git update-index --split-index" if splits == "layer" else "true"
+    bench.work(f"echo 2 > a; {_GIT} commit -qam layer; echo 1 > new; git add new; {then}")
+
+    assert bench.apply().paths == (".git/index", "a", "new")
+    assert bench.git("fsck", "--strict") == ""
+    assert bench.git("status", "--porcelain") == "A  new\n"
+    assert not bench.list_effects()
+
+
 def test_a_commit_that_git_cannot_read_is_not_carried_over(repository: LayerBench) -> None:
     bench = repository
     make = "echo nothing | git hash-object -t commit --literally -w --stdin"
