@@ -13,11 +13,13 @@ from quorum.domain.errors import StagingError
 from quorum.domain.events.event import CallFinished, CallStarted, Event, LayerEntered
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.staging.effects_overview import FoldedTree
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffects
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
+from quorum.tui.screens.effects.rows import describe_tree
 from quorum.tui.screens.pager_screen import PagerScreen
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.builders import a_context
@@ -40,6 +42,10 @@ def a_layer() -> FakeLayer:
     layer.write("src/long.py", LONG.replace(b"line 2\n", b"second\n").replace(b"line 33\n", b"later\n"))
     layer.write("old.txt", None)
     return layer
+
+
+def test_a_line_break_in_a_name_is_no_path_of_its_own():
+    assert describe_tree(FoldedTree(folder="", paths=("a\nb", "c"))) == "a⏎b\nc"
 
 
 class Unreadable(FakeLayer):
