@@ -108,10 +108,10 @@ class UserCommandRunner:
         outputs: Outputs,
         pending_messages: PendingMessages,
         limits: OutputLimits = COMMAND_LIMITS,
-        hold: Callable[[], AbstractContextManager[None]] = nullcontext,
+        hold: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self._limits = limits
-        self._hold = hold
+        self._hold = hold or nullcontext
         self._shell = shell
         self._events = events
         self._outputs = outputs

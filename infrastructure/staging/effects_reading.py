@@ -157,8 +157,8 @@ class EffectsReader:
         )
 
     def _is_ignored(self, change: UpperChange, below: str) -> bool:
-        """Whether nobody needs to read it. A text that git ignores, in a folder that it does not, may be settings
-        or notes of the person, which nothing gives back."""
+        """Whether nobody needs to read it. A text that git ignores, in a folder that it does not, may be notes
+        or settings of the person, which nothing gives back."""
         if self._ignored.is_made_anew(below) or self._ignored.contains(below):
             return True
         return self._ignored.covers(below) and not (

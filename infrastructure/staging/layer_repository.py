@@ -112,7 +112,7 @@ class LayerRepository:
             commits = [self._describe(git, ref, below, above, known) for ref in changed]
             try:
                 has_index = self._has_other_index(git)
-            except _Unfit as error:
+            except _UnfitIndex as error:
                 has_index, stays = False, (*stays, str(error))
         if lines_below.get(_STASH) != lines_above.get(_STASH):
             stays = (*stays, "what git stash put away in the layer stays there")
@@ -314,7 +314,7 @@ class LayerRepository:
                 return below != self._list_index(git, self._upper + "/index")
         except ToolError:
             pass
-        raise _Unfit("git cannot read the index of the layer: what is staged there stays there")
+        raise _UnfitIndex("git cannot read the index of the layer: what is staged there stays there")
 
     def _list_index(self, git: GitWriter, path: str, *options: str) -> bytes:
         copy = git.top / "index"
@@ -369,8 +369,8 @@ class LayerRepository:
         return lines
 
 
-class _Unfit(Exception):
-    """The layer has something that git does not take; the text says what becomes of it."""
+class _UnfitIndex(Exception):
+    """Git cannot read the index of the layer; the text says what becomes of it."""
 
 
 def _select_commits(lines: Mapping[str, str]) -> dict[str, str]:
