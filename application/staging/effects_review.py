@@ -25,6 +25,7 @@ from quorum.domain.staging.layer_effects import (
 )
 from quorum.domain.staging.layer_work import LayerWork, StagedCommand
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
 
 if TYPE_CHECKING:
     from quorum.domain.review.objection import Objection
@@ -115,7 +116,9 @@ class EffectsReview:
         after = await self._layer.read_content(effect.path, before=False)
         before = None if effect.kind is LayerEffectKind.CREATE and not effect.renamed_from else before
         after = None if effect.kind is LayerEffectKind.DELETE else after
-        text = await asyncio.to_thread(self._render_diff, before, after, effect.path)
+        # A line break in a name would look like one of the diff, and be counted with its hunks.
+        name = make_printable(effect.path, newlines=False)
+        text = await asyncio.to_thread(self._render_diff, before, after, name)
         if not text and not words:
             words = ["its content is too large to be shown, or it is no file"]
         return "".join(f"{word}\n" for word in words) + text
@@ -191,13 +194,14 @@ class EffectsReview:
             "still there: continue with it as they say next."
         )
 
-    async def discard(self, packet: EffectsPacket) -> None:
-        """Drop all effects."""
+    async def discard(self, packet: EffectsPacket | None) -> None:
+        """Drop all effects, None where they cannot be read."""
         await run_shielded(self._discard(packet))
 
-    async def _discard(self, packet: EffectsPacket) -> None:
+    async def _discard(self, packet: EffectsPacket | None) -> None:
         await self._layer.discard()
-        await self._record(EffectsDecision.DISCARDED, AppliedEffects(), packet.digest)
+        digest = packet.digest if packet is not None else ""
+        await self._record(EffectsDecision.DISCARDED, AppliedEffects(), digest)
         await self._queue_note(
             "The person has discarded all changes in the layer: every file is as it was before them. Read "
             "files again before you edit them."
@@ -254,6 +258,8 @@ def list_remarks(effect: LayerEffect) -> list[str]:
         remarks.append(f"it was a link to {before.target}")
     if before is not None and after is not None and before.mode != after.mode:
         remarks.append(f"mode {before.mode:04o} → {after.mode:04o}")
+    elif effect.kind is LayerEffectKind.MODE:
+        remarks.append("its owner, access list or attributes change, and nothing else")
     elif before is None and after is not None and after.mode & 0o111 and after.target is None:
         remarks.append(f"executable, mode {after.mode:04o}")
     return remarks

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from quorum.application.calls.outputs import KeptOutput, Outputs
 from quorum.application.cancellation import absorb_cancellation, run_to_end
@@ -95,7 +96,8 @@ class UserCommandRunner:
 
     What the model is to know of one waits among the `pending_messages` for the next request. The model gets it
     as it is recorded, without secrets: unlike the commands of a model, these see the whole environment. Long
-    outputs are kept aside behind a summary, as those of commands that a model runs.
+    outputs are kept aside behind a summary, as those of commands that a model runs. `hold` keeps a layer over
+    the workspace from being taken away while one runs.
     """
 
     def __init__(
@@ -106,8 +108,10 @@ class UserCommandRunner:
         outputs: Outputs,
         pending_messages: PendingMessages,
         limits: OutputLimits = COMMAND_LIMITS,
+        hold: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self._limits = limits
+        self._hold = hold or nullcontext
         self._shell = shell
         self._events = events
         self._outputs = outputs
@@ -128,9 +132,10 @@ class UserCommandRunner:
             await self._events.announce(
                 UserCommandStarted(command_id=command_id, command=command, told=visible_to_model), urgent=True
             )
-            ran = await self._shell.run(
-                command, owner=command_id, report=lambda printed: self._report_progress(command_id, printed)
-            )
+            with self._hold():
+                ran = await self._shell.run(
+                    command, owner=command_id, report=lambda printed: self._report_progress(command_id, printed)
+                )
         except LedgerError as error:
             ran, visible_to_model = CommandRun(failure=str(error)), False
         except asyncio.CancelledError:

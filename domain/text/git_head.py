@@ -26,6 +26,16 @@ def parse_head(text: str, commit_chars: int) -> str | None:
     return None if found is None else _shorten_reference(found[1])
 
 
+def is_reference(name: str) -> bool:
+    """Whether git takes this for the whole name of a reference, and a person can read it."""
+    return name.startswith("refs/") and name.isprintable() and not _REFUSED.search(name)
+
+
+def is_commit(text: str) -> bool:
+    """Whether this is the whole hash of a commit, as git writes it."""
+    return _COMMIT.fullmatch(text) is not None and text == text.rstrip()
+
+
 def parse_git_file(text: str) -> str | None:
     """The folder that a `.git` file names; None where it names none."""
     found = re.fullmatch(r"gitdir:[ \t]*([^\0\r\n]+)\s*", text)

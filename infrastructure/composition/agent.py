@@ -197,9 +197,8 @@ class AgentParts:
         )
         self.plan_tasks: Final = PlanTaskRunner(calls.plans, self.subagents, calls.tool_set)
         turns = None if external is None else _build_external_turns(external, reviews, calls, conversation)
-        staged = (
-            _open_staged_turns(given.layer, reviews, calls) if given.layer and not reviews.terms.owner else None
-        )
+        layer = given.layer if not reviews.terms.owner else None
+        staged = _open_staged_turns(layer, reviews, calls) if layer is not None else None
         self.run: Final[RunAgent] = turns or RunAgent(
             session_id=record.session_id,
             dialogue=conversation.dialogue,
@@ -273,6 +272,7 @@ class AgentParts:
                 outputs=calls.outputs,
                 pending_messages=calls.pending_messages,
                 limits=conversion.build_command_limits(settings),
+                hold=staged.hold if staged is not None else None,
             ),
             exchanges=SessionExchanges(
                 record.session_id, kind=record.form, events=events, pending_messages=calls.pending_messages

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -220,6 +221,7 @@ class EffectsPlanner:
                 _write_like(self._upper / effect.path, content, place)
             else:
                 _link(self._upper / effect.path, place)
+                self._require_reviewed(effect.path, place)
         except NotMerged as error:
             self.refused[effect.path] = str(error)
             return None
@@ -227,6 +229,13 @@ class EffectsPlanner:
             self.refused[error.path] = str(error)
             return None
         return self._step(StepKind.PUT if effect.before is None else StepKind.SWAP, effect, number)
+
+    def _require_reviewed(self, path: str, place: Path) -> None:
+        """Raises StepRefused where a program that outlived its turn has written in it since."""
+        change = self._read.changes.get(path)
+        now, read = os.lstat(place), change.after if change is not None else None
+        if read is not None and (now.st_mtime_ns, now.st_size) != (read.st_mtime_ns, read.st_size):
+            raise StepRefused(path, "it was changed in the layer since the review")
 
     def _find_content(self, effect: LayerEffect) -> bytes | None:
         """What is put there where that is not what the layer has."""
@@ -285,14 +294,28 @@ class EffectsPlanner:
 
 def _link(source: Path, target: Path) -> None:
     """A second name for a file of the layer, without what the overlay noted: it costs nothing, and the layer
-    keeps it until the change holds. Raises OSError."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        shutil.copy2(source, target, follow_symlinks=False)
+    loses the first one once the change holds. A file that has other names there is copied: what a program
+    writes to one of these later would else stand in the workspace at once. Raises OSError."""
+    status = os.lstat(source)
+    if status.st_nlink > 1:
+        _copy(source, status, target)
+    else:
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _copy(source, status, target)
     strip_overlay_attributes(str(target))
+
+
+def _copy(source: Path, status: os.stat_result, target: Path) -> None:
+    shutil.copy2(source, target, follow_symlinks=False)
+    made = os.lstat(target)
+    if (made.st_uid, made.st_gid) != (status.st_uid, status.st_gid):
+        os.chown(target, status.st_uid, status.st_gid, follow_symlinks=False)
+        if not stat.S_ISLNK(status.st_mode):  # a new owner takes away what a mode grants beyond him
+            os.chmod(target, stat.S_IMODE(status.st_mode))
 
 
 def _write_like(model: Path, content: bytes, target: Path) -> None:

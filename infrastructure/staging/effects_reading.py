@@ -30,6 +30,7 @@ from quorum.infrastructure.staging.upper_folder import (
 )
 
 _MOST_COUNTED_BYTES = 1_000_000
+_MOST_LOOKED_AT = 8_000
 _YOURS = "you changed it since the layer began"
 _MADE = "you made something of that name since the layer began"
 _DELETED = "you deleted it since the layer began"
@@ -138,7 +139,7 @@ class EffectsReader:
         path = change.path
         is_protected = self._is_protected(f"{self._workspace}/{path.rstrip('/')}")
         below = f"{self._lower}/{path.rstrip('/')}"
-        is_ignored = not is_protected and (self._ignored.is_made_anew(below) or self._ignored.covers(below))
+        is_ignored = not is_protected and self._is_ignored(change, below)
         before = _read_state(f"{self._lower}/{path}", change.before)
         after = _read_state(f"{self._upper}/{path}", change.after)
         kind = _find_kind(change, before, after)
@@ -153,6 +154,15 @@ class EffectsReader:
             conflict="" if kind is LayerEffectKind.OTHER else self._find_conflict(change, before),
             ignored=is_ignored,
             protected=is_protected,
+        )
+
+    def _is_ignored(self, change: UpperChange, below: str) -> bool:
+        """Whether nobody needs to read it. A text that git ignores, in a folder that it does not, may be notes
+        or settings of the person, which nothing gives back."""
+        if self._ignored.is_made_anew(below) or self._ignored.contains(below):
+            return True
+        return self._ignored.covers(below) and not (
+            change.before is not None and stat.S_ISREG(change.before.st_mode) and _is_text(below)
         )
 
     def _describe_index(self) -> LayerEffect:
@@ -244,6 +254,15 @@ class EffectsReader:
         if old is None and new is None:
             return 0, 0
         return count_changes(render_unified_diff(old, new, "file"))
+
+
+def _is_text(path: str) -> bool:
+    """Whether a file seems to hold text, as git decides it."""
+    try:
+        with open(path, "rb") as file:
+            return b"\0" not in file.read(_MOST_LOOKED_AT)
+    except OSError:
+        return False
 
 
 def _find_kind(change: UpperChange, before: FileState | None, after: FileState | None) -> LayerEffectKind:

@@ -89,7 +89,9 @@ class EnteredLayer:
         """
         with self._closing:
             if self._turns:
-                raise StagingError("a turn runs in this layer, perhaps in another tab: wait for it or stop it")
+                raise StagingError(
+                    "a turn or a command of yours runs in this layer, perhaps in another tab: wait, or stop it"
+                )
             self._take_away("end quorum")
             try:
                 yield self.folder.workspace

@@ -24,6 +24,7 @@ from quorum.infrastructure.staging.layer_folder import (
 from quorum.infrastructure.staging.mounting import (
     MountRefused,
     enter_namespaces,
+    find_mount,
     is_mounted,
     list_mounts,
 )
@@ -84,7 +85,21 @@ def explain_unfit(workspace: str, environ: Mapping[str, str]) -> str:
     inside = [mount.place for mount in list_mounts() if mount.place.startswith(f"{workspace}/")]
     if inside:
         return f"{inside[0]} in the workspace is a mount of its own, which a layer does not hold"
-    return ""
+    return _explain_apart(state, workspace)
+
+
+def _explain_apart(state: Path, workspace: str) -> str:
+    """All or nothing is applied because files are renamed from the layer into the workspace."""
+    existing = next(each for each in (state, *state.parents) if each.is_dir())
+    try:
+        if find_mount(str(existing)) == find_mount(workspace):
+            return ""
+    except OSError as error:
+        return f"{error.filename} cannot be looked into ({error.strerror})"
+    return (
+        f"quorum's state ({state}) lies on another file system than the workspace, so nothing could be applied "
+        "at once; XDG_STATE_HOME can name a folder on it"
+    )
 
 
 def _choose(

@@ -19,6 +19,8 @@ from msgspec import Struct
 
 from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.staging.layer_effects import LayerCommit
+from quorum.domain.text.git_head import is_commit, is_reference
+from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.changes.git_reader import GitReader
 from quorum.infrastructure.git_worktrees import GitWriter
 from quorum.infrastructure.staging.change_journal import RefMove, StepRefused
@@ -35,7 +37,10 @@ _BY_GIT = frozenset(
     {"objects", "refs", "logs", "packed-refs", "HEAD", "index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD"}
 )
 _PASSING = ("gc.log", "gc.pid", "shallow.lock", "index.lock", "HEAD.lock", "packed-refs.lock", "config.lock")
+_SHARED_INDEX = "sharedindex."
 _SUBMODULE = "160000"
+_LONGEST_LINE = 4096
+_MOST_NAMED = 5
 _MOVED = "you moved it, too"
 
 
@@ -44,7 +49,6 @@ class RepositoryEffects(Struct, frozen=True, kw_only=True):
 
     commits: tuple[LayerCommit, ...] = ()
     has_index: bool = False
-    index_conflict: str = ""
     not_captured: tuple[str, ...] = ()
 
 
@@ -80,31 +84,42 @@ class LayerRepository:
         if not path.startswith(".git/"):
             return False
         name, _, rest = path[len(".git/") :].partition("/")
-        return name in _BY_GIT or (not rest and name in _PASSING)
+        return name in _BY_GIT or (not rest and (name in _PASSING or name.startswith(_SHARED_INDEX)))
 
     def read(self, known: LowerFiles, began_ns: int) -> RepositoryEffects:
         """What differs. Where the workspace's refs stand is noted, once it is known that the person did not
         move them."""
-        below, above = self._read_refs(merged=False), self._read_refs(merged=True)
+        lines_below, lines_above = self._read_lines(merged=False), self._read_lines(merged=True)
+        below, above = _select_commits(lines_below), _select_commits(lines_above)
         if not known.refs and self._are_old(began_ns):
             for ref, commit in below.items():
                 known.note_ref(ref, commit)
-        stashed = below.get(_STASH) != above.get(_STASH)
+        other = [
+            ref
+            for ref in sorted(lines_below.keys() | lines_above.keys())
+            if lines_below.get(ref) != lines_above.get(ref) and not ref.startswith(_OWN_REFS)
+        ]
+        unfit = [ref for ref in other if ref in lines_above and ref not in above]
         changed = [
             ref
-            for ref in sorted(below.keys() | above.keys())
-            if below.get(ref) != above.get(ref)
-            and not ref.startswith(_OWN_REFS)
+            for ref in other
+            if ref not in unfit
+            and below.get(ref) != above.get(ref)
             and known.refs.get(ref, "-") != above.get(ref, "")
         ]
+        head, stays = self._compare_head(known, began_ns)
         with self._open_merged() as git:
             commits = [self._describe(git, ref, below, above, known) for ref in changed]
-            has_index = self._has_other_index(git)
+            try:
+                has_index = self._has_other_index(git)
+            except _UnfitIndex as error:
+                has_index, stays = False, (*stays, str(error))
+        if lines_below.get(_STASH) != lines_above.get(_STASH):
+            stays = (*stays, "what git stash put away in the layer stays there")
         return RepositoryEffects(
-            commits=(*commits, *self._compare_head(known, began_ns)),
+            commits=(*commits, *head),
             has_index=has_index,
-            index_conflict="",
-            not_captured=("what git stash put away in the layer stays there",) if stashed else (),
+            not_captured=(*_name_unfit(unfit), *stays),
         )
 
     def read_head_branch(self) -> str:
@@ -144,7 +159,7 @@ class LayerRepository:
         status, noted = read_status(self._lower + "/index"), known.get(INDEX)
         is_old = status is None or status.st_ctime_ns < began_ns
         if is_old or (status is not None and noted is not None and is_unchanged(noted, status)):
-            shutil.copyfile(self._upper + "/index", target)
+            self._write_whole_index(target)
             return
         with self._open_merged() as git:
             mine = target.with_suffix(".layer")
@@ -160,6 +175,19 @@ class LayerRepository:
                 ) from error
             finally:
                 mine.unlink()
+
+    def _write_whole_index(self, target: Path) -> None:
+        """Write that of the layer as one file: the workspace may not have the part that several can share."""
+        shutil.copyfile(self._upper + "/index", target)
+        if any(self._list_shared_indexes()):
+            with self._open_merged() as git:
+                git.run_in_environment({"GIT_INDEX_FILE": str(target)}, "update-index", "--no-split-index")
+
+    def _list_shared_indexes(self) -> Iterator[str]:
+        for folder in (self._lower, self._upper):
+            for name, status in _list_names(folder).items():
+                if name.startswith(_SHARED_INDEX) and stat.S_ISREG(status.st_mode):
+                    yield f"{folder}/{name}"
 
     def describe_index(self, index: Path | None = None) -> str:
         """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
@@ -213,6 +241,8 @@ class LayerRepository:
                     path = f"{self._upper}/objects/{name}"
                     if name != "info" and os.path.isdir(path) and not os.path.islink(path):
                         (above / name).symlink_to(path)
+            for path in self._list_shared_indexes():
+                shutil.copyfile(path, git / os.path.basename(path))
             (folder / "workspace").symlink_to(self._objects)
             alternates = f"{folder / 'workspace'}\n{above}\n"
             (git / "objects" / "info" / "alternates").write_text(alternates, encoding="utf-8")
@@ -230,20 +260,20 @@ class LayerRepository:
         known: LowerFiles,
     ) -> LayerCommit:
         before, after = below.get(ref, ""), above.get(ref, "")
-        count, subjects = 0, tuple[str, ...]()
+        count, subjects, conflict = 0, tuple[str, ...](), self._find_conflict(git, ref, before, after, known)
         if after:
             given = "".join(f"{each}\n" for each in (after, *(f"^{each}" for each in below.values()))).encode()
-            count = int(git.run("rev-list", "--count", "--ignore-missing", "--stdin", given=given))
             few = ("-n", str(_MOST_SUBJECTS))
-            listed = git.run("log", "-z", "--format=%s", "--ignore-missing", *few, "--stdin", given=given)
+            try:
+                count = int(git.run("rev-list", "--count", "--ignore-missing", "--stdin", given=given))
+                listed = git.run("log", "-z", "--format=%s", "--ignore-missing", *few, "--stdin", given=given)
+            except ToolError:
+                listed = b""
+            if not count and not git.find_commit(after):  # any program can write what looks like one
+                conflict = "git can read no commit of it in the layer"
             subjects = tuple(line for line in listed.decode("utf-8", "replace").split("\0") if line)
         return LayerCommit(
-            ref=ref,
-            before=before,
-            after=after,
-            count=count,
-            subjects=subjects,
-            conflict=self._find_conflict(git, ref, before, after, known),
+            ref=ref, before=before, after=after, count=count, subjects=subjects, conflict=conflict
         )
 
     def _find_conflict(self, git: GitReader, ref: str, before: str, after: str, known: LowerFiles) -> str:
@@ -254,29 +284,37 @@ class LayerRepository:
             return ""
         return _MOVED
 
-    def _compare_head(self, known: LowerFiles, began_ns: int) -> Iterator[LayerCommit]:
+    def _compare_head(
+        self, known: LowerFiles, began_ns: int
+    ) -> tuple[tuple[LayerCommit, ...], tuple[str, ...]]:
+        """What is checked out, if that is another, and a sentence where nothing can be."""
         above = read_status(self._upper + "/HEAD")
         if above is None or is_whiteout(above):
-            return
-        before, after = _read_line(self._lower + "/HEAD"), _read_line(self._upper + "/HEAD")
+            return (), ()
+        before = _read_line(self._lower + "/HEAD").removeprefix("ref: ")
+        after = _read_head(self._upper + "/HEAD", above)
+        if after is None:
+            return (), ("what stands in .git/HEAD of the layer names no branch and no commit: it stays there",)
         if before == after:
-            return
+            return (), ()
         status, noted = read_status(self._lower + "/HEAD"), known.get(HEAD)
         is_moved = status is None or (
             status.st_ctime_ns >= began_ns and not (noted is not None and is_unchanged(noted, status))
         )
-        yield LayerCommit(
-            ref="HEAD",
-            before=before.removeprefix("ref: "),
-            after=after.removeprefix("ref: "),
-            conflict="you checked out another branch, too" if is_moved else "",
-        )
+        conflict = "you checked out another branch, too" if is_moved else ""
+        return (LayerCommit(ref="HEAD", before=before, after=after, conflict=conflict),), ()
 
     def _has_other_index(self, git: GitWriter) -> bool:
         above = read_status(self._upper + "/index")
         if above is None or is_whiteout(above):
             return False
-        return self._list_index(git, self._lower + "/index") != self._list_index(git, self._upper + "/index")
+        below = self._list_index(git, self._lower + "/index")
+        try:
+            if stat.S_ISREG(above.st_mode):
+                return below != self._list_index(git, self._upper + "/index")
+        except ToolError:
+            pass
+        raise _UnfitIndex("git cannot read the index of the layer: what is staged there stays there")
 
     def _list_index(self, git: GitWriter, path: str, *options: str) -> bytes:
         copy = git.top / "index"
@@ -319,13 +357,31 @@ class LayerRepository:
     def _read_refs(self, *, merged: bool) -> dict[str, str]:
         """The refs of the workspace, or those that the layer shows, with their commits; symbolic ones left
         out."""
+        return _select_commits(self._read_lines(merged=merged))
+
+    def _read_lines(self, *, merged: bool) -> dict[str, str]:
+        """What stands in the files of refs, by the names that these would have."""
         upper = self._upper if merged else None
-        refs = dict(_parse_packed(_find_shown(upper, self._lower, "packed-refs")))
+        lines = dict(_parse_packed(_find_shown(upper, self._lower, "packed-refs")))
         for name, path in _list_shown(upper, self._lower, "refs", hidden=False):
-            line = _read_line(path)
-            if not line.startswith("ref:") and line:
-                refs[name] = line
-        return refs
+            if line := _read_line(path):
+                lines[name] = line
+        return lines
+
+
+class _UnfitIndex(Exception):
+    """Git cannot read the index of the layer; the text says what becomes of it."""
+
+
+def _select_commits(lines: Mapping[str, str]) -> dict[str, str]:
+    return {ref: line for ref, line in lines.items() if is_reference(ref) and is_commit(line)}
+
+
+def _name_unfit(refs: Sequence[str]) -> Iterator[str]:
+    for ref in refs[:_MOST_NAMED]:
+        yield f"{make_printable(ref, newlines=False)} names no commit, or is no name for a ref: it stays there"
+    if (more := len(refs) - _MOST_NAMED) > 0:
+        yield f"and so do {more:,} more"
 
 
 def make_empty_repository(folder: Path, *, is_sha256: bool = False) -> Path:
@@ -390,9 +446,19 @@ def _parse_packed(path: str | None) -> Iterator[tuple[str, str]]:
 def _read_line(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline().strip()
+            return file.readline(_LONGEST_LINE).strip()
     except (FileNotFoundError, NotADirectoryError):
         return ""
+
+
+def _read_head(path: str, status: os.stat_result) -> str | None:
+    """The ref or commit that a HEAD names, and nothing else; None where it does not."""
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _LONGEST_LINE:
+        return None
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        text = file.read().removesuffix("\n")
+    is_fit = is_reference(text[5:]) if text.startswith("ref: ") else is_commit(text)
+    return text.removeprefix("ref: ") if is_fit else None
 
 
 def _read_symbolic(path: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from quorum.application.event_bus import EventBus
-from quorum.application.staging.effects_review import EffectsReview
+from quorum.application.staging.effects_review import EffectsReview, list_remarks
+from quorum.domain.calls.effects import FileKind, FileState
 from quorum.domain.errors import LedgerError, StagingError
 from quorum.domain.events.event import EffectsApproved, EffectsReviewed, Event, LayerWaits
 from quorum.domain.events.staging import EffectsDecision
-from quorum.domain.staging.layer_effects import EffectChoice, LayerCommit
+from quorum.domain.replacing import replace
+from quorum.domain.staging.layer_effects import EffectChoice, LayerCommit, LayerEffect, LayerEffectKind
 from quorum.infrastructure.files.diff import render_unified_diff
 from tests.support.fake_layer import FakeLayer
 from tests.support.fake_ledger import FakeLedger
@@ -90,6 +92,24 @@ async def test_words_leave_everything_in_the_layer_and_are_on_record(rig: Rig) -
     assert (reviewed.decision, reviewed.words) == (EffectsDecision.REJECTED, "keep b.py")
     assert len((await rig.review.read()).effects.effects) == 3
     assert "3 changed files" in rig.notes[0]
+
+
+async def test_a_line_break_in_a_name_is_no_line_of_its_diff(rig: Rig) -> None:
+    rig.layer.write("x\n@@ -1 +1 @@\n+y", b"new\n")
+    packet = await rig.review.read()
+
+    diff = await rig.review.diff(packet.effects.effects[-1])
+
+    assert [line[:1] for line in diff.splitlines()] == ["-", "+", "@", "+"]
+
+
+async def test_a_change_of_owner_or_attributes_alone_is_said(rig: Rig) -> None:
+    state = FileState(kind=FileKind.FILE, mode=0o644, size=1, sha256="1")
+    effect = LayerEffect(path="a.py", kind=LayerEffectKind.MODE, before=state, after=state)
+
+    assert list_remarks(effect) == ["its owner, access list or attributes change, and nothing else"]
+    more = LayerEffect(path="a.py", kind=LayerEffectKind.MODE, before=state, after=replace(state, mode=0o600))
+    assert list_remarks(more) == ["mode 0644 → 0600"]
 
 
 async def test_discarding_drops_everything_and_the_model_reads_so(rig: Rig) -> None:

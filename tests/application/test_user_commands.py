@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.application.calls.outputs import Outputs
+from quorum.application.event_bus import EventBus
+from quorum.application.turn.steering import PendingMessages
+from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.domain.calls.execution import Orphan, Outcome
 from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.conversation.history import Message, UserMessage
@@ -23,6 +29,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.report import RunStatus
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.text.output import OutputLimits
 from tests.application.test_run_agent import Bench, reads, writes
 from tests.application.test_session_resume import records_of, up_to
 from tests.application.test_steering import assert_legal_wherever_killed
@@ -66,6 +73,32 @@ async def test_it_runs_at_once_and_the_model_reads_of_it_before_the_next_prompt(
     )
     shown = bench.observer.of(UserCommandStarted, UserCommandProgressed, UserCommandFinished)
     assert [type(event) for event in shown] == [UserCommandStarted, UserCommandProgressed, UserCommandFinished]
+
+
+async def test_a_layer_is_held_for_as_long_as_one_runs() -> None:
+    bench, held = a_bench(), list[bool]()
+
+    @contextmanager
+    def hold() -> Iterator[None]:
+        held.append(True)
+        yield
+        held.append(False)
+
+    runner = UserCommandRunner(
+        shell=bench.shell,
+        events=EventBus((), ledger=FakeLedger()),
+        outputs=Outputs(None, OutputLimits()),
+        pending_messages=PendingMessages(),
+        hold=hold,
+    )
+    bench.shell.may_end.clear()
+    running = asyncio.create_task(runner.run("make", visible_to_model=False))
+    await bench.shell.began.wait()
+    assert held == [True]
+    bench.shell.may_end.set()
+    await running
+
+    assert held == [True, False]
 
 
 async def test_what_is_kept_from_the_model_is_on_record_and_in_no_request() -> None:

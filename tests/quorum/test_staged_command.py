@@ -162,6 +162,18 @@ def test_what_cannot_be_meant_is_refused_and_changes_nothing(desk: Desk, words: 
 
 
 @pytest.mark.long
+def test_a_layer_that_cannot_be_read_can_be_discarded(desk: Desk, tmp_path: Path) -> None:
+    (known,) = tmp_path.rglob("staged/*/*/meta.json")
+    known.with_name("known.json").write_text("{")
+    with pytest.raises(UsageError, match="cannot be read"):
+        desk.run("show")
+
+    assert desk.run("discard", "--yes")[0] == 0
+
+    assert desk.read_json("list") == []
+
+
+@pytest.mark.long
 def test_discarding_asks_somebody_or_takes_their_word(desk: Desk) -> None:
     with pytest.raises(UsageError, match="--yes"):
         desk.run("discard")

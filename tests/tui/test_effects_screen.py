@@ -9,14 +9,17 @@ import pytest
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.errors import StagingError
 from quorum.domain.events.event import CallFinished, CallStarted, Event, LayerEntered
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
-from quorum.domain.staging.layer_effects import LayerCommit
+from quorum.domain.staging.effects_overview import FoldedTree
+from quorum.domain.staging.layer_effects import LayerCommit, LayerEffects
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
+from quorum.tui.screens.effects.rows import describe_tree
 from quorum.tui.screens.pager_screen import PagerScreen
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.builders import a_context
@@ -39,6 +42,15 @@ def a_layer() -> FakeLayer:
     layer.write("src/long.py", LONG.replace(b"line 2\n", b"second\n").replace(b"line 33\n", b"later\n"))
     layer.write("old.txt", None)
     return layer
+
+
+def test_a_line_break_in_a_name_is_no_path_of_its_own():
+    assert describe_tree(FoldedTree(folder="", paths=("a\nb", "c"))) == "a⏎b\nc"
+
+
+class Unreadable(FakeLayer):
+    async def read_effects(self) -> LayerEffects:
+        raise StagingError("nobody can read it")
 
 
 def worked() -> tuple[Event, ...]:
@@ -196,6 +208,18 @@ async def test_discarding_takes_two_presses_and_another_key_between_them_takes_i
 
         assert layer.upper == {}
         assert layer.workspace["src/a.py"] == b"one\n"
+
+
+@pytest.mark.long
+async def test_a_layer_that_cannot_be_read_can_be_discarded(tmp_path):
+    layer = Unreadable({"a": b"1"})
+    layer.write("a", b"2")
+    async with on_stage(tmp_path, prepare=staged(layer)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("nobody can read it")
+        await stage.pilot.press("d", "d")
+        await stage.until(lambda: not layer.upper)
 
 
 @pytest.mark.long

@@ -274,8 +274,7 @@ async def discard(wish: DiscardOptions, store: LayerStore) -> int:
     """Drop the effects of a layer once the person agreed, or said so before; always 0."""
     stored = store.find(wish.layer)
     async with store.open(stored) as review:
-        packet = await review.read()
-        summary = EffectsOverview.of(packet.effects).summary
+        packet, summary = await _read_to_discard(review)
         if not wish.yes and not _confirm(f"Discard {summary} of the layer {stored.id} for good?"):
             complain(["nothing was discarded"])
             return 0
@@ -285,6 +284,16 @@ async def discard(wish: DiscardOptions, store: LayerStore) -> int:
     else:
         complain([f"discarded: {summary}"])
     return 0
+
+
+async def _read_to_discard(review: EffectsReview) -> tuple[EffectsPacket | None, str]:
+    """What is to be dropped, in words as well: also a layer that cannot be read any more can be got rid of."""
+    try:
+        packet = await review.read()
+    except StagingError as error:
+        complain([str(error)])
+        return None, "all that cannot be read"
+    return packet, EffectsOverview.of(packet.effects).summary
 
 
 async def undo(wish: OneLayerOptions, store: LayerStore) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
 import subprocess
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from quorum.domain.errors import StagingError
 from quorum.domain.staging.layer_effects import EffectChoice
+from quorum.infrastructure.staging.change_journal import ChangePlan
+from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.entering import enter_layer
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
@@ -140,6 +143,40 @@ def test_other_names_of_a_file_keep_what_it_held_and_that_is_said(bench: LayerBe
     assert bench.apply().is_done
     assert (bench.workspace.parent / "elsewhere").read_text() == "1\n"
     assert os.stat(bench.workspace / "a").st_nlink == 1
+
+
+@pytest.mark.parametrize("other", ["other", "d/other"])
+def test_what_has_another_name_in_the_layer_is_not_written_through_it_later(
+    bench: LayerBench, other: str
+) -> None:
+    bench.write("d/a", "1\n")
+    bench.work(f"echo 1 > notes; chmod 751 notes; touch -d @1000 notes; ln notes {other}")
+
+    assert bench.apply(EffectChoice(left_out=frozenset({other}))).paths == ("notes",)
+    bench.work(f"echo unseen > {other}; chmod 777 {other}")
+
+    assert bench.read("notes") == "1\n"
+    status = os.stat(bench.workspace / "notes")
+    assert (stat.S_IMODE(status.st_mode), int(status.st_mtime)) == (0o751, 1000)
+    assert bench.undo().is_done
+
+
+def test_what_a_program_writes_between_reading_and_applying_is_refused(
+    bench: LayerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.write("a", "1\n")
+    bench.work("echo 2 > a")
+    plan = EffectsPlanner.plan
+    late = bench.stored.folder / "up" / "a"
+
+    def write_late(planner: EffectsPlanner) -> ChangePlan:
+        late.write_text("unseen\n")
+        return plan(planner)
+
+    monkeypatch.setattr(EffectsPlanner, "plan", write_late)
+
+    assert bench.apply().refused == {"a": "it was changed in the layer since the review"}
+    assert bench.read("a") == "1\n"
 
 
 def test_discarding_shows_the_workspace_again(bench: LayerBench) -> None:

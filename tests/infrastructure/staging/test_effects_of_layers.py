@@ -110,6 +110,19 @@ def test_what_git_ignores_as_the_workspace_has_it_is_marked(bench: LayerBench) -
     assert ignored == {".gitignore": False, "build/a": True, "node_modules/b": True, "src": False}
 
 
+def test_a_text_of_the_person_that_git_ignores_is_read_as_others_are(bench: LayerBench) -> None:
+    bench.write(".gitignore", "out/\n*.local\n*.o\n")
+    bench.write(".git/HEAD", "ref: refs/heads/main\n")
+    for path in ("notes.local", "gone.local", "out/a.local", "node_modules/a.local", "a.o"):
+        bench.write(path, "\0" if path == "a.o" else "1\n")
+    bench.work("for each in *.local */*.local *.o; do echo 2 >> $each; done; rm gone.local; echo 3 > new.local")
+
+    effects = {each.path: each for each in bench.read_effects().effects}
+    assert {path for path, each in effects.items() if not each.ignored} == {"notes.local", "gone.local"}
+    assert (effects["notes.local"].added, effects["gone.local"].removed) == (1, 1)
+    assert len(effects) == 6
+
+
 def test_names_that_are_no_utf_8_are_read_applied_and_undone(bench: LayerBench) -> None:
     name = os.fsdecode(b"caf\xe9 \n,:")
     bench.write(name, "old\n")

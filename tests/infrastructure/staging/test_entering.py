@@ -224,6 +224,24 @@ def test_a_workspace_with_a_mount_in_it_is_refused(home: Home) -> None:
     assert "inner in the workspace is a mount of its own" in run_forked(work)
 
 
+def test_a_workspace_into_which_no_file_of_the_state_can_be_renamed_is_refused(home: Home) -> None:
+    inner = home.root / "inner"
+    inner.mkdir()
+    kept = [home.state / name for name in ("up", "work")]
+    for place in kept:
+        place.mkdir(parents=True)
+
+    def work() -> str:
+        mounting.enter_namespaces()
+        mounting.mount_layer(str(home.root), *map(str, kept))
+        with pytest.raises(StagingError) as caught:
+            enter_layer(inner, home.environ)
+        return str(caught.value)
+
+    assert "lies on another file system than the workspace" in run_forked(work)
+    assert not (home.state / "staged").exists()
+
+
 def test_where_the_system_allows_no_namespaces_it_is_said_and_nothing_is_left(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,7 +297,7 @@ def test_while_a_turn_runs_the_layer_is_not_closed(home: Home) -> None:
             return str(caught.value), Path(workspace, "old.txt").read_text()
 
     why, seen = run_in_layer(home.root, home.environ, work)
-    assert "a turn runs in this layer" in why
+    assert "a turn or a command of yours runs in this layer" in why
     assert seen == "old\n"
 
 

@@ -227,6 +227,72 @@ def test_commits_are_carried_over_from_within_by_a_process_that_nobody_may_look_
     assert _find_problems(bench) == ""
 
 
+_FIRST = "$(git rev-parse HEAD)"
+
+
+@pytest.mark.parametrize(
+    ("script", "word"),
+    [
+        (f"printf '%s' {_FIRST} > \".git/refs/heads/x {_FIRST}$(printf '\\nupdate ')\"", "no name for a ref"),
+        (f"mkdir -p .git/refs/heads/..; printf '%s' {_FIRST} > .git/refs/heads/x.lock", "no name for a ref"),
+        (f"echo '{_FIRST} refs/heads/a b' >> .git/packed-refs", "no name for a ref"),
+        (f"printf '%s' {_FIRST} > .git/refs/heads/$(printf 'x\\342\\200\\256y')", "no name for a ref"),
+        ("echo --all > .git/refs/heads/x", "names no commit"),
+        ("echo ref: refs/heads/main > .git/refs/heads/x", "names no commit"),
+        ("echo nothing > .git/refs/heads/main", "names no commit"),
+        ("rm .git/HEAD; mkfifo .git/HEAD", "HEAD of the layer"),
+        ("rm .git/HEAD; ln -s refs/heads/main .git/HEAD", "HEAD of the layer"),
+        ("echo ref: refs/heads/../main > .git/HEAD", "HEAD of the layer"),
+        ("echo refs/heads/main > .git/HEAD", "HEAD of the layer"),
+        ("echo ref: refs/heads/other > .git/HEAD; echo more >> .git/HEAD", "HEAD of the layer"),
+        ("echo nothing > .git/index", "index of the layer"),
+        ("rm .git/index; mkfifo .git/index", "index of the layer"),
+        ("rm .git/index; ln -s ../a .git/index", "index of the layer"),
+    ],
+)
+def test_what_git_would_not_write_is_named_and_stays_in_the_layer(
+    repository: LayerBench, script: str, word: str
+) -> None:
+    bench = repository
+    bench.git("branch", "victim")
+    before = describe_tree(bench.workspace)
+    bench.work(f"{script.replace(_FIRST, bench.git('rev-parse', 'HEAD').strip())}; echo 1 > new")
+
+    effects = bench.read_effects()
+    assert [word in each for each in effects.not_captured] == [True]
+    assert not effects.commits
+    assert [each.path for each in effects.effects] == ["new"]
+    assert bench.apply().is_done
+    after = describe_tree(bench.workspace)
+    assert after.pop("new")
+    assert after == before
+
+
+@pytest.mark.parametrize("splits", ["person", "layer"])
+def test_an_index_that_is_split_arrives_whole(repository: LayerBench, splits: str) -> None:
+    bench = repository
+    if splits == "person":
+        bench.git("update-index", "--split-index")
+    then = "git update-index --split-index" if splits == "layer" else "true"
+    bench.work(f"echo 2 > a; {_GIT} commit -qam layer; echo 1 > new; git add new; {then}")
+
+    assert bench.apply().paths == (".git/index", "a", "new")
+    assert bench.git("fsck", "--strict") == ""
+    assert bench.git("status", "--porcelain") == "A  new\n"
+    assert not bench.list_effects()
+
+
+def test_a_commit_that_git_cannot_read_is_not_carried_over(repository: LayerBench) -> None:
+    bench = repository
+    make = "echo nothing | git hash-object -t commit --literally -w --stdin"
+    bench.work(f"made=$({make}); echo $made > .git/refs/heads/x")
+
+    (commit,) = bench.read_effects().commits
+    assert "can read no commit" in commit.conflict
+    assert not bench.apply().is_done
+    assert bench.git("branch", "--list", "x") == ""
+
+
 def test_programs_that_the_layer_names_for_git_do_not_run(repository: LayerBench) -> None:
     bench = repository
     mark = bench.workspace.parent / "ran"

@@ -109,7 +109,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._diffs: dict[str, str] = {}
         self._objections: Mapping[str, tuple[str, ...]] = {}
         self._asked = ""
-        self._is_working = False
+        self._is_working = self._is_unreadable = False
         self._clock, self._guard = clock, KeyboardGuard()
 
     def compose(self) -> ComposeResult:
@@ -136,7 +136,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
     async def _read(self, said: str = "") -> None:
         try:
             packet = await self._review.read()
+            self._is_unreadable = False
         except QuorumError as error:
+            self._is_unreadable = True
             self._tell(str(error))
             return
         self._show(packet, said)
@@ -323,13 +325,13 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
     def action_discard(self) -> None:
         """Discard all changes, once that was asked."""
         packet = self._packet
-        if packet is None or not self._overview.rows or self._is_working:
+        if self._is_working or not (self._overview.rows or self._is_unreadable):
             return
         if self._ask("discard", "{effects_discard=d} again discards all of it for good; other keys do not"):
             self._begin("discarding…")
             self.run_worker(self._discard(packet), group="work")
 
-    async def _discard(self, packet: EffectsPacket) -> None:
+    async def _discard(self, packet: EffectsPacket | None) -> None:
         async def discard(_agent: AgentSession) -> None:
             await self._review.discard(packet)
 

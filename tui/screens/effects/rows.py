@@ -76,7 +76,8 @@ def describe_commit(commit: LayerCommit) -> str:
 def describe_tree(tree: FoldedTree) -> str:
     """The paths of a folded tree, the first ones of very many."""
     more = len(tree.paths) - _MOST_LISTED
-    return "\n".join([*tree.paths[:_MOST_LISTED], *([f"… and {more:,} more"] if more > 0 else [])])
+    paths = [make_printable(path, newlines=False) for path in tree.paths[:_MOST_LISTED]]
+    return "\n".join([*paths, *([f"… and {more:,} more"] if more > 0 else [])])
 
 
 def describe_objections(effect: LayerEffect, objections: Mapping[str, Sequence[str]]) -> str:
