@@ -29,6 +29,7 @@ from quorum.application.session.session_folders import SessionFolders
 from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.spend_limiter import SpendLimiter
+from quorum.application.staging.changed_place import describe_left_layer
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import find_subagent_ends
 from quorum.application.turn.recovery import describe_orphans
@@ -224,6 +225,7 @@ class AgentSession:
                     *describe_lost_commands(self.user_commands.lost),
                     *describe_lost_jobs(self.jobs.lost, is_copy=is_copy),
                     *await self._list_orphans(is_copy=is_copy),
+                    *(describe_left_layer(self._events.state.layer) if self._staged is None else ()),
                     *await self._sandbox.describe_former(),
                 ),
             )

@@ -17,6 +17,7 @@ from quorum.application.session.rewind import Rewind
 from quorum.application.session.server_questions import ServerQuestions
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_models import SessionContext
+from quorum.application.staging.changed_place import ChangedPlaceNotice
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
@@ -297,6 +298,7 @@ class AgentParts:
                 calls.early_search,
                 shared.environment,
                 conversation.tool_servers,
+                ChangedPlaceNotice(events, calls.pending_messages),
                 *((turns,) if turns is not None else ()),
             ],
             sandbox=shared.sandbox,
