@@ -146,6 +146,7 @@ class ConversationParts:
                 decisions=given.trust,
                 approver=given.approver,
                 before=list_former_folders(given.record.records),
+                asks_in_turns=given.layer is None,
             ),
             environment=shared.environment,
             events=core.events,
