@@ -45,6 +45,7 @@ OPENED_BY_A_KEY = {
     "FilePlanScreen",
     "FindingsScreen",
     "HelpScreen",
+    "HunksScreen",
     "InboxScreen",
     "EditsCall",
     "JobsScreen",
