@@ -189,7 +189,8 @@ class AgentSession:
     async def _announce(self) -> None:
         left_out = await self.folders.restore()
         fallen_back = await self.review.fall_back()
-        is_copy = self.is_resumed and self._events.state.session_id != self.session_id
+        before = self._events.state.session_id
+        is_copy = self.is_resumed and before != self.session_id
         if not self.is_resumed:
             await self._events.announce(
                 SessionStarted(
@@ -218,6 +219,7 @@ class AgentSession:
                 cwd=self._cwd,
                 consensus=self.consensus.recorded,
                 told=(
+                    *((f"a copy of the session {before}, which stays as it is",) if is_copy else ()),
                     *left_out,
                     *((fallen_back,) if fallen_back is not None else ()),
                     *self._events.state.mended,
