@@ -23,13 +23,13 @@ from quorum.application.ports.rules import RuleService
 from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
 from quorum.application.ports.workspace import FileFinder
 from quorum.application.review.review import Review
+from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_folders import SessionFolders
 from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.spend_limiter import SpendLimiter
-from quorum.application.staging.changed_place import describe_left_layer
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import find_subagent_ends
 from quorum.application.turn.recovery import describe_orphans
@@ -172,6 +172,8 @@ class AgentSession:
         await self._announce()
         if self._staged is not None:
             await self._staged.open()
+        if notice := describe_changed_place(self._events.state.layer):
+            self.run.add_notice(notice)
         await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
         for work in self._background:

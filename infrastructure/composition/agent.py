@@ -17,7 +17,6 @@ from quorum.application.session.rewind import Rewind
 from quorum.application.session.server_questions import ServerQuestions
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_models import SessionContext
-from quorum.application.staging.changed_place import ChangedPlaceNotice
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
     from quorum.application.agents.external_turns import ExternalTurns
     from quorum.application.staging.staged_turns import StagedTurns
-    from quorum.infrastructure.staging.entered_layer import EnteredLayer
 
 
 class ConversationParts:
@@ -199,9 +197,7 @@ class AgentParts:
         )
         self.plan_tasks: Final = PlanTaskRunner(calls.plans, self.subagents, calls.tool_set)
         turns = None if external is None else _build_external_turns(external, reviews, calls, conversation)
-        staged = (
-            _open_staged_turns(given.layer, reviews, calls) if given.layer and not reviews.terms.owner else None
-        )
+        staged = _open_staged_turns(reviews, calls)
         self.run: Final[RunAgent] = turns or RunAgent(
             session_id=record.session_id,
             dialogue=conversation.dialogue,
@@ -299,7 +295,6 @@ class AgentParts:
                 calls.early_search,
                 shared.environment,
                 conversation.tool_servers,
-                ChangedPlaceNotice(events, calls.pending_messages),
                 *((turns,) if turns is not None else ()),
             ],
             sandbox=shared.sandbox,
@@ -308,10 +303,12 @@ class AgentParts:
         )
 
 
-def _open_staged_turns(layer: EnteredLayer, reviews: ReviewParts, calls: CallParts) -> StagedTurns:
+def _open_staged_turns(reviews: ReviewParts, calls: CallParts) -> StagedTurns | None:
+    given, shared, events = reviews.given, reviews.shared, reviews.core.events
+    if (layer := given.layer) is None or reviews.terms.owner:
+        return None
     from quorum.infrastructure.staging.opening import open_staged_turns
 
-    given, shared, events = reviews.given, reviews.shared, reviews.core.events
     layer.on_renewal(shared.sandbox.forget_files)
     session_id, protected = given.record.session_id, given.settings.review.protected
     end_jobs, notes = calls.jobs.stop_with_turn, calls.pending_messages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.staging.changed_place import describe_changed_place, describe_left_layer
+from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
 from quorum.domain.staging.layer_work import LayerWork
 
 

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from quorum.application.event_bus import EventBus
-from quorum.application.turn.steering import PendingMessage, PendingMessages
-from quorum.domain.conversation.history import UserMessage
 from quorum.domain.staging.layer_work import LayerWork
 
 _READ_AGAIN = "Read files again before you edit them."
 _RESET = f"The person has discarded changes of the layer, or taken applied ones back. {_READ_AGAIN}"
 
 
-class ChangedPlaceNotice:
-    """Has the model read at the start of a process what is not as it was at its last answer."""
-
-    def __init__(self, events: EventBus, pending_messages: PendingMessages) -> None:
-        self._events, self._pending_messages = events, pending_messages
-
-    def begin(self) -> None:
-        if text := describe_changed_place(self._events.state.layer):
-            self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
-
-    async def aclose(self) -> None:
-        """Nothing of it runs."""
-
-
 def describe_changed_place(work: LayerWork) -> str:
-    """What the model reads of it; empty where it knows."""
+    """What is not as it was at the last answer of the model, for it to read; empty where nothing is."""
     before, now = work.answered_in, work.layer
     if before is None:
         return ""
