@@ -33,6 +33,7 @@ from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.person_question import ASK_PERSON, PersonReply, read_question, render_reply
 from quorum.domain.review.plan_terms import CREATE_PLAN, PlanComparison
 from quorum.domain.review.questions import (
+    REJECTED_WITHOUT_REASON,
     Approve,
     ApproveAlways,
     ApproveEdits,
@@ -286,11 +287,11 @@ class Approval:
                     # Votes on other bytes are worth nothing here.
                     feed, votes, self._judgement = VoteFeed(), None, None
                 case Reject(reason, by):
-                    who = f"rejected by the user, in the inbox as {by}" if by else "rejected by the user"
+                    who = f"{REJECTED_WITHOUT_REASON}, in the inbox as {by}" if by else REJECTED_WITHOUT_REASON
                     message = f"{who}: {reason}" if reason else who
                     return await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
                 case RejectAndInterrupt():
-                    message = "rejected by the user, who stopped the turn"
+                    message = f"{REJECTED_WITHOUT_REASON}, who stopped the turn"
                     raise Interrupted(
                         await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
                     )

@@ -10,7 +10,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.staging.effects_overview import EffectsOverview, FoldedTree, get_mark
 from quorum.domain.staging.layer_effects import AppliedEffects, LayerCommit, LayerEffect
 from quorum.domain.struct_json import struct_to_json
-from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
 
@@ -49,7 +49,7 @@ def _render_row(
             conflict = [f"    you changed it, too: {row.conflict}"] if row.conflict else []
             return [f"c {row.ref}  {moved}", *conflict, *(f"    {subject}" for subject in row.subjects)]
         case FoldedTree():
-            return [f"· {row.name}  {format_amount(len(row.paths), 'ignored file')}, {format_size(row.size)}"]
+            return [f"· {row.name}  {row.amount}, {format_size(row.size)}"]
         case LayerEffect():
             said = [*list_remarks(row), *(f"guard: {reason}" for reason in objections.get(row.path, ()))]
             return [

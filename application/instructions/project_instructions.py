@@ -101,7 +101,8 @@ class ProjectInstructions:
     async def look_below(self) -> None:
         """Have the model read, with the next request, what lies beside the files that it has seen since."""
         if self._finder.has_new_folders:
-            files, notices = await self._finder.select_trusted(await self._finder.find())
+            found = await self._finder.find()
+            files, notices = await self._finder.select_trusted(found, in_turn=True)
             known = {file.file for file in self._recorded}
             new = tuple(file for file in files if file.file not in known)
             await self._record((*self._recorded, *new), notices)

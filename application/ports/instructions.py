@@ -25,10 +25,11 @@ class InstructionFinder(Protocol):
         ...
 
     async def select_trusted(
-        self, files: Sequence[InstructionFile]
+        self, files: Sequence[InstructionFile], *, in_turn: bool = False
     ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
         """Those of them that the person trusts, once they were asked about the others; and sentences for the
-        person about those that they do not, and about what could not be remembered."""
+        person about those that they do not, and about what could not be remembered. `in_turn`: a turn runs, in
+        which the person may not want to be asked."""
         ...
 
 

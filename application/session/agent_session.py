@@ -23,6 +23,7 @@ from quorum.application.ports.rules import RuleService
 from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
 from quorum.application.ports.workspace import FileFinder
 from quorum.application.review.review import Review
+from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_folders import SessionFolders
@@ -171,6 +172,8 @@ class AgentSession:
         await self._announce()
         if self._staged is not None:
             await self._staged.open()
+        if notice := describe_changed_place(self._events.state.layer):
+            self.run.add_notice(notice)
         await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
         for work in self._background:
@@ -188,7 +191,8 @@ class AgentSession:
     async def _announce(self) -> None:
         left_out = await self.folders.restore()
         fallen_back = await self.review.fall_back()
-        is_copy = self.is_resumed and self._events.state.session_id != self.session_id
+        before = self._events.state.session_id
+        is_copy = self.is_resumed and before != self.session_id
         if not self.is_resumed:
             await self._events.announce(
                 SessionStarted(
@@ -217,6 +221,7 @@ class AgentSession:
                 cwd=self._cwd,
                 consensus=self.consensus.recorded,
                 told=(
+                    *((f"a copy of the session {before}, which stays as it is",) if is_copy else ()),
                     *left_out,
                     *((fallen_back,) if fallen_back is not None else ()),
                     *self._events.state.mended,
@@ -224,6 +229,7 @@ class AgentSession:
                     *describe_lost_commands(self.user_commands.lost),
                     *describe_lost_jobs(self.jobs.lost, is_copy=is_copy),
                     *await self._list_orphans(is_copy=is_copy),
+                    *(describe_left_layer(self._events.state.layer) if self._staged is None else ()),
                     *await self._sandbox.describe_former(),
                 ),
             )

@@ -249,7 +249,7 @@ def list_remarks(effect: LayerEffect) -> list[str]:
     if effect.conflict:
         remarks.append(f"you changed it, too: {effect.conflict}")
     if effect.protected:
-        remarks.append("protected: it can act on its own, so it is applied only if you choose it singly")
+        remarks.append("protected: it can act on its own; it is applied only if you take it in")
     if effect.kind is LayerEffectKind.OTHER:
         remarks.append("neither file, link nor folder: it is never applied")
     if after is not None and after.target is not None:

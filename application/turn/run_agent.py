@@ -290,6 +290,10 @@ class RunAgent:
             await self._say_undelivered_prompts()
             await self._dialogue.add(UserMessage(text))
 
+    def add_notice(self, text: str) -> None:
+        """Have the model read this of quorum with the next request."""
+        self._dialogue.pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
+
     def return_to(self, messages: Sequence[Message]) -> None:
         """Make this the conversation, as a recorded undo or redo says. Not in a turn."""
         self._recovery = None

@@ -31,6 +31,7 @@ class OutputKind(StrEnum):
     SOURCE = "source"
     JSON = "json"
     PLAN = "plan"
+    REPLY = "reply"
     PLAIN = "plain"
 
 

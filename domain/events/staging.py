@@ -27,7 +27,7 @@ class LayerEntered(Fact, frozen=True, kw_only=True, tag="layer_entered"):
     @property
     def sentence(self) -> str:
         """What holds now, in a sentence."""
-        return f"changes wait in the layer {self.layer} until you have reviewed them"
+        return f"your folder stays as it is: what changes goes to the layer {self.layer} until you review it"
 
     @property
     def details(self) -> str:

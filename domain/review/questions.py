@@ -27,6 +27,10 @@ class DecisionLabel(StrEnum):
     NONE = "none"
 
 
+REJECTED_WITHOUT_REASON = "rejected by the user"
+"""What a call says that the person rejected without a word."""
+
+
 class RuleOffer(Struct, frozen=True, kw_only=True):
     """Rules, as text, that together would have spared a question which the person has answered before.
 

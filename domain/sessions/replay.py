@@ -22,6 +22,7 @@ from quorum.domain.events.event import (
     ConsensusChanged,
     ContextReceived,
     ConversationCompacted,
+    EffectsApproved,
     EffectsObserved,
     EffectsReviewed,
     Event,
@@ -33,6 +34,7 @@ from quorum.domain.events.event import (
     JobEnded,
     JobStarted,
     LayerEntered,
+    LayerWaits,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -432,7 +434,7 @@ class Replay:
                 self._mode = event.mode
             case FolderAdded():
                 self._folders.add(event.folder)
-            case LayerEntered() | EffectsReviewed():
+            case LayerEntered() | LayerWaits() | EffectsApproved() | EffectsReviewed():
                 self._layer.apply(event)
             case ConsensusChanged():
                 self._consensus = event.consensus
@@ -466,6 +468,7 @@ class Replay:
                 self._layer.apply(event)
                 self._blobs.update([event.blob_id] if event.blob_id else [])
             case ResponseCompleted():
+                self._layer.apply(event)
                 self._undos.continue_conversation()
                 self._conversation.answer(event.response)
                 self._open_panel = close_concluded(self._open_panel)

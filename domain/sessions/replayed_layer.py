@@ -10,25 +10,38 @@ from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
+    EffectsApproved,
     EffectsReviewed,
     JobEnded,
     JobStarted,
     LayerEntered,
+    LayerWaits,
+    ResponseCompleted,
     SessionResumed,
 )
 from quorum.domain.events.staging import EffectsDecision
+from quorum.domain.replacing import replace
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
 from quorum.domain.text.json_value import JsonValue
 
 LayerEvent: TypeAlias = (
-    LayerEntered | EffectsReviewed | CallStarted | CallFinished | JobStarted | JobEnded | SessionResumed
+    LayerEntered
+    | LayerWaits
+    | EffectsApproved
+    | EffectsReviewed
+    | ResponseCompleted
+    | CallStarted
+    | CallFinished
+    | JobStarted
+    | JobEnded
+    | SessionResumed
 )
 
 _MOST_ADDRESSES = 100
 
 
 class ReplayedLayer:
-    """Collects the commands of a session while it works in a layer. Elsewhere nothing is collected."""
+    """Collects what a session does while it works in a layer, and where effects wait."""
 
     def __init__(self) -> None:
         self._layer = self._former = ""
@@ -37,13 +50,19 @@ class ReplayedLayer:
         self._more = 0
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, str] = {}
+        self._waiting = ""
+        self._leaves_some = False
+        self._answered_in: str | None = None
+        self._was_reset = False
 
     @property
     def work(self) -> LayerWork:
         """What was done since the last review."""
+        known = LayerWork(waiting=self._waiting, answered_in=self._answered_in, was_reset=self._was_reset)
         if not self._layer:
-            return LayerWork()
-        return LayerWork(
+            return known
+        return replace(
+            known,
             layer=self._layer,
             commands=tuple(self._commands),
             more=self._more,
@@ -62,9 +81,10 @@ class ReplayedLayer:
                 if event.layer != (self._former or event.layer):
                     self._forget()
                 self._layer = self._former = event.layer
-            case EffectsReviewed():
-                if event.decision in (EffectsDecision.APPLIED, EffectsDecision.DISCARDED):
-                    self._forget()
+            case LayerWaits() | EffectsApproved() | EffectsReviewed():
+                self._note_effects(event)
+            case ResponseCompleted():
+                self._answered_in, self._was_reset = self._layer, False
             case _ if not self._layer:
                 pass
             case CallStarted():
@@ -76,6 +96,23 @@ class ReplayedLayer:
             case JobEnded():
                 if (command := self._jobs.pop(event.job_id, None)) is not None:
                     self._add(StagedCommand.read_job(command, event.exit_code, event.output))
+
+    def _note_effects(self, event: LayerWaits | EffectsApproved | EffectsReviewed) -> None:
+        match event:
+            case LayerWaits():
+                self._waiting = event.layer
+            case EffectsApproved():
+                self._leaves_some = bool(event.left_out or event.hunks)
+            case EffectsReviewed(decision=EffectsDecision.APPLIED):
+                self._forget()
+                self._waiting = self._waiting if self._leaves_some else ""
+            case EffectsReviewed(decision=EffectsDecision.DISCARDED):
+                self._forget()
+                self._waiting, self._was_reset = "", True
+            case EffectsReviewed(decision=EffectsDecision.UNDONE):
+                self._was_reset = True
+            case EffectsReviewed():
+                pass
 
     def _finish(self, event: CallFinished) -> None:
         arguments = self._arguments.pop(event.context, None)

@@ -42,6 +42,16 @@ class FoldedTree(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         return f"{self.folder}/" if self.folder else "./"
 
+    @property
+    def is_of_git(self) -> bool:
+        """Whether it is what git itself keeps, as the index of what a commit leaves out."""
+        return self.folder.partition("/")[0] == ".git"
+
+    @property
+    def amount(self) -> str:
+        """How many files it stands for."""
+        return format_amount(len(self.paths), "file of git itself" if self.is_of_git else "ignored file")
+
 
 EffectRow: TypeAlias = LayerCommit | LayerEffect | FoldedTree
 
@@ -82,13 +92,13 @@ class EffectsOverview(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def summary(self) -> str:
         """All of it on one line."""
-        folded = sum(len(tree.paths) for tree in self.trees)
+        folded = sum(len(tree.paths) for tree in self.trees if not tree.is_of_git)
         parts = [format_amount(sum(each.count for each in self.commits), "commit")] if self.commits else []
         if self.files:
             parts.append(f"{format_amount(len(self.files), 'file')} +{self.added:,} −{self.removed:,}")
         parts += [format_amount(folded, "ignored file")] if folded else []
         parts += [f"{self.conflicts:,} changed by you too"] if self.conflicts else []
-        return " · ".join(parts) or "no changes"
+        return " · ".join(parts or [tree.amount for tree in self.trees]) or "no changes"
 
     @classmethod
     def of(cls, effects: LayerEffects) -> EffectsOverview:

@@ -73,6 +73,10 @@ class LayerWork(Struct, frozen=True, kw_only=True):
 
     `commands` are the last ones, of which `more` are left out; `addresses` are those that were asked for in the
     web, and `jobs` the commands in the background that have no end.
+
+    `waiting` is the layer in which effects waited last, wherever the session works now. `answered_in` is that
+    in which the model answered last, empty for the folder itself and None without any answer. `was_reset`:
+    since then the person discarded changes, or took applied ones back.
     """
 
     layer: str = ""
@@ -80,3 +84,6 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     more: int = 0
     addresses: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
+    waiting: str = ""
+    answered_in: str | None = None
+    was_reset: bool = False

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
     from quorum.application.agents.external_turns import ExternalTurns
     from quorum.application.staging.staged_turns import StagedTurns
-    from quorum.infrastructure.staging.entered_layer import EnteredLayer
 
 
 class ConversationParts:
@@ -145,6 +144,7 @@ class ConversationParts:
                 decisions=given.trust,
                 approver=given.approver,
                 before=list_former_folders(given.record.records),
+                asks_in_turns=given.layer is None,
             ),
             environment=shared.environment,
             events=core.events,
@@ -197,8 +197,7 @@ class AgentParts:
         )
         self.plan_tasks: Final = PlanTaskRunner(calls.plans, self.subagents, calls.tool_set)
         turns = None if external is None else _build_external_turns(external, reviews, calls, conversation)
-        layer = given.layer if not reviews.terms.owner else None
-        staged = _open_staged_turns(layer, reviews, calls) if layer is not None else None
+        staged = _open_staged_turns(reviews, calls)
         self.run: Final[RunAgent] = turns or RunAgent(
             session_id=record.session_id,
             dialogue=conversation.dialogue,
@@ -305,10 +304,12 @@ class AgentParts:
         )
 
 
-def _open_staged_turns(layer: EnteredLayer, reviews: ReviewParts, calls: CallParts) -> StagedTurns:
+def _open_staged_turns(reviews: ReviewParts, calls: CallParts) -> StagedTurns | None:
+    given, shared, events = reviews.given, reviews.shared, reviews.core.events
+    if (layer := given.layer) is None or reviews.terms.owner:
+        return None
     from quorum.infrastructure.staging.opening import open_staged_turns
 
-    given, shared, events = reviews.given, reviews.shared, reviews.core.events
     layer.on_renewal(shared.sandbox.forget_files)
     session_id, protected = given.record.session_id, given.settings.review.protected
     end_jobs, notes = calls.jobs.stop_with_turn, calls.pending_messages

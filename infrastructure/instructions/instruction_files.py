@@ -207,7 +207,7 @@ def _render_text(file: InstructionFile) -> Iterable[str]:
 
 class TrustedInstructions:
     """Implements `InstructionFinder`. `before` are the folders of the files that were in force when the session
-    was last open."""
+    was last open. Without `asks_in_turns`, what a turn comes upon is asked about before the next prompt."""
 
     def __init__(
         self,
@@ -217,8 +217,10 @@ class TrustedInstructions:
         decisions: TrustDecisions,
         approver: Approver,
         before: Collection[str] = (),
+        asks_in_turns: bool = True,
     ) -> None:
         self._files = files
+        self._asks_in_turns = asks_in_turns
         self._seen = seen
         self._decisions = decisions
         self._approver = approver
@@ -238,19 +240,24 @@ class TrustedInstructions:
         return (*self._files.read_at_start(), *self._files.find_below(self._looked | self._before))
 
     async def select_trusted(
-        self, files: Sequence[InstructionFile]
+        self, files: Sequence[InstructionFile], *, in_turn: bool = False
     ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
         """Those that the person trusts, and sentences about the others."""
-        untrusted, notices = await self._decisions.settle(
-            list_wanted(files), self._files.project, self._approver
-        )
+        wanted, notices = list_wanted(files), list[str]()
+        may_ask = self._asks_in_turns or not in_turn
+        if may_ask:
+            untrusted, notices = await self._decisions.settle(wanted, self._files.project, self._approver)
+        else:
+            untrusted = await asyncio.to_thread(self._decisions.list_untrusted, wanted)
         refused = {item.file: item.changed for item in untrusted}
-        notices += [
-            f"{make_printable(file)} {'has changed since you trusted it' if changed else 'is not trusted'}, so "
-            f"its instructions are not used; to look at it and trust it: quorum -C {_quote_folder(file)} "
-            "config trust"
-            for file, changed in refused.items()
-        ]
+        for file, changed in refused.items():
+            state = "has changed since you trusted it" if changed else "is not trusted"
+            # One that may not be asked about may stand in a layer alone, where that command does not find it.
+            remedy = f"to look at it and trust it: quorum -C {_quote_folder(file)} config trust"
+            notices.append(
+                f"{make_printable(file)} {state}, so its instructions are not used"
+                + (f"; {remedy}" if may_ask else "")
+            )
         kept = tuple(
             file for file in files if file.scope is InstructionScope.USER or _place(file) not in refused
         )

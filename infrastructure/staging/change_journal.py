@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 from msgspec import Struct
@@ -100,6 +100,19 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     is_all: bool = False
     is_repository_cleared: bool = False
     staged: str = ""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The paths of what is changed, without the folders that are made or go because of what is in them."""
+        above = {str(parent) for step in self.steps for parent in PurePosixPath(step.path).parents}
+        passing = (StepKind.MAKE_FOLDER, StepKind.DROP_FOLDER)
+        return tuple(
+            sorted(
+                step.path
+                for step in self.steps
+                if step.kind not in passing or step.path.rstrip("/") not in above
+            )
+        )
 
 
 class StepRefused(Exception):

@@ -182,7 +182,7 @@ class WorkspaceLayer:
             _note_places(LowerFiles(self._folder.place), plan, lower, only_known=True)
             self._last = None
             return AppliedEffects(
-                paths=tuple(sorted(each.path for each in plan.steps)),
+                paths=plan.changed,
                 refs=tuple(each.ref for each in plan.refs),
             )
 

@@ -13,6 +13,8 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
+    from referencing import Resource
+    from referencing._core import Resolver
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL | re.IGNORECASE)
 _LONGEST_PROBLEM = 500
@@ -30,13 +32,18 @@ class AnswerSchema:
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
         from referencing import Registry
+        from referencing.jsonschema import DRAFT202012
 
         try:
             Draft202012Validator.check_schema(schema)
+            whole = DRAFT202012.create_resource(schema)
+            lost = _find_lost_reference(whole, Registry[JsonValue]().resolver_with_root(whole))
         except SchemaError as error:
             raise ConfigError(f"{where} is no JSON schema: {error.json_path}: {error.message}") from error
         except RecursionError as error:
             raise ConfigError(f"{where} is no JSON schema: it is nested too deeply") from error
+        if lost:
+            raise ConfigError(f"{where} refers to {lost}, which is not in it: put it under $defs")
         self._validator: Draft202012Validator = Draft202012Validator(schema, registry=Registry())
         self.instruction = _INSTRUCTION.format(schema=json.dumps(schema, ensure_ascii=False))
 
@@ -44,6 +51,8 @@ class AnswerSchema:
     def read(given: str, folder: Path) -> AnswerSchema:
         """The schema that the text is, if it begins with a brace, or else that of the file of this name. Raises
         ConfigError."""
+        if not given.strip():
+            raise ConfigError("--json-schema is empty: give it a JSON schema, or the name of a file with one")
         is_text = given.lstrip().startswith("{")
         where = "the schema of --json-schema" if is_text else given
         try:
@@ -71,9 +80,24 @@ class AnswerSchema:
             return str(error)[:_LONGEST_PROBLEM]
         try:
             found = next(iter(self._validator.iter_errors(value)), None)
-        except Exception as failure:  # noqa: BLE001 - a reference that leads nowhere, in the library's own types
+        except Exception as failure:  # noqa: BLE001 - a reference that leads back to itself, in the library's own types
             return f"the schema cannot be used: {failure}"[:_LONGEST_PROBLEM]
         return "" if found is None else f"{found.json_path}: {found.message}"[:_LONGEST_PROBLEM]
+
+
+def _find_lost_reference(part: Resource[JsonValue], resolver: Resolver[JsonValue]) -> str:
+    """The first reference that leads nowhere; empty where each leads to something."""
+    from referencing.exceptions import Unresolvable
+
+    if isinstance(part.contents, Mapping):
+        for keyword in ("$ref", "$dynamicRef"):
+            if isinstance(reference := part.contents.get(keyword), str):
+                try:
+                    resolver.lookup(reference)
+                except Unresolvable:
+                    return reference
+    lost = (_find_lost_reference(below, resolver.in_subresource(below)) for below in part.subresources())
+    return next(filter(None, lost), "")
 
 
 def parse_answer(answer: str) -> JsonValue:

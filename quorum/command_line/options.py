@@ -95,14 +95,14 @@ class PromptOptions(SessionOptions):
     """A prompt that is answered without a screen, with these `images`.
 
     `leave_open`: a review that needs a person is left open. `json_schema` is what the answer has to fit, as
-    text or as the name of a file; empty where it need not.
+    text or as the name of a file.
     """
 
     prompt: str | None = None
     output: OutputFormat = "text"
     images: tuple[Path, ...] = ()
     leave_open: bool = False
-    json_schema: str = ""
+    json_schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

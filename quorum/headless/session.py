@@ -88,7 +88,7 @@ async def add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path
 
 def read_answer_schema(options: PromptOptions, root: Path) -> AnswerSchema | None:
     """What the final answer has to fit; None where it need not fit anything. Raises ConfigError."""
-    if not options.json_schema:
+    if options.json_schema is None:
         return None
     from quorum.infrastructure.tools.answer_schema import AnswerSchema
 

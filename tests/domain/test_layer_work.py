@@ -8,10 +8,13 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
+    EffectsApproved,
     EffectsReviewed,
     Event,
     JobStarted,
     LayerEntered,
+    LayerWaits,
+    ResponseCompleted,
     SessionResumed,
 )
 from quorum.domain.events.staging import EffectsDecision
@@ -19,10 +22,18 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
-from tests.support.builders import a_context
+from tests.support.builders import a_context, calls_response
 
 ENTERED = LayerEntered(layer="1", workspace="/w")
 RESUMED = SessionResumed(session_id="s", model="m", mode=Mode.ASK, cwd="/w")
+WAITS = LayerWaits(layer="1", digest="d", files=1)
+APPROVED = EffectsApproved(layer="1", workspace="/w", digest="d")
+PARTLY_APPROVED = EffectsApproved(layer="1", workspace="/w", digest="d", left_out=("a.py",))
+ANSWERED = ResponseCompleted(turn_index=0, response=calls_response())
+
+
+def reviewed(decision: EffectsDecision) -> EffectsReviewed:
+    return EffectsReviewed(layer="1", decision=decision)
 
 
 def run(place: int, command: str, output: str, outcome: Outcome = Outcome.OK) -> tuple[Event, Event]:
@@ -114,3 +125,33 @@ def test_of_very_many_commands_the_last_are_kept_and_the_others_counted() -> Non
     work = replay(ENTERED, *events)
 
     assert (len(work.commands), work.more, work.commands[0].command) == (MOST_COMMANDS, 3, "echo 3")
+
+
+def test_where_the_model_answered_last_stays_known_in_a_session_that_left_its_layer() -> None:
+    answered = replay(ENTERED, ANSWERED, WAITS, RESUMED)
+
+    assert (answered.layer, answered.answered_in, answered.waiting) == ("", "1", "1")
+    assert replay(ENTERED, ANSWERED, WAITS, RESUMED, ANSWERED).answered_in == ""
+    assert replay(ENTERED).answered_in is None
+
+
+@pytest.mark.parametrize(
+    ("events", "waiting"),
+    [
+        ((APPROVED, reviewed(EffectsDecision.APPLIED)), ""),
+        ((PARTLY_APPROVED, reviewed(EffectsDecision.APPLIED)), "1"),
+        ((APPROVED, reviewed(EffectsDecision.REFUSED)), "1"),
+        ((reviewed(EffectsDecision.REJECTED),), "1"),
+        ((reviewed(EffectsDecision.DISCARDED),), ""),
+    ],
+)
+def test_effects_wait_until_all_of_them_are_decided(events: tuple[Event, ...], waiting: str) -> None:
+    assert replay(ENTERED, WAITS, *events, RESUMED).waiting == waiting
+
+
+@pytest.mark.parametrize("decision", [EffectsDecision.DISCARDED, EffectsDecision.UNDONE])
+def test_files_are_known_to_be_others_than_the_model_saw_until_it_answers_again(
+    decision: EffectsDecision,
+) -> None:
+    assert replay(ENTERED, ANSWERED, reviewed(decision)).was_reset
+    assert not replay(ENTERED, ANSWERED, reviewed(decision), ANSWERED).was_reset

@@ -226,6 +226,7 @@ def test_a_copy_goes_its_own_way(quorum: Quorum) -> None:
     assert copy != first
     turns = {session["id"]: (session["turns"], session["parent"]) for session in quorum.listed()}
     assert turns == {first: (1, None), copy: (2, first)}
+    assert f"a copy of the session {first}" in quorum.sessions("show", copy).out
 
 
 @pytest.mark.long

@@ -448,6 +448,17 @@ def test_a_long_argument_is_identified_by_its_beginning_and_its_size():
     assert len(body) < 15
 
 
+def test_a_reply_of_the_person_stands_below_the_question_that_it_answers() -> None:
+    options = [{"label": "SQLite"}, {"label": "PostgreSQL"}]
+    one = call("ask_person", "The person chose:\n- PostgreSQL", question="Which database?", options=options)
+
+    assert folded(one) == [
+        "▸ ask    Which database? 2 options",
+        "  │ The person chose:",
+        "  │ - PostgreSQL",
+    ]
+
+
 def test_a_plan_is_identified_by_its_steps_and_not_by_its_arguments():
     items = [{"text": "look", "status": "done"}, {"text": "fix", "status": "pending"}]
     one = call("update_plan", "1 ✓ look\n2 ○ fix", items=items)

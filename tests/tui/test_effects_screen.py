@@ -21,6 +21,7 @@ from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
 from quorum.tui.screens.effects.rows import describe_tree
 from quorum.tui.screens.pager_screen import PagerScreen
+from quorum.tui.widgets.line_list import LineList
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import FakeAgent, hold, say
@@ -155,11 +156,12 @@ async def test_commands_commits_and_folded_trees_open_in_the_pager(tmp_path):
     async with on_stage(tmp_path, prepare=staged(layer, *worked())) as stage:
         await stage.send("/effects")
         screen = await opened(stage)
+        await stage.shows("1 failed · c shows them")
         await stage.shows("tests: pytest -q · exit code 1 · 1 failed")
         for keys, shown in (
             (["c"], "✗ pytest -q · exit code 1"),
             (["enter"], "Mend it"),
-            (["end", "enter"], "one.o"),
+            (["end", "enter"], "build/a/"),
         ):
             await stage.pilot.press(*keys)
             await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
@@ -344,3 +346,19 @@ async def test_ten_thousand_files_and_commits_open_and_fold(tmp_path):
         await stage.shows("10,000 files +10,000")
         await stage.pilot.press("end")
         await stage.shows("2 ignored files")
+
+
+async def test_the_marked_file_stays_in_sight_in_a_window_of_another_size(tmp_path):
+    layer = FakeLayer()
+    for number in range(60):
+        layer.write(f"f{number:02}.py", b"x = 1\n")
+    async with on_stage(tmp_path, prepare=staged(layer, *worked())) as stage:
+        await stage.send("/effects")
+        screen = await opened(stage)
+        files = screen.query_one("#files", LineList)
+        await stage.pilot.press("end")
+        for size in ((50, 15), (200, 50), (80, 24)):
+            await stage.pilot.resize_terminal(*size)
+            await stage.shows("f59.py")
+
+            assert 0 <= files.marked_offset.y < files.size.height

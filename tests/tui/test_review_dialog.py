@@ -415,7 +415,7 @@ async def test_a_half_typed_prompt_takes_what_answers_nothing_and_has_an_answer_
         ask.set()
         await stage.asked()
         await stage.pilot.press("x", "z", "n")
-        await stage.shows("your prompt holds text: press n again to answer")
+        await stage.shows("your prompt holds text: press n again for this question")
         assert stage.agent.answers == []
         await stage.pilot.press("n")
         await stage.unasked()

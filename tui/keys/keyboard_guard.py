@@ -446,7 +446,7 @@ class KeySorter:
             self._wait(key)
             self._again = key.key
             holds = "your prompt holds text: " if question.has_draft else ""
-            return SortedKeys(notice=f"{holds}press {label_key(key.key)} again to answer")
+            return SortedKeys(notice=f"{holds}press {label_key(key.key)} again for this question")
         self._waiting.clear()
         return SortedKeys(answer=key, notice="")
 

@@ -94,6 +94,7 @@ class LineList(Widget, can_focus=False):
     def on_resize(self) -> None:
         """The marked line stays in sight."""
         self._bring_in_sight()
+        self.refresh()  # it may be drawn in the new size by now
 
     def render(self) -> Content:
         """The lines in sight; the marked one has a sign as well as a colour."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.review.person_question import (
     ASK_PERSON,
@@ -37,6 +37,7 @@ TRAITS = ToolTraits(
     title="Answer the model's question",
     telling=("question",),
     counted={"options": "option"},
+    output=OutputKind.REPLY,
     kind="think",
     is_conditional=True,
     is_owners=True,

@@ -52,10 +52,13 @@ def test_undoing_gives_back_the_workspace_to_the_byte(bench: LayerBench) -> None
     bench.write("d/x", "1\n")
     (bench.workspace / "d").chmod(0o750)
     before = describe_tree(bench.workspace)
-    bench.work("echo 2 > a; rm -r d; echo 1 > d; mkdir -p new/e; echo 1 > new/e/f; chmod 700 new")
+    bench.work("echo 2 > a; rm -r d; echo 1 > d; mkdir -p new/e hollow; echo 1 > new/e/f; chmod 700 new")
 
-    assert bench.apply().is_done
-    assert bench.undo().is_done
+    applied = bench.apply()
+    undone = bench.undo()
+
+    assert applied.is_done
+    assert undone == applied
     assert describe_tree(bench.workspace) == before
     with pytest.raises(StagingError, match="nothing that was applied"):
         bench.undo()

@@ -34,6 +34,9 @@ def test_a_schema_is_given_as_text_or_as_a_file_of_the_folder(tmp_path: Path, gi
         ("list.json", "list.json is no JSON schema: it is no object"),
         ("bytes.json", "bytes.json is no text in UTF-8"),
         ('{"a":' * 100_000, "the schema of --json-schema is n"),
+        ("", "--json-schema is empty"),
+        ('{"$ref": "#/$defs/none"}', "the schema of --json-schema refers to #/$defs/none, which is not in it"),
+        ('{"items": {"$ref": "http://127.0.0.1:1/x"}}', "refers to http://127.0.0.1:1/x, which is not in it"),
     ],
 )
 def test_what_is_no_schema_is_refused_with_its_place(tmp_path: Path, given: str, problem: str) -> None:
@@ -66,7 +69,8 @@ def test_a_fence_around_the_value_is_taken_off() -> None:
     assert parse_answer('```json\n{"version": "v1"}\n```\n') == {"version": "v1"}
 
 
-def test_what_a_schema_refers_to_is_not_fetched(tmp_path: Path) -> None:
-    schema = AnswerSchema.read('{"$ref": "http://127.0.0.1:9/never"}', tmp_path)
+def test_a_schema_may_refer_to_its_own_parts(tmp_path: Path) -> None:
+    part = '{"$anchor": "here", "properties": {"$ref": {"$ref": "#here"}}}'
+    text = f'{{"$ref": "#/$defs/part", "$defs": {{"part": {part}}}, "examples": [{{"$ref": "#/none"}}]}}'
 
-    assert "the schema cannot be used" in schema.find_problem("{}")
+    assert AnswerSchema.read(text, tmp_path).find_problem('{"$ref": {}}') == ""

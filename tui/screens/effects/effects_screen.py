@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from quorum.domain.errors import QuorumError
-from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree
+from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, name_row
 from quorum.domain.staging.layer_effects import AppliedEffects, LayerCommit, LayerEffect
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
@@ -154,12 +154,18 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         files.styles.height = rows
         files.display = self.query_one(DiffSheet).display = rows > 0
         self.query_one(DialogFrame).name_keys(_KEYS if rows else _KEYS_WITHOUT_EFFECTS)
-        work = [(line, "$text-warning" if warns else "") for line, warns in summarise_work(packet)]
-        self.query_one("#work", Static).update(Content("\n").join(Content.styled(*line) for line in work))
+        self._show_work(packet)
         self._tell(said or ("" if rows else _NOTHING))
         files.show(rows, self._render_row, marked=min(files.marked or 0, max(0, rows - 1)))
         self._show_title()
         self.run_worker(self._judge(packet), group="judge", exclusive=True)
+
+    def _show_work(self, packet: EffectsPacket) -> None:
+        work = summarise_work(packet, commands_key=fill_in_keys("{effects_commands=c}", self.app))
+        lines = [Content.styled(line, "$text-warning" if warns else "") for line, warns in work]
+        shown = self.query_one("#work", Static)
+        shown.display = bool(lines)
+        shown.update(Content("\n").join(lines))
 
     async def _judge(self, packet: EffectsPacket) -> None:
         try:
@@ -279,7 +285,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
                 self.app.push_screen(build_pager(diff, row.path, is_diff=True))
         elif row is not None:
             text = describe_commit(row) if isinstance(row, LayerCommit) else describe_tree(row)
-            self.app.push_screen(build_pager(text, _TITLE, is_diff=False))
+            self.app.push_screen(build_pager(text, name_row(row), is_diff=False))
 
     def _show_choice(self, _result: None = None) -> None:
         self.query_one("#files", LineList).refresh()

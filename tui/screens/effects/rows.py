@@ -44,7 +44,7 @@ def _describe(row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequ
             words = [format_amount(row.count, "commit")] if row.count else [_move_ref(row)]
         case FoldedTree():
             gone = f", {row.deleted:,} deleted" if row.deleted else ""
-            return f"{format_amount(len(row.paths), 'ignored file')}{gone} · {format_size(row.size)}", _QUIET
+            return f"{row.amount}{gone} · {format_size(row.size)}", _QUIET
         case LayerEffect():
             words = [f"+{row.added:,} −{row.removed:,}"] if row.added or row.removed else []
             words[:0] = ["renamed"] if row.renamed_from else []
@@ -85,14 +85,16 @@ def describe_objections(effect: LayerEffect, objections: Mapping[str, Sequence[s
     return "".join(f"guard: {reason}\n" for reason in objections.get(effect.path, ()))
 
 
-def summarise_work(packet: EffectsPacket) -> list[tuple[str, bool]]:
-    """What was done, on few lines, each with whether it is a warning: commands, hosts, what is not held."""
+def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[str, bool]]:
+    """What was done, on few lines, each with whether it is a warning: commands, hosts, what is not held.
+    `commands_key` shows the commands."""
     work, effects = packet.work, packet.effects
     lines: list[tuple[str, bool]] = []
     if work.commands:
         failed = sum(command.failed for command in work.commands)
         count = format_amount(len(work.commands) + work.more, "command")
-        lines.append((f"ran {count}, {f'{failed:,} failed' if failed else 'none failed'}", False))
+        ended = f"{failed:,} failed" if failed else "none failed"
+        lines.append((f"ran {count}, {ended} · {commands_key} shows them", False))
     if test := next((command for command in reversed(work.commands) if command.is_test), None):
         said = f" · {test.last_lines[-1]}" if test.last_lines else ""
         lines.append((f"tests: {test.command} · {test.ending}{said}", test.failed))

@@ -33,6 +33,7 @@ from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.server_tools import is_of_server
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
+from quorum.domain.review.questions import REJECTED_WITHOUT_REASON
 from quorum.domain.text.amounts import format_amount, format_duration, format_size
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import collapse_blanks, make_printable
@@ -333,6 +334,8 @@ class _Card:
             return []
         style = self._palette.error if call.outcome is Outcome.ERROR else self._palette.warning
         text = clean_program_text(explain_failure(call)[:_LOOKED_AT]).strip("\n")
+        if text == REJECTED_WITHOUT_REASON:  # the row says as much
+            return []
         strips = [build_strip((fit_text(line, self._width), style)) for line in text.split("\n") if text]
         # A fold that hides a single line would take that line's place itself.
         if len(strips) <= _REASON_FOLDED + 1:

@@ -8,7 +8,7 @@ from quorum.application.view.entries import Call, Kept
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.kinds import diff, json_tree, matches, plain, plan, source, terminal, tree
+from quorum.tui.transcript.kinds import diff, json_tree, matches, plain, plan, reply, source, terminal, tree
 from quorum.tui.transcript.kinds.plain import Part
 
 _LOOKED_AT = 4_000
@@ -77,6 +77,8 @@ def choose_view(call: Call) -> View:
             return json_tree
         case OutputKind.PLAN:
             return plan
+        case OutputKind.REPLY:
+            return reply
         case OutputKind.PLAIN:
             return plain
         case _:

@@ -1,0 +1,50 @@
+"""A session that is resumed in another place than before says so to the person and the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
+from quorum.domain.staging.layer_work import LayerWork
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        LayerWork(),
+        LayerWork(layer="a"),
+        LayerWork(answered_in=""),
+        LayerWork(layer="a", answered_in="a"),
+    ],
+)
+def test_the_model_reads_nothing_where_it_works_as_before(work: LayerWork) -> None:
+    assert describe_changed_place(work) == ""
+
+
+def test_the_model_reads_that_its_changes_stayed_in_the_layer() -> None:
+    text = describe_changed_place(LayerWork(answered_in="a"))
+
+    assert "in the person's folder itself" in text
+    assert "layer a and not applied is not there" in text
+
+
+def test_the_model_reads_that_a_layer_was_begun_or_is_another_one() -> None:
+    begun = describe_changed_place(LayerWork(layer="b", answered_in=""))
+    other = describe_changed_place(LayerWork(layer="b", answered_in="a"))
+
+    assert "works in the layer b" in begun
+    assert "not applied" not in begun
+    assert "layer a and not applied is not there" in other
+
+
+def test_the_model_reads_that_its_changes_were_dropped_while_no_process_could_say_so() -> None:
+    assert "discarded" in describe_changed_place(LayerWork(layer="a", answered_in="a", was_reset=True))
+
+
+def test_the_person_reads_where_the_changes_of_a_layer_are_that_the_session_left() -> None:
+    (sentence,) = describe_left_layer(LayerWork(waiting="a"))
+
+    assert "layer a" in sentence
+    assert "/stage" in sentence
+    assert describe_left_layer(LayerWork()) == ()
+    assert describe_left_layer(LayerWork(layer="a")) == describe_left_layer(LayerWork(waiting="a"))

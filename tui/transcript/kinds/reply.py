@@ -1,0 +1,33 @@
+"""A reply of the person to a question of the model: it is shown, as what was decided is looked for later."""
+
+from __future__ import annotations
+
+from quorum.application.view.entries import Call, Kept
+from quorum.tui.transcript.cells.lines import build_strip, fit_text
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.plain import Part, draw_more
+
+TELLS: frozenset[str] = frozenset()
+
+_FOLDED = 6
+
+
+def summarise(call: Call, output: Kept) -> str:
+    """Nothing: it stands below."""
+    return ""
+
+
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The first lines."""
+    part = Part()
+    lines = plain.select_last_lines(output, output.lines)
+    shown = lines if len(lines) <= _FOLDED + 1 else lines[:_FOLDED]
+    part.add(build_strip((fit_text(line, width), palette.muted)) for line in shown)
+    if len(shown) < len(lines):
+        part.add([draw_more(len(lines) - len(shown), "more", palette)])
+    return part
+
+
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    return plain.draw_unfolded(call, output, width, palette)
