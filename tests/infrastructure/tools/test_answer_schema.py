@@ -34,6 +34,10 @@ def test_a_schema_is_given_as_text_or_as_a_file_of_the_folder(tmp_path: Path, gi
         ("list.json", "list.json is no JSON schema: it is no object"),
         ("bytes.json", "bytes.json is no text in UTF-8"),
         ('{"a":' * 100_000, "the schema of --json-schema is n"),
+        ('{"maximum": ' + "9" * 5_000 + "}", "the schema of --json-schema is no JSON: Exceeds the limit"),
+        ('{"maximum": NaN}', "the schema of --json-schema is no JSON: NaN is no value of JSON"),
+        ('{"$schema": "https://a.example/own"}', "names no known draft of JSON Schema: $.$schema: 'https://a."),
+        ('{"$schema": 3}', "names no known draft of JSON Schema: $.$schema: 3"),
     ],
 )
 def test_what_is_no_schema_is_refused_with_its_place(tmp_path: Path, given: str, problem: str) -> None:
@@ -70,3 +74,10 @@ def test_what_a_schema_refers_to_is_not_fetched(tmp_path: Path) -> None:
     schema = AnswerSchema.read('{"$ref": "http://127.0.0.1:9/never"}', tmp_path)
 
     assert "the schema cannot be used" in schema.find_problem("{}")
+
+
+def test_a_schema_means_what_the_draft_that_it_names_says(tmp_path: Path) -> None:
+    text = '{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}, %s]}'
+
+    assert AnswerSchema.read(text % "false", tmp_path).find_problem('["a", 1]') != ""
+    assert AnswerSchema.read(text % "true", tmp_path).find_problem('["a", 1]') == ""
