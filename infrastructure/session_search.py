@@ -37,7 +37,7 @@ _FIND = (
 )
 
 
-class SearchHit(Struct, frozen=True, kw_only=True):
+class FoundSession(Struct, frozen=True, kw_only=True):
     """A session in which all the words stand, and the text around the first of them."""
 
     session: SessionSummary
@@ -68,7 +68,7 @@ class SessionSearch:
     ) -> None:
         self._archive, self._path, self._mask = archive, path, mask
 
-    async def search(self, words: Sequence[str], *, cwd: str | None, limit: int) -> list[SearchHit]:
+    async def search(self, words: Sequence[str], *, cwd: str | None, limit: int) -> list[FoundSession]:
         """The sessions of this folder, or of all, in which all words stand, the one used last first. Raises
         LedgerError."""
         try:
@@ -81,12 +81,12 @@ class SessionSearch:
         except (OSError, sqlite3.Error) as error:
             raise LedgerError(f"the index of sessions, {self._path}, cannot be used: {error}") from error
 
-    async def _search(self, words: Sequence[str], cwd: str | None, limit: int) -> list[SearchHit]:
+    async def _search(self, words: Sequence[str], cwd: str | None, limit: int) -> list[FoundSession]:
         listed = {each.id: each for each in await self._archive.list_sessions() if each.owner is None}
         with closing(self._open()) as index:
             await self._update(index, listed)
             query = " ".join('"' + _make_storable(word).replace('"', '""') + '"' for word in words)
-            hits: list[SearchHit] = []
+            hits: list[FoundSession] = []
             is_stale = False
             for id_, snippet, text in index.execute(_FIND, (query,)).fetchall():
                 session = listed.get(id_)  # another search may have taken one in since
@@ -96,7 +96,7 @@ class SessionSearch:
                     index.execute("DELETE FROM sessions WHERE id = ?", (id_,))
                     is_stale = True
                     continue
-                hits.append(SearchHit(session=session, snippet=" ".join(str(snippet).split())))
+                hits.append(FoundSession(session=session, snippet=" ".join(str(snippet).split())))
                 if len(hits) == limit:
                     break
             index.commit()

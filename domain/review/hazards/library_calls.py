@@ -162,6 +162,7 @@ _GIVES_FIRST = frozenset(
     }
 )
 _JOINS_LIST = frozenset({"join", "table.concat", "implode", "Enum.join"})
+_LEAVE_ARGUMENTS = _CHANGE_NOTHING | _JOINS_PATH | _GIVES_FIRST | _JOINS_LIST
 _MAKES_LIST = frozenset({"c", "list", "array"})
 _MAKES_TEMPORARY = frozenset(
     {"mkdtempSync", "mkdtemp", "tempdir", "mktmpdir", "mktempdir", "tempfile", "makeTempDir"}
@@ -218,6 +219,7 @@ _CLOSING = frozenset(_CLOSES.values())
 _ENDS_CALL = frozenset({";", "\n", ")", "]", "}", "|"})
 _ENDS_STATEMENT = frozenset({"for", "foreach", "if", "unless", "or", "and", "while", "do", "then"})
 _ENDS_ARGUMENTS = _ENDS_CALL | _ENDS_STATEMENT
+_READ_BEFORE_STATEMENT = _READ_BEFORE | _ENDS_STATEMENT
 _ENDS_CLOSED = frozenset({",", ")", ";"})
 _ENDS_OPEN = (_ENDS_ARGUMENTS | {","}) - {"|"}
 _ENDS_ITEM = frozenset({",", "\n", *_CLOSING})
@@ -275,6 +277,7 @@ class _CodeReading:
         self._changes_arguments = language in _PASS_BY_REFERENCE
         self._values: tuple[dict[str, _Value], dict[str, _Value]] = ({}, {})
         self._is_doubting = True
+        self._reading = self._find_reading_brackets()
         self._set_last = self._find_followed_names()
         self._depth = 0
 
@@ -338,17 +341,25 @@ class _CodeReading:
             behind = self._ends[behind]
         before = self._get(place - 1)
         if self._find_command(before) is not None or before in _CHANGE_NOTHING:  # a call without parentheses
-            return method != "" or self._get(behind) in _READ_BEFORE | _ENDS_STATEMENT
+            return method != "" or self._get(behind) in _READ_BEFORE_STATEMENT
         if not method and self._get(behind) not in _READ_BEFORE:
             return False
         around = self._opened[place]
         if before not in _READ_BEHIND or (before == "," and (around is None or self._get(around) == "{")):
             return False
-        while around is not None and self._get(around) != "{":
-            if not self._holds_values(around):
-                return False
-            around = self._opened[around]
-        return True
+        return around is None or around in self._reading
+
+    def _find_reading_brackets(self) -> set[int]:
+        """The brackets in which names are read: braces, and what holds no names that are set there or around."""
+        reading: set[int] = set()
+        for place, token in enumerate(self._tokens):
+            if token.text == "{":
+                reading.add(place)
+            elif token.text in _CLOSES:
+                around = self._opened[place]
+                if (around is None or around in reading) and self._holds_values(place):
+                    reading.add(place)
+        return reading
 
     def _holds_values(self, bracket: int) -> bool:
         """Whether what stands in parentheses or brackets is no list of names that are set there."""
@@ -356,9 +367,7 @@ class _CodeReading:
         if name in _TEST:
             return True
         methods = (".", "?.", "->") if self._changes_arguments else (".", "?.")
-        is_read = (
-            end in _READ_BEFORE | _ENDS_STATEMENT or end.startswith(methods) or self._begins_statement(end)
-        )
+        is_read = end in _READ_BEFORE_STATEMENT or end.startswith(methods) or self._begins_statement(end)
         if self._get(bracket) == "[" or not is_read:
             return is_read
         if name in _TAKE_NAMES or self._get(bracket - 2) in _DECLARES:
@@ -368,9 +377,7 @@ class _CodeReading:
             return True
         parts = _PARTS.split(name)
         known = {parts[-1], ".".join(parts[-2:])}
-        return self._find_command(name) is not None or not known.isdisjoint(
-            _CHANGE_NOTHING | _JOINS_PATH | _GIVES_FIRST | _JOINS_LIST
-        )
+        return self._find_command(name) is not None or not known.isdisjoint(_LEAVE_ARGUMENTS)
 
     def _look_up(self, name: str, place: int) -> _Value:
         """What the name was set to last; None where it may have another value by now."""

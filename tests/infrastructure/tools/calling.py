@@ -22,6 +22,7 @@ class TestControls:
 
     cancelled: bool = False
     was_asked: bool = False
+    reply: str | None = None
     seal: Seal | None = None
     reports: list[str] = field(default_factory=list)
     state: RunState = field(default_factory=RunState)
