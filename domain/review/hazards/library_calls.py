@@ -350,7 +350,7 @@ class _CodeReading:
         return around is None or around in self._reading
 
     def _find_reading_brackets(self) -> set[int]:
-        """The brackets in which names are read: braces, and what holds no names that are set there or around."""
+        """The brackets in which names are read: braces, and what holds no names that are set there."""
         reading: set[int] = set()
         for place, token in enumerate(self._tokens):
             if token.text == "{":
