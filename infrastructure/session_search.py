@@ -149,6 +149,8 @@ class SessionSearch:
         try:
             records = await self._archive.read(session.id, (TurnStarted.type, ResponseCompleted.type))
         except LedgerError:
+            if session.id in {each.id for each in await self._archive.list_sessions()}:
+                raise
             return ""
         return self._mask(_make_storable("\n".join(_list_texts(records))))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import Event, ResponseCompleted, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NewSession, SessionSummary
@@ -125,3 +125,19 @@ async def test_an_index_that_cannot_be_is_named(storage: FakeStorage, tmp_path: 
 
     with pytest.raises(LedgerError, match="cannot be used"):
         await find(storage, place / "search.sqlite", "zebra")
+
+
+async def test_a_session_that_cannot_be_read_now_is_not_taken_for_one_without_words(
+    storage: FakeStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await begin(storage, "zebra", "ok")
+    path = tmp_path / "search.sqlite"
+
+    async def fail(*_given: object) -> None:
+        raise LostConnection("the server does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.archive, "read", fail)
+        with pytest.raises(LostConnection):
+            await find(storage, path, "zebra")
+    assert await find(storage, path, "zebra") == [one]
