@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -37,7 +37,7 @@ _FIND = (
 )
 
 
-class SessionHit(Struct, frozen=True, kw_only=True):
+class FoundSession(Struct, frozen=True, kw_only=True):
     """A session in which all the words stand, and the text around the first of them."""
 
     session: SessionSummary
@@ -58,40 +58,45 @@ def discard_search_index(path: Path | None) -> None:
 
 
 class SessionSearch:
-    """Searches the sessions of an archive by way of the index at `path`; None: an index in memory."""
+    """Searches the sessions of an archive by way of the index at `path`; None: an index in memory.
 
-    def __init__(self, archive: SessionArchive, path: Path | None) -> None:
-        self._archive, self._path = archive, path
+    `mask` hides secrets before a text is searched: a part of one, as it may stand in a snippet, is not known.
+    """
 
-    async def search(self, words: Sequence[str], *, cwd: str | None, limit: int) -> list[SessionHit]:
+    def __init__(
+        self, archive: SessionArchive, path: Path | None, *, mask: Callable[[str], str] = lambda text: text
+    ) -> None:
+        self._archive, self._path, self._mask = archive, path, mask
+
+    async def search(self, words: Sequence[str], *, cwd: str | None, limit: int) -> list[FoundSession]:
         """The sessions of this folder, or of all, in which all words stand, the one used last first. Raises
         LedgerError."""
         try:
             return await self._search(words, cwd, limit)
-        except sqlite3.DatabaseError:  # damaged, or of another program: it is derived, and made anew
+        except (OSError, sqlite3.DatabaseError):  # damaged, or of another program: it is derived, and made anew
             with suppress(OSError):
                 discard_search_index(self._path)
         try:
             return await self._search(words, cwd, limit)
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise LedgerError(f"the index of sessions, {self._path}, cannot be used: {error}") from error
 
-    async def _search(self, words: Sequence[str], cwd: str | None, limit: int) -> list[SessionHit]:
+    async def _search(self, words: Sequence[str], cwd: str | None, limit: int) -> list[FoundSession]:
         listed = {each.id: each for each in await self._archive.list_sessions() if each.owner is None}
         with closing(self._open()) as index:
             await self._update(index, listed)
-            query = " ".join('"' + word.replace('"', '""') + '"' for word in words)
-            hits: list[SessionHit] = []
+            query = " ".join('"' + _make_storable(word).replace('"', '""') + '"' for word in words)
+            hits: list[FoundSession] = []
             is_stale = False
             for id_, snippet, text in index.execute(_FIND, (query,)).fetchall():
-                session = listed[id_]
-                if cwd is not None and session.cwd != cwd:
+                session = listed.get(id_)  # another search may have taken one in since
+                if session is None or (cwd is not None and session.cwd != cwd):
                     continue
                 if await self._read(session) != text:  # redacted since, by whichever process
                     index.execute("DELETE FROM sessions WHERE id = ?", (id_,))
                     is_stale = True
                     continue
-                hits.append(SessionHit(session=session, snippet=" ".join(str(snippet).split())))
+                hits.append(FoundSession(session=session, snippet=" ".join(str(snippet).split())))
                 if len(hits) == limit:
                     break
             index.commit()
@@ -144,8 +149,15 @@ class SessionSearch:
         try:
             records = await self._archive.read(session.id, (TurnStarted.type, ResponseCompleted.type))
         except LedgerError:
+            if session.id in {each.id for each in await self._archive.list_sessions()}:
+                raise
             return ""
-        return "\n".join(_list_texts(records)).encode("utf-8", "replace").decode("utf-8")
+        return self._mask(_make_storable("\n".join(_list_texts(records))))
+
+
+def _make_storable(text: str) -> str:
+    """The text without what is damaged in it, which SQLite does not take."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _list_texts(records: Sequence[LedgerRecord]) -> Iterator[str]:

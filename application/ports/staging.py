@@ -22,6 +22,11 @@ class Layer(Protocol):
         """What stands in the layer that does not stand in the workspace."""
         ...
 
+    async def note_files(self) -> None:
+        """Keep what the files that were changed here hold in the workspace: so it is known if the person
+        changes them there, too, and both can be merged. Costs by the changes."""
+        ...
+
     async def read_content(self, path: str, *, before: bool) -> bytes | None:
         """What a file of the effects holds in the workspace (`before`), or in the layer.
 

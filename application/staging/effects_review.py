@@ -91,6 +91,10 @@ class EffectsReview:
         hosts = await asyncio.to_thread(find_hosts, work, self._read_script)
         return EffectsPacket(effects=effects, work=work, hosts=hosts)
 
+    async def note_files(self) -> None:
+        """Keep what files held that were changed, in case the person changes them, too."""
+        await self._layer.note_files()
+
     async def note_waiting(self) -> LayerWaits | None:
         """Record that effects wait, at the end of a turn; None where there are none."""
         self._noted = effects = await self._layer.read_effects()
@@ -278,19 +282,13 @@ def _name(paths: Sequence[str]) -> str:
 
 def find_hosts(work: LayerWork, read_script: ReadScript) -> tuple[str, ...]:
     """The hosts that commands and tools asked for, as far as their words say so; in order, each once."""
-    from urllib.parse import urlsplit
-
-    found: dict[str, None] = {}
-    for address in work.addresses:
-        found[urlsplit(address).netloc or address] = None
+    found = dict.fromkeys(map(_name_host, work.addresses))
     for command in work.commands:
         found.update(dict.fromkeys(_list_hosts(command, read_script)))
     return tuple(sorted(found))
 
 
 def _list_hosts(command: StagedCommand, read_script: ReadScript) -> Iterator[str]:
-    from urllib.parse import urlsplit
-
     from quorum.domain.review.effects.reduction import reduce_command
     from quorum.domain.review.effects.side_effect import EffectKind
 
@@ -298,4 +296,14 @@ def _list_hosts(command: StagedCommand, read_script: ReadScript) -> Iterator[str
         place = effect.place
         is_remote = effect.kind is EffectKind.CONNECT or (effect.kind is EffectKind.SEND and "@" in place)
         if place and is_remote:
-            yield urlsplit(place).netloc or place
+            yield _name_host(place)
+
+
+def _name_host(address: str) -> str:
+    """The host of an address; the address itself where it names none, or is no address at all."""
+    from urllib.parse import urlsplit
+
+    try:
+        return urlsplit(address).netloc or address
+    except ValueError:
+        return address

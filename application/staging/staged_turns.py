@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
@@ -33,6 +33,11 @@ class StagedTurns:
     async def open(self) -> None:
         """Record that the session works in the layer. Raises LedgerError."""
         await self._events.announce(self._entered)
+
+    async def note_files(self) -> None:
+        """Keep what files held that a batch changed: the person may change them before the turn ends."""
+        with suppress(StagingError):  # the end of the turn reads them, too, and says so
+            await self.review.note_files()
 
     async def conclude(self) -> bool:
         """End what the turn left running, and record what waits: whether anything does. Raises LedgerError."""

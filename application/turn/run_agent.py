@@ -118,6 +118,8 @@ class RunAgent:
             diagnostics=diagnostics,
             is_job_running=is_job_running,
         )
+        if staged is not None:
+            self._loop.note_files = staged.note_files
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command, self._typed = past.last_command, ""

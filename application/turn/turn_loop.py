@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from quorum.application.calls.hook_chain import HookChain
@@ -32,6 +32,10 @@ _SENT_BACK = (
     "Your answer does not fit the schema that it has to fit: {problem}. Answer again, with the whole JSON "
     "value and nothing else."
 )
+
+
+async def _note_nothing() -> None:
+    """Nobody wants to know what files held."""
 
 
 class TurnEndChecks:
@@ -222,6 +226,8 @@ class TurnLoop:
         self._diagnostics = diagnostics
         self.find_answer_problem: Callable[[str], str] = lambda _answer: ""
         """Says what is wrong with the final answer of a turn; empty where nothing is."""
+        self.note_files: Callable[[], Awaitable[None]] = _note_nothing
+        """Is awaited after a batch that may have changed files."""
         self._is_told_of_leak = False
         self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk, is_job_running)
 
@@ -286,6 +292,8 @@ class TurnLoop:
         """Run the calls and send their results. None when the turn ends with them instead."""
         result = await self._runtime.run(batch)
         calls = [call for _, call in batch.calls]
+        if any(self._runtime.get_risk(call.tool_name) is RiskLevel.HIGH for call in calls):
+            await self.note_files()
         tally.add_calls(result.records, calls)
         results, repeated = self._repeats.note(calls, result.results)
         if result.aborted is not None:

@@ -41,11 +41,6 @@ class PersonReply(Struct, frozen=True, kw_only=True):
     options: tuple[int, ...] = ()
     text: str = ""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it answers nothing."""
-        return not (self.options or self.text)
-
     def encode(self) -> str:
         """A text that `decode` reads: the numbers in the first line, then the person's words."""
         return f"{','.join(map(str, self.options))}\n{self.text}"

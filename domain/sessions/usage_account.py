@@ -32,15 +32,18 @@ class UsageRow(Struct, frozen=True, kw_only=True):
 def list_requests(
     sessions: Iterable[SessionSummary], records: Mapping[str, Sequence[LedgerRecord]]
 ) -> list[CountedRequest]:
-    """Every request once: what a copy of a session took over from it is its own only where that is gone."""
+    """Every request once. A copy of a session has what it took over at the same place and time; that is its own
+    only where no other session has it any more."""
     listed: list[CountedRequest] = []
-    for session in sessions:
-        taken_over = {(record.seq, record.at_ms) for record in records.get(session.parent or "", ())}
-        listed += [
-            CountedRequest(cwd=session.cwd, at_ms=record.at_ms, counted=record.event)
-            for record in records.get(session.id, ())
-            if isinstance(record.event, UsageCounted) and (record.seq, record.at_ms) not in taken_over
-        ]
+    seen: set[tuple[int, int, UsageCounted]] = set()
+    for session in sorted(sessions, key=lambda session: session.parent is not None):
+        for record in records.get(session.id, ()):
+            if not isinstance(record.event, UsageCounted):
+                continue
+            place = (record.seq, record.at_ms, record.event)
+            if session.parent is None or place not in seen:
+                listed.append(CountedRequest(cwd=session.cwd, at_ms=record.at_ms, counted=record.event))
+            seen.add(place)
     return listed
 
 

@@ -63,6 +63,9 @@ class WorkspaceLayer:
     async def read_effects(self) -> LayerEffects:
         return await run_in_thread(lambda _: self._read_effects())
 
+    async def note_files(self) -> None:
+        await run_in_thread(lambda _: self._note_files())
+
     async def read_content(self, path: str, *, before: bool) -> bytes | None:
         return await run_in_thread(lambda _: self._read_content(path, before=before))
 
@@ -75,11 +78,7 @@ class WorkspaceLayer:
     async def discard(self) -> None:
         await run_in_thread(lambda _: self._discard())
 
-    def note_files(self) -> None:
-        """Take note of what changed files held before, so that it is known if the person changes them, too.
-
-        Blocks, and costs by the changes. Raises StagingError.
-        """
+    def _note_files(self) -> None:
         with _explained(self._folder), _open_lower(self._find_real()) as lower:
             self._open_reader(lower).note_before()
 

@@ -12,7 +12,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+    from jsonschema.protocols import Validator
     from referencing import Resource
     from referencing._core import Resolver
 
@@ -25,18 +25,27 @@ _INSTRUCTION = (
 
 
 class AnswerSchema:
-    """Tells the model of the schema, and checks answers by it. What the schema refers to is never fetched."""
+    """Tells the model of the schema, and checks answers by it, as the draft that it names means it. What the
+    schema refers to is never fetched."""
 
     def __init__(self, schema: JsonObject, where: str) -> None:
         """Raises ConfigError for what is no JSON schema, with the place."""
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
+        from jsonschema.validators import validator_for
         from referencing import Registry
-        from referencing.jsonschema import DRAFT202012
+        from referencing.jsonschema import specification_with
 
+        validator: type[Validator] = Draft202012Validator
+        if (draft := schema.get("$schema")) is not None:
+            named = draft.rstrip("#") if isinstance(draft, str) else ""
+            validator = validator_for({"$schema": named}, default=Draft202012Validator)
+            if validator.META_SCHEMA["$schema"].rstrip("#") != named:
+                raise ConfigError(f"{where} names no known draft of JSON Schema: $.$schema: {draft!a}")
         try:
-            Draft202012Validator.check_schema(schema)
-            whole = DRAFT202012.create_resource(schema)
+            validator.check_schema(dict(schema))
+            specification = specification_with(validator.META_SCHEMA["$schema"])
+            whole: Resource[JsonValue] = specification.create_resource(schema)
             lost = _find_lost_reference(whole, Registry[JsonValue]().resolver_with_root(whole))
         except SchemaError as error:
             raise ConfigError(f"{where} is no JSON schema: {error.json_path}: {error.message}") from error
@@ -44,7 +53,7 @@ class AnswerSchema:
             raise ConfigError(f"{where} is no JSON schema: it is nested too deeply") from error
         if lost:
             raise ConfigError(f"{where} refers to {lost}, which is not in it: put it under $defs")
-        self._validator: Draft202012Validator = Draft202012Validator(schema, registry=Registry())
+        self._validator: Validator = validator(dict(schema), registry=Registry())
         self.instruction = _INSTRUCTION.format(schema=json.dumps(schema, ensure_ascii=False))
 
     @staticmethod
@@ -57,7 +66,7 @@ class AnswerSchema:
         where = "the schema of --json-schema" if is_text else given
         try:
             text = given if is_text else (folder / given).read_text(encoding="utf-8")
-            schema: object = json.loads(text)
+            schema: object = json.loads(text, parse_constant=_refuse_constant)
         except OSError as error:
             raise ConfigError(f"{given} cannot be read: {error.strerror or error}") from error
         except UnicodeDecodeError as error:
@@ -68,6 +77,8 @@ class AnswerSchema:
             ) from error
         except RecursionError as error:
             raise ConfigError(f"{where} is nested too deeply") from error
+        except ValueError as error:  # as for a number of thousands of digits
+            raise ConfigError(f"{where} is no JSON: {error}") from error
         if not isinstance(schema, Mapping):
             raise ConfigError(f"{where} is no JSON schema: it is no object")
         return AnswerSchema(schema, where)
@@ -111,8 +122,10 @@ def parse_answer(answer: str) -> JsonValue:
         raise ValueError(f"no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
     except RecursionError as error:
         raise ValueError("no JSON: it is nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"no JSON: {error}") from error
     return value
 
 
 def _refuse_constant(name: str) -> JsonValue:
-    raise ValueError(f"no JSON: {name} is no value of JSON")
+    raise ValueError(f"{name} is no value of JSON")

@@ -45,9 +45,7 @@ async def _add_up(wish: UsageOptions, store: SessionStore) -> int:
 
     since_ms = 0 if wish.days is None else read_wall_clock_ms() - wish.days * _DAY_MS
     sessions = [each for each in await store.archive.list_sessions() if each.updated_ms >= since_ms]
-    read = {each.id for each in sessions} | {each.parent for each in sessions if each.parent}
-    known = {each.id for each in await store.archive.list_sessions()}
-    records = {id_: await store.archive.read(id_, (UsageCounted.type,)) for id_ in read & known}
+    records = {each.id: await store.archive.read(each.id, (UsageCounted.type,)) for each in sessions}
     requests = [each for each in list_requests(sessions, records) if each.at_ms >= since_ms]
     parts = {
         "models": add_up(requests, lambda each: each.counted.model),

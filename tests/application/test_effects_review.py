@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from quorum.application.event_bus import EventBus
-from quorum.application.staging.effects_review import EffectsReview, list_remarks
+from quorum.application.staging.effects_review import EffectsReview, find_hosts, list_remarks
 from quorum.domain.calls.effects import FileKind, FileState
+from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import LedgerError, StagingError
 from quorum.domain.events.event import EffectsApproved, EffectsReviewed, Event, LayerWaits
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
+from quorum.domain.shell.script import split_coarsely
 from quorum.domain.staging.layer_effects import EffectChoice, LayerCommit, LayerEffect, LayerEffectKind
+from quorum.domain.staging.layer_work import LayerWork, StagedCommand
 from quorum.infrastructure.files.diff import render_unified_diff
 from tests.support.fake_layer import FakeLayer
 from tests.support.fake_ledger import FakeLedger
@@ -179,3 +182,13 @@ async def test_a_diff_says_in_words_what_its_lines_cannot(rig: Rig) -> None:
     assert "-two" in await rig.review.diff(effects["b.py"])
     assert (await rig.review.diff(effects["c.py"])).startswith("protected: ")
     assert (await rig.review.diff(effects["a.py"])).startswith("you changed it, too: ")
+
+
+def test_an_address_that_is_none_is_named_as_it_stands_and_keeps_nothing_from_the_review() -> None:
+    bad = "http://[::1"
+    work = LayerWork(
+        addresses=(bad, "https://a.example/x"),
+        commands=(StagedCommand(command=f"curl -s {bad}", outcome=Outcome.OK),),
+    )
+
+    assert find_hosts(work, split_coarsely) == ("a.example", bad)

@@ -83,3 +83,64 @@ def test_each_function_stands_once_in_a_language() -> None:
 def test_hostile_code_is_read_in_time_that_grows_with_its_length(program: str, part: str) -> None:
     assert read_library_calls(f"unlink {part * 500}", program).rest
     assert len(read_library_calls(f"unlink {part * 1_500}", program).started) <= 40
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("node", 'let f = "/tmp/x"; names.forEach(f => fs.rmSync(f))'),
+        ("node", 'let d = name; if (late) d = "/tmp/x"; fs.rmSync(d)'),
+        ("node", 'let d = "/tmp/x"; function f() { fs.rmSync(d) } d = name; f()'),
+        ("node", 'let d = "/tmp/x"; function f(d) { fs.rmSync(d) } f(name)'),
+        ("node", 'let d = "/tmp/x"; [d] = names; fs.rmSync(d)'),
+        ("node", 'let d = "/tmp/x"; d &&= name; fs.rmSync(d)'),
+        ("node", 'let d = "/tmp/x"; for (d of names) fs.rmSync(`${d}/y`)'),
+        ("node", 'let d = ["/tmp/x"]; d[0] = name; fs.rmSync(d[0])'),
+        ("node", 'fs.rmSync("/tmp/x" && name)'),
+        ("node", 'const d = "/tmp/x".replace("/tmp/x", name); fs.rmSync(d)'),
+        ("perl", '$d = "/tmp/x"; for $d (@names) { unlink $d }'),
+        ("perl", '$d = "/tmp/x"; $d =~ s/x/y/; unlink $d'),
+        ("perl", '@d = ("/tmp/x"); push @d, $name; unlink @d'),
+        ("perl", "unlink " + '"/tmp/x", ' * 40 + "$name"),
+        ("ruby", 'd = "/tmp/x"; names.each { |d| File.delete d }'),
+        ("ruby", 'd = "/tmp/x"; d.replace name; File.delete d'),
+        ("ruby", 'd, e = "/tmp/x", 1; d, e = names; File.delete d'),
+        ("php", '$d = "/tmp/x"; foreach ($names as $d) unlink($d);'),
+        ("lua", 'local d = "/tmp/x" for _, d in pairs(names) do os.remove(d) end'),
+        ("julia", 'd = "/tmp/x"; for d in names; rm(d); end'),
+        ("elixir", 'd = "/tmp/x"; Enum.each(names, fn d -> File.rm! d end)'),
+        ("Rscript", 'd <- "/tmp/x"; sapply(names, function(d) unlink(d))'),
+    ],
+)
+def test_a_name_that_may_stand_for_something_else_is_not_followed(program: str, code: str) -> None:
+    assert "$x" in read_library_calls(code, program).alike
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("node", 'const d = "/tmp/x"; if (fs.existsSync(d)) { fs.rmSync(d, {force: true}) } console.log(d)'),
+        ("perl", 'my $d = "/tmp/x"; mkdir $d; print $d; unlink $d or die "no $d";'),
+        ("ruby", 'd = "/tmp/x"; Dir.mkdir(d) unless Dir.exist?(d); puts d; FileUtils.rm_rf(d)'),
+        ("php", '$d = "/tmp/x"; if (file_exists($d)) { unlink($d); } echo $d;'),
+        ("lua", 'local d = "/tmp/x" print(d) os.remove(d)'),
+        ("Rscript", 'd <- "/tmp/x"; if (file.exists(d)) unlink(d)'),
+    ],
+)
+def test_a_name_that_is_only_read_is_followed(program: str, code: str) -> None:
+    assert read_library_calls(code, program).alike.split()[-1] == "/tmp/x"
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("deno", 'new Deno.Command("git", {args: ["push", "-f"]}).output()'),
+        ("node", 'spawnSync("sh", ["-c", read("git push -f")])'),
+    ],
+)
+def test_code_that_starts_what_is_not_all_known_is_judged_by_all_its_words(program: str, code: str) -> None:
+    assert read_library_calls(code, program).rest == code
+
+
+def test_what_is_pasted_into_a_command_is_words_of_it() -> None:
+    assert read_library_calls('system2("git", "push -f")', "Rscript").started == ("git push -f",)

@@ -41,6 +41,16 @@ def test_what_a_copy_took_over_counts_once_and_is_its_own_where_the_first_one_is
     assert len(list_requests([copy], {"copy": records["copy"]})) == 2
 
 
+def test_what_several_copies_took_over_from_a_session_that_is_gone_counts_once() -> None:
+    gone = a_summary()
+    begun = [used(1, "p/a", "1")]
+    one, other = (replace(gone, id=name, parent=gone.id) for name in ("one", "other"))
+    copy_of_copy = replace(gone, id="copy", parent="gone, too")
+    records = {"one": begun, "other": [*begun, used(2, "p/a", "1")], "copy": begun}
+
+    assert len(list_requests([one, other, copy_of_copy], records)) == 2
+
+
 def test_days_are_those_of_this_place_and_come_in_order() -> None:
     session = a_summary()
     records = {session.id: [used(1, "p/a", "1", at_ms=72 * HOUR_MS), used(2, "p/a", "1")]}

@@ -150,7 +150,7 @@ def list_findings(terminal: Terminal) -> None:
         terminal.wait_for("it cuts nothing up")
     with terminal.fresh():
         terminal.type("\x1b")
-        terminal.wait_for("local/scripted")
+        terminal.wait_for("Ask for something")  # the list of findings covers it
 
 
 def wait_until_asked(rig: QuorumRig, count: int) -> None:

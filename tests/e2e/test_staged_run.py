@@ -48,6 +48,11 @@ def digest(root: Path) -> str:
     return found.hexdigest()
 
 
+def is_kept(folder: Path, content: bytes) -> bool:
+    """Whether there is a file below the folder that is named by this content."""
+    return any(folder.rglob(hashlib.sha256(content).hexdigest()))
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     root = (tmp_path / "project").resolve()
@@ -107,6 +112,28 @@ async def test_fifteen_calls_ask_nothing_and_change_nothing_outside_of_the_layer
     assert len(staged["commands"]) == 9
     assert len(staged["digest"]) == 64
     assert f"staged show {staged['layer']}" in ended.err
+
+
+async def test_what_a_file_held_is_kept_for_a_merge_before_the_person_changes_it_in_the_turn(
+    tmp_path: Path, project: Path
+) -> None:
+    held = b"value = 1\n"
+    replies = script([("run_command", {"command": "echo changed > app.py"})])
+
+    def answer(_body: object) -> Say:
+        if len(replies) == 1:
+            (project / "app.py").write_text("value = 3\n")
+        return replies.pop(0)
+
+    async with SseServer("openai") as server:
+        server.respond = answer
+        configure_for(tmp_path, server)
+        words = ("--mode", "staged", "--output", "json", "do it")
+        ended = await run(*words, cwd=project, env=environment(tmp_path), is_program=True)
+
+    (change,) = ended.report["staged"]["files"]
+    assert change["conflict"], ended.err
+    assert is_kept(tmp_path, held)
 
 
 async def test_the_next_run_continues_in_the_same_layer_and_leaving_the_mode_shows_the_folder_as_it_was(

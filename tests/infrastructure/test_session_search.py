@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import Event, ResponseCompleted, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.session_summary import NewSession
+from quorum.domain.sessions.session_summary import NewSession, SessionSummary
 from quorum.infrastructure.session_search import SessionSearch, discard_search_index
 from tests.support.fake_storage import FakeStorage
 
@@ -74,4 +77,67 @@ async def test_the_index_is_made_anew_where_it_is_gone_or_damaged(storage: FakeS
     discard_search_index(path)
     assert await find(storage, path, "zebra") == [one]
     path.write_bytes(b"no database at all" * 500)
+    assert await find(storage, path, "zebra") == [one]
+
+
+async def test_a_secret_is_hidden_also_where_a_snippet_would_begin_in_its_middle(
+    storage: FakeStorage, tmp_path: Path
+) -> None:
+    secret = "-".join(f"part{number}" for number in range(40))
+    one = await begin(storage, f"use {secret} for the zebra", "ok")
+    path = tmp_path / "search.sqlite"
+    assert await find(storage, path, "part20") == [one]  # before it was known for a secret
+
+    def mask(text: str) -> str:
+        return text.replace(secret, "[hidden]")
+
+    search = SessionSearch(storage.archive, path, mask=mask)
+    assert await search.search(["part20"], cwd=None, limit=20) == []
+    (hit,) = await search.search(["zebra"], cwd=None, limit=20)
+    assert hit.snippet == "use [hidden] for the zebra ok"
+
+
+async def test_what_another_search_takes_in_meanwhile_is_left_to_it(
+    storage: FakeStorage, tmp_path: Path
+) -> None:
+    one = await begin(storage, "zebra", "ok")
+    path = tmp_path / "search.sqlite"
+
+    class Overtaken(SessionSearch):
+        async def _update(self, index: sqlite3.Connection, listed: Mapping[str, SessionSummary]) -> None:
+            await super()._update(index, listed)
+            await begin(storage, "another zebra", "ok")
+            assert len(await find(storage, path, "zebra")) == 2
+
+    hits = await Overtaken(storage.archive, path).search(["zebra"], cwd=None, limit=20)
+    assert [hit.session.id for hit in hits] == [one]
+
+
+async def test_words_that_are_no_text_are_found_nowhere(storage: FakeStorage, tmp_path: Path) -> None:
+    await begin(storage, "zebra", "ok")
+
+    assert await find(storage, tmp_path / "search.sqlite", "\udcff") == []
+
+
+async def test_an_index_that_cannot_be_is_named(storage: FakeStorage, tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("")
+
+    with pytest.raises(LedgerError, match="cannot be used"):
+        await find(storage, place / "search.sqlite", "zebra")
+
+
+async def test_a_session_that_cannot_be_read_now_is_not_taken_for_one_without_words(
+    storage: FakeStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await begin(storage, "zebra", "ok")
+    path = tmp_path / "search.sqlite"
+
+    async def fail(*_given: object) -> None:
+        raise LostConnection("the server does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.archive, "read", fail)
+        with pytest.raises(LostConnection):
+            await find(storage, path, "zebra")
     assert await find(storage, path, "zebra") == [one]

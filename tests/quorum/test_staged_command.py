@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from quorum.cli.staged.actions import REFUSED
+from quorum.domain.errors import LostConnection
 from quorum.domain.events.event import (
     EffectsApproved,
     EffectsReviewed,
@@ -25,6 +26,7 @@ from quorum.errors import UsageError
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.store.sql.archive import SqlArchive
 from tests.support.command_line import run_command
 from tests.support.headless_run import configure, environment
 from tests.support.layer_process import layers as layers
@@ -116,6 +118,20 @@ def test_all_but_what_is_left_out_is_applied_and_the_session_has_it_on_record(de
     assert (reviewed.decision, reviewed.files) == (EffectsDecision.APPLIED, 2)
     assert isinstance(said, MessageAdded)
     assert [file["path"] for file in desk.read_json("show")["files"]] == ["docs/b.md"]
+
+
+def test_nothing_is_applied_where_the_record_cannot_be_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_given: object) -> None:
+        raise LostConnection("the server of the record does not answer")
+
+    for method in ("find_blocking", "list_blocking"):
+        monkeypatch.setattr(SqlArchive, method, fail)
+
+    with pytest.raises(LostConnection):
+        desk.run("apply")
+    assert (desk.root / "a.py").read_text() == "one\n"
 
 
 @pytest.mark.long

@@ -20,7 +20,8 @@ from quorum.domain.staging.layer_effects import (
 class FakeLayer:
     """Text files only. `workspace` are those of the person; what is None in `upper` is deleted there.
 
-    `trouble`, while it is set, is why everything fails. `commits` and `protected` are as given.
+    `trouble`, while it is set, is why everything fails. `commits` and `protected` are as given, and `noted`
+    counts how often files were noted.
     """
 
     def __init__(self, workspace: Mapping[str, bytes] | None = None, *, id: str = "1") -> None:
@@ -32,6 +33,7 @@ class FakeLayer:
         self.protected: set[str] = set()
         self.ignored: tuple[str, ...] = ()
         self.trouble = ""
+        self.noted = 0
         self._began = dict(self.workspace)
         self._applied: dict[str, tuple[bytes | None, bytes | None]] = {}
 
@@ -57,6 +59,10 @@ class FakeLayer:
             commits=self.commits,
             not_captured=self.not_captured,
         )
+
+    async def note_files(self) -> None:
+        self._check()
+        self.noted += 1
 
     async def read_content(self, path: str, *, before: bool) -> bytes | None:
         self._check()

@@ -1,6 +1,8 @@
 """Calls of standard libraries in code that is not Python, each as the shell command that does the same.
 
-Texts are followed through names, joined paths and lists. What is not known of a text is `$x`, as in a shell.
+Texts are followed through names, joined paths and lists. What is not known of a text is `$x`, as in a shell. A
+name stands for a text where it can have no other: it is set once, before, and is otherwise only read. Elsewhere
+a call is judged by both, the text that the name was set to last and `$x`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ class LibraryCall(Struct, frozen=True):
     """Functions of some languages by their names, with the name in front where they would not be plain without.
 
     `command`: `{0}` is the first argument and `{*}` stands for all of them; or one of the words `run` (a
-    command), `source` (a file that is run), `open` (a file and how it is opened) and `mode` (a mode and files).
+    command), `paste` (a command whose arguments are no words yet), `source` (a file that is run), `open` (a
+    file and how it is opened) and `mode` (a mode and files).
     """
 
     languages: str
@@ -105,7 +108,8 @@ LIBRARY_CALLS = (
     LibraryCall("r", "file.copy", "cp {0} {1}"),
     LibraryCall("r", "file.symlink", "ln -s {0} {1}"),
     LibraryCall("r", "readLines readRDS upload_file readChar read_file", "cat {0}"),
-    LibraryCall("r", "system system2", "run"),
+    LibraryCall("r", "system", "run"),
+    LibraryCall("r", "system2", "paste"),
     LibraryCall("r", "source sys.source", "source"),
     # Julia 1.9
     LibraryCall("julia", "rm", "rm -r {0}"),
@@ -136,8 +140,17 @@ _LANGUAGES = {
     "irb": "ruby",
     "iex": "elixir",
 }
-_HAVE_BARE_CALLS = frozenset({"perl", "ruby", "php", "lua"})
+_HAVE_BARE_CALLS = frozenset({"perl", "ruby", "php", "lua", "elixir"})
 """Languages that call functions without parentheses."""
+_PASS_BY_REFERENCE = frozenset({"perl", "ruby", "php"})
+"""Languages in which a function may change a text that it is given."""
+_CHANGE_NOTHING = frozenset(
+    {
+        *("print", "printf", "say", "puts", "p", "echo", "warn", "die", "exit", "mkdir", "mkdir_p", "mkpath"),
+        *("exist?", "file?", "directory?", "file_exists", "is_file", "is_dir", "basename", "dirname", "length"),
+        *("each", "map", "glob", "close", "size"),
+    }
+)
 _JOINS_PATH = frozenset(
     {"path.join", "path.resolve", "File.join", "joinpath", "file.path", "Path.join", "catfile"}
 )
@@ -149,6 +162,7 @@ _GIVES_FIRST = frozenset(
     }
 )
 _JOINS_LIST = frozenset({"join", "table.concat", "implode", "Enum.join"})
+_LEAVE_ARGUMENTS = _CHANGE_NOTHING | _JOINS_PATH | _GIVES_FIRST | _JOINS_LIST
 _MAKES_LIST = frozenset({"c", "list", "array"})
 _MAKES_TEMPORARY = frozenset(
     {"mkdtempSync", "mkdtemp", "tempdir", "mktmpdir", "mktempdir", "tempfile", "makeTempDir"}
@@ -191,11 +205,25 @@ _UNSAFE = re.compile(r"([^\w@%+=:,./~$*?-])")
 _JOINS = frozenset({"+", ".", "..", "<>"})
 _MARKS = frozenset({"$", "@", "%", "*", "\\"})
 _SETS = frozenset({"=", "<-", "+=", ".="})
+_ADDS = frozenset({"+=", ".="})
+_READ_BEHIND = frozenset({"(", "[", ",", "=", "<-", "*", "\\", "return", *_JOINS, *_ADDS})
+_READ_BEFORE = frozenset({")", "]", "}", ",", ";", "\n", *_JOINS})
+"""Tokens between which a name is read, and not set."""
+_READING_METHODS = frozenset({"slice", "drop", "join", "map", "forEach", "each", "length", "size", "trim"})
+_DECLARES = frozenset({"function", "def", "defp", "sub", "fn", "func", "fun", "macro", "lambda", "proc"})
+_TAKE_NAMES = frozenset({*_DECLARES, "for", "foreach", "catch", "my", "our", "local", "list"})
+"""Words whose parentheses hold names that are set there."""
+_TEST = frozenset({"if", "elsif", "elseif", "unless", "while", "until"})
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = frozenset(_CLOSES.values())
 _ENDS_CALL = frozenset({";", "\n", ")", "]", "}", "|"})
 _ENDS_STATEMENT = frozenset({"for", "foreach", "if", "unless", "or", "and", "while", "do", "then"})
 _ENDS_ARGUMENTS = _ENDS_CALL | _ENDS_STATEMENT
+_READ_BEFORE_STATEMENT = _READ_BEFORE | _ENDS_STATEMENT
+_ENDS_CLOSED = frozenset({",", ")", ";"})
+_ENDS_OPEN = (_ENDS_ARGUMENTS | {","}) - {"|"}
+_ENDS_ITEM = frozenset({",", "\n", *_CLOSING})
+_ENDS_SETTING = (_ENDS_ARGUMENTS | {","}) - {"|", "or", "and"}
 _UNKNOWN = "$x"
 _LONGEST = 4_096
 _MOST_TOKENS = 3_000
@@ -245,8 +273,12 @@ class _CodeReading:
         self._is_list_in_braces = language == "lua"
         self._has_bare_calls = language in _HAVE_BARE_CALLS
         self._tokens = self._list_tokens(_COMMENTS.get(language, _COMMENT))
-        self._ends = self._find_ends()
-        self._values: dict[str, _Value] = {}
+        self._ends, self._opened = self._pair_brackets()
+        self._changes_arguments = language in _PASS_BY_REFERENCE
+        self._values: tuple[dict[str, _Value], dict[str, _Value]] = ({}, {})
+        self._is_doubting = True
+        self._reading = self._find_reading_brackets()
+        self._set_last = self._find_followed_names()
         self._depth = 0
 
     def _list_tokens(self, comment: re.Pattern[str]) -> list[_Token]:
@@ -268,16 +300,91 @@ class _CodeReading:
                 tokens.append(_Token(found.lastgroup or "", found[0], found.start()))
         return tokens
 
-    def _find_ends(self) -> dict[int, int]:
-        """For each opening bracket the place behind the closing one."""
+    def _pair_brackets(self) -> tuple[dict[int, int], list[int | None]]:
+        """For each opening bracket the place behind the closing one, and for each token the innermost bracket
+        that it stands in."""
         ends: dict[int, int] = {}
         opened: list[int] = []
+        around: list[int | None] = []
         for place, token in enumerate(self._tokens):
+            around.append(opened[-1] if opened else None)
             if token.text in _CLOSES:
                 opened.append(place)
             elif token.text in _CLOSING and opened:
                 ends[opened.pop()] = place + 1
-        return {**dict.fromkeys(opened, len(self._tokens)), **ends}
+        return {**dict.fromkeys(opened, len(self._tokens)), **ends}, around
+
+    # ---------------------------------------------------------------- which names are followed
+
+    def _find_followed_names(self) -> dict[str, int]:
+        """The names that have one value wherever it is known, each with the place where it is set last."""
+        places: dict[str, int] = {}
+        doubtful: set[str] = set()
+        for place, token in enumerate(self._tokens):
+            if token.kind != "name":
+                continue
+            first, *rest = _PARTS.split(token.text.lstrip("$@%&"))
+            if not rest and self._get(place + 1) in _SETS and self._get(place - 1) not in ("(", ","):
+                if self._get(place + 1) not in _ADDS and first in places:
+                    doubtful.add(first)
+                places[first] = place
+            elif not self._is_read(place, rest[-1] if rest else ""):
+                doubtful.add(first)
+        return {name: place for name, place in places.items() if name not in doubtful}
+
+    def _is_read(self, place: int, method: str) -> bool:
+        """Whether a name there is read, and can have no other value after it."""
+        behind = place + 1
+        if method and method not in _READING_METHODS:
+            return False
+        if self._get(behind) == "[":
+            behind = self._ends[behind]
+        before = self._get(place - 1)
+        if self._find_command(before) is not None or before in _CHANGE_NOTHING:  # a call without parentheses
+            return method != "" or self._get(behind) in _READ_BEFORE_STATEMENT
+        if not method and self._get(behind) not in _READ_BEFORE:
+            return False
+        around = self._opened[place]
+        if before not in _READ_BEHIND or (before == "," and (around is None or self._get(around) == "{")):
+            return False
+        return around is None or around in self._reading
+
+    def _find_reading_brackets(self) -> set[int]:
+        """The brackets in which names are read: braces, and what holds no names that are set there."""
+        reading: set[int] = set()
+        for place, token in enumerate(self._tokens):
+            if token.text == "{":
+                reading.add(place)
+            elif token.text in _CLOSES:
+                around = self._opened[place]
+                if (around is None or around in reading) and self._holds_values(place):
+                    reading.add(place)
+        return reading
+
+    def _holds_values(self, bracket: int) -> bool:
+        """Whether what stands in parentheses or brackets is no list of names that are set there."""
+        name, end = self._get(bracket - 1), self._get(self._ends[bracket])
+        if name in _TEST:
+            return True
+        methods = (".", "?.", "->") if self._changes_arguments else (".", "?.")
+        is_read = end in _READ_BEFORE_STATEMENT or end.startswith(methods) or self._begins_statement(end)
+        if self._get(bracket) == "[" or not is_read:
+            return is_read
+        if name in _TAKE_NAMES or self._get(bracket - 2) in _DECLARES:
+            return False
+        is_call = bracket > 0 and self._tokens[bracket - 1].kind == "name"
+        if not is_call or not self._changes_arguments:
+            return True
+        parts = _PARTS.split(name)
+        known = {parts[-1], ".".join(parts[-2:])}
+        return self._find_command(name) is not None or not known.isdisjoint(_LEAVE_ARGUMENTS)
+
+    def _look_up(self, name: str, place: int) -> _Value:
+        """What the name was set to last; None where it may have another value by now."""
+        is_sure = not self._is_doubting or self._set_last.get(name, place) < place
+        return self._values[self._is_doubting].get(name) if is_sure else None
+
+    # ---------------------------------------------------------------- the calls
 
     def read(self) -> LibraryCalls:
         alike: dict[str, None] = {}
@@ -287,12 +394,18 @@ class _CodeReading:
             if token.kind != "name":
                 continue
             if self._get(place + 1) in _SETS:
-                self._set(place)
+                for self._is_doubting in (False, True):
+                    self._set(place)
             elif (command := self._find_command(token.text)) is not None and self._is_called(place + 1):
-                written = _write_command(command, self._list_arguments(place + 1))
-                if written is not None and len(alike) + len(started) < _MOST_CALLS:
-                    (started if command == "run" else alike).setdefault(written)
-                    read.append(token)
+                is_start = command in ("run", "paste")
+                for self._is_doubting in (False, True):
+                    arguments = self._list_arguments(place + 1)
+                    written = _write_command(command, arguments)
+                    if written is not None and len(alike) + len(started) < _MOST_CALLS:
+                        (started if is_start else alike).setdefault(written)
+                        is_known = not is_start or (_UNKNOWN not in written and () not in arguments)
+                        if self._is_doubting and is_known:
+                            read.append(token)  # else the other words of the code may be those of the command
         return LibraryCalls("\n".join(alike), tuple(started), self._leave_out(read))
 
     def _is_called(self, place: int) -> bool:
@@ -310,7 +423,7 @@ class _CodeReading:
         return rest
 
     def _get(self, place: int) -> str:
-        return self._tokens[place].text if place < len(self._tokens) else ";"
+        return self._tokens[place].text if 0 <= place < len(self._tokens) else ";"
 
     def _find_command(self, name: str) -> str | None:
         """The command of a function, which may be called by its last name or by its last two."""
@@ -319,11 +432,10 @@ class _CodeReading:
 
     def _set(self, place: int) -> None:
         name, sign = self._get(place).lstrip("$@%&"), self._get(place + 1)
-        value, _ = self._evaluate(place + 2)
-        before = self._values.get(name)
-        if sign in ("+=", ".="):
-            value = _join(before, value)
-        self._values[name] = value
+        value, _ = self._evaluate_whole(place + 2, _ENDS_SETTING, may_go_on=True)
+        if sign in _ADDS:
+            value = _join(self._values[self._is_doubting].get(name), value)
+        self._values[self._is_doubting][name] = value
 
     def _list_arguments(self, place: int) -> list[_Value]:
         is_closed = self._get(place) == "("
@@ -336,13 +448,15 @@ class _CodeReading:
             else:
                 if self._get(place) in ("my", "our", "local"):
                     place += 1
-                value, place = self._evaluate(place)
+                value, place = self._evaluate_whole(place, _ENDS_CLOSED if is_closed else _ENDS_OPEN)
                 arguments.append(value)
                 place = self._skip(place)
             if self._get(place) == ",":
                 place += 1
                 if not is_closed and self._get(place) == "\n":
                     place += 1
+        if place >= end and self._get(place) not in _ENDS_ARGUMENTS:
+            arguments.append(None)  # and what is not looked at
         return arguments
 
     def _skip(self, place: int) -> int:
@@ -363,6 +477,20 @@ class _CodeReading:
             value = _join(value, more)
         return value, place
 
+    def _begins_statement(self, word: str) -> bool:
+        """Whether the next statement may follow in the same line, as in Lua, and this is its first word."""
+        return self._is_list_in_braces and word[0].isalpha() and word not in ("and", "or")
+
+    def _evaluate_whole(
+        self, place: int, ends: frozenset[str], *, may_go_on: bool = False
+    ) -> tuple[_Value, int]:
+        """The value of what ends there; None where more follows, as an operator or a method, that may make
+        another of it. `may_go_on`: the next statement may follow."""
+        value, place = self._evaluate(place)
+        end = self._get(place)
+        is_whole = end in ends or (may_go_on and self._begins_statement(end))
+        return (value if is_whole or not self._is_doubting else None), place
+
     def _evaluate_term(self, place: int) -> tuple[_Value, int]:
         while self._get(place) in ("*", "\\", "&", "new", "await", "."):
             place += 1
@@ -373,7 +501,7 @@ class _CodeReading:
         self._depth += 1
         match token.kind:
             case "text":
-                value, place = self._fill_in(token.text[1:-1]), place + 1
+                value, place = self._fill_in(token.text[1:-1], place), place + 1
             case "words":
                 value, place = tuple(_AROUND_WORDS.sub("", token.text).split()), place + 1
             case "number":
@@ -381,7 +509,7 @@ class _CodeReading:
             case "name" if self._get(place + 1) == "(":
                 value, place = self._evaluate_call(token.text, place)
             case "name":
-                value, place = self._values.get(token.text.lstrip("$@%&")), place + 1
+                value, place = self._look_up(token.text.lstrip("$@%&"), place), place + 1
             case _ if token.text in _CLOSES:
                 value, place = self._list_items(place)
             case _ if token.text in _ENDS_CALL or token.text == ",":
@@ -397,7 +525,7 @@ class _CodeReading:
             index = self._get(place + 1)
             if self._get(place) == "[" and index.isdigit() and self._get(place + 2) == "]":
                 return (value[int(index)] if int(index) < len(value) else None), place + 3
-            if self._get(place) == ".slice":
+            if [self._get(place + each) for each in range(4)] == [".slice", "(", "1", ")"]:
                 return value[1:], place + 4
             if self._get(place) == ".join":
                 return self._join_words(value, place)
@@ -411,13 +539,13 @@ class _CodeReading:
     def _evaluate_call(self, name: str, place: int) -> tuple[_Value, int]:
         parts = _PARTS.split(name)
         last, both = parts[-1], ".".join(parts[-2:])
-        listed = self._values.get(parts[0].lstrip("$@%&")) if len(parts) == 2 else None
+        listed = self._look_up(parts[0].lstrip("$@%&"), place) if len(parts) == 2 else None
         if isinstance(listed, tuple) and last == "join":
             return self._join_words(listed, place)
         arguments = self._list_arguments(place + 1)
         end = self._ends[place + 1]
         first = arguments[0] if arguments else None
-        if isinstance(listed, tuple) and last in ("slice", "drop"):
+        if isinstance(listed, tuple) and last in ("slice", "drop") and arguments == ["1"]:
             return listed[1:], end
         if last in _JOINS_PATH or both in _JOINS_PATH:
             return "/".join(_flatten(arguments))[:_LONGEST], end
@@ -440,18 +568,18 @@ class _CodeReading:
         items: list[_Value] = []
         inner = place + 1
         while inner < end - 1:
-            value, inner = self._evaluate(inner)
+            value, inner = self._evaluate_whole(inner, _ENDS_ITEM)
             items.append(value)
             inner = self._skip(inner) + 1
         if self._get(place) == "(" and len(items) == 1:
             return items[0], end
         return tuple(_flatten(items)), end
 
-    def _fill_in(self, text: str) -> str:
+    def _fill_in(self, text: str, place: int) -> str:
         def find(found: re.Match[str]) -> str:
             name = next(filter(None, found.groups()), "")
-            value = self._values.get(name)
-            is_filled_in = found[0][1] == "{" or name in self._values
+            value = self._look_up(name, place)
+            is_filled_in = found[0][1] == "{" or name in self._values[self._is_doubting]
             return value if isinstance(value, str) else _UNKNOWN if is_filled_in else found[0]
 
         return _FILLED_IN.sub(find, text)[:_LONGEST] if "$" in text or "#{" in text or "@" in text else text
@@ -490,6 +618,8 @@ def _write_command(command: str, arguments: Sequence[_Value]) -> str | None:
     match command:
         case "run":
             return _write_run(arguments)
+        case "paste":
+            return " ".join(_flatten(arguments)) or None
         case "source":
             return next((f"curl -s {word} | sh" for word in words if "://" in word), None)
         case "open":

@@ -22,9 +22,9 @@ _BELOW = r"(?!\S*\.\.)[\w@+][\w@+./-]*"
 _DRY = r"-n|--dry-run(=.*)?|--help|--version|-h"
 _DEVICE = (
     r"(.*/)?(dev/.+|mapper/.+|(sd|vd|hd|xvd)[a-z]+\d*|(nvme|mmcblk|loop|md|dm-|r?disk)\d\w*)|.*[$`*?].*"
-    r"|(PART)?(UUID|LABEL)=.*"
+    r"|(PART)?(UUID|LABEL)=.*|(?!/(var/)?tmp/)[/~].*|(.*/)?\.\.(/.*)?"
 )
-"""A device, or what may be one: a file that holds an image of a disk is made like any other."""
+"""A device, or what may be one: an image of a disk below this folder is made like any other file."""
 _CLOUD = r"(delete|terminate|destroy|purge|remove|deregister)(-.*)?|rb|rm"
 _NAME_AND_VALUE = 2
 """Operands: a name alone is read."""
@@ -234,6 +234,13 @@ MACHINE_USES = (
         "",
         "ends processes by name",
         "-l|--list|-0|-(SIG)?(CONT|WINCH|URG|CHLD)|--help|--version",
+        request=_ENDED,
+    ),
+    HarmfulUse(
+        "killall|pkill|xkill|skill",
+        r"-(SIG)?(HUP|INT|QUIT|KILL|TERM|ABRT|STOP|TSTP|USR[12]|ALRM|PIPE|[1-9]\d?)|-s.*|--signal.*",
+        "ends processes by name",
+        "-l|--list|--help|--version",
         request=_ENDED,
     ),
     HarmfulUse("fuser", "-k|-.*k", "ends processes"),
@@ -545,6 +552,7 @@ _START_WHAT_FOLLOWS = frozenset(
     }
 )
 """Only options in front of the first word that is none are their own."""
+_ADD_WORDS = frozenset({"xargs", "parallel"})
 _ASKS_ABOUT_ITSELF = re.compile(r"(?:[a-z][a-z0-9-]* ){0,3}--help|--version")
 """Words that have a program tell how it is used. Behind a path or a value it may be too late to ask."""
 
@@ -563,6 +571,8 @@ def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
     arguments = drop_started_words(run) if rows else ()
     if _ASKS_ABOUT_ITSELF.fullmatch(" ".join(arguments)):
         rows = [row for row in rows if not (row.words or row.needed.pattern)] if arguments[1:] else ()
+    if not _ADD_WORDS.isdisjoint(run.wrappers):
+        arguments = (*arguments, "$x")
     own = None
     if run.program in _START_WHAT_FOLLOWS:
         own = tuple(takewhile(lambda word: word.startswith("-"), arguments))

@@ -17,15 +17,15 @@ async def search(wish: SearchOptions, store: SessionStore) -> int:
     from quorum.infrastructure.session_search import SessionSearch, locate_search_index
 
     words = [word for part in wish.words for word in part.split()]
-    index = SessionSearch(store.archive, locate_search_index(os.environ))
-    hits = await index.search(words, cwd=None if wish.all else store.cwd, limit=wish.limit or _MOST_HITS)
     mask = store.build_mask()
+    index = SessionSearch(store.archive, locate_search_index(os.environ), mask=mask)
+    hits = await index.search(words, cwd=None if wish.all else store.cwd, limit=wish.limit or _MOST_HITS)
     if wish.json:
         from quorum.application.export.session_json import encode_ascii_json, encode_summary
 
         print(
             encode_ascii_json(
-                [{**encode_summary(hit.session), "snippet": mask(hit.snippet)} for hit in hits], indent=1
+                [{**encode_summary(hit.session), "snippet": hit.snippet} for hit in hits], indent=1
             )
         )
         return 0
@@ -33,5 +33,5 @@ async def search(wish: SearchOptions, store: SessionStore) -> int:
         complain([f"no session{'' if wish.all else ' of this folder'} holds all of these words"])
     for hit in hits:
         title = make_printable(mask(hit.session.title), newlines=False)
-        print(f"{hit.session.id}  {title}\n    {make_printable(mask(hit.snippet), newlines=False)}")
+        print(f"{hit.session.id}  {title}\n    {make_printable(hit.snippet, newlines=False)}")
     return 0

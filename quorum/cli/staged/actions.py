@@ -110,9 +110,8 @@ class LayerStore:
     ) -> tuple[Ledger | None, Sequence[LedgerRecord]]:
         from quorum.domain.sessions.session_summary import ContinuedSession
 
-        try:
-            await self.storage.archive.find(stored.session or "-")
-        except LedgerError:
+        # A record that cannot be read is none that is gone: what is decided would be on no record.
+        if stored.session not in {each.id for each in await self.storage.archive.list_sessions()}:
             gone = f"the session of the layer {stored.id} is not on record any more, so this is not either"
             complain([gone] if decides else [])
             return None, ()

@@ -211,7 +211,7 @@ def test_a_process_in_the_layer_reads_applies_and_goes_on_in_it(bench: LayerBenc
         async def act() -> bool:
             write("a", "2\n")
             write("b", "rest\n")
-            layer.note_files()
+            await layer.note_files()
             effects = await layer.read_effects()
             held = await layer.read_content("a", before=True)
             assert held == b"1\n"

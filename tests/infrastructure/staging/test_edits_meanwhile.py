@@ -106,7 +106,7 @@ def test_a_renamed_file_that_was_looked_at_before_is_none_either(bench: LayerBen
     bench.write("a", "1\n")
     bench.work("mv a b; echo 2 >> b")
     with bench.opened() as layer:
-        layer.note_files()
+        asyncio.run(layer.note_files())
     bench.write("unrelated", "person\n")
 
     assert not _conflicts(bench)

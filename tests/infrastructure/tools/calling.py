@@ -22,6 +22,7 @@ class TestControls:
 
     cancelled: bool = False
     was_asked: bool = False
+    reply: str | None = None
     seal: Seal | None = None
     reply: str | None = None
     reports: list[str] = field(default_factory=list)

@@ -37,6 +37,10 @@ def test_a_schema_is_given_as_text_or_as_a_file_of_the_folder(tmp_path: Path, gi
         ("", "--json-schema is empty"),
         ('{"$ref": "#/$defs/none"}', "the schema of --json-schema refers to #/$defs/none, which is not in it"),
         ('{"items": {"$ref": "http://127.0.0.1:1/x"}}', "refers to http://127.0.0.1:1/x, which is not in it"),
+        ('{"maximum": ' + "9" * 5_000 + "}", "the schema of --json-schema is no JSON: Exceeds the limit"),
+        ('{"maximum": NaN}', "the schema of --json-schema is no JSON: NaN is no value of JSON"),
+        ('{"$schema": "https://a.example/own"}', "names no known draft of JSON Schema: $.$schema: 'https://a."),
+        ('{"$schema": 3}', "names no known draft of JSON Schema: $.$schema: 3"),
     ],
 )
 def test_what_is_no_schema_is_refused_with_its_place(tmp_path: Path, given: str, problem: str) -> None:
@@ -74,3 +78,10 @@ def test_a_schema_may_refer_to_its_own_parts(tmp_path: Path) -> None:
     text = f'{{"$ref": "#/$defs/part", "$defs": {{"part": {part}}}, "examples": [{{"$ref": "#/none"}}]}}'
 
     assert AnswerSchema.read(text, tmp_path).find_problem('{"$ref": {}}') == ""
+
+
+def test_a_schema_means_what_the_draft_that_it_names_says(tmp_path: Path) -> None:
+    text = '{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}, %s]}'
+
+    assert AnswerSchema.read(text % "false", tmp_path).find_problem('["a", 1]') != ""
+    assert AnswerSchema.read(text % "true", tmp_path).find_problem('["a", 1]') == ""
