@@ -311,9 +311,8 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts) -> StagedTurns | 
     from quorum.infrastructure.staging.opening import open_staged_turns
 
     layer.on_renewal(shared.sandbox.forget_files)
-    session_id, protected = given.record.session_id, given.settings.review.protected
-    end_jobs, notes = calls.jobs.stop_with_turn, calls.pending_messages
-    return open_staged_turns(layer, given.environ, session_id, protected, shared.paths, events, end_jobs, notes)
+    id_, protected, notes = given.record.session_id, given.settings.review.protected, calls.pending_messages
+    return open_staged_turns(layer, given.environ, id_, protected, shared.paths, events, calls.jobs, notes)
 
 
 def _build_external_turns(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.staged_turns import StagedTurns
@@ -25,7 +26,7 @@ def open_staged_turns(
     protected: Sequence[str],
     paths: PathPolicy,
     events: EventBus,
-    end_jobs: Callable[[], Awaitable[None]],
+    jobs: BackgroundJobs,
     pending_messages: PendingMessages,
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
@@ -50,4 +51,4 @@ def open_staged_turns(
         read_script=read_script,
     )
     entered = LayerEntered(layer=layer.folder.id, workspace=layer.folder.workspace, notices=layer.notices)
-    return StagedTurns(review, end_jobs, events, hold=layer.hold_turn, entered=entered)
+    return StagedTurns(review, jobs.stop_with_turn, events, hold=layer.hold_turn, entered=entered)

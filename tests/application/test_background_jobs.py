@@ -149,6 +149,7 @@ async def test_a_copy_of_a_session_leaves_its_jobs_to_it() -> None:
 
     (said,) = [event for event in copy.ledger.events if isinstance(event, SessionResumed)]
     assert said.told == (
+        "a copy of the session session-0, which stays as it is",
         "background commands stay with the session that this one was copied from: job-1 `npm run dev`",
     )
     assert "belongs to the session that this one was copied from" in user_texts(copy, 0)[0]
