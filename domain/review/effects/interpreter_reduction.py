@@ -85,7 +85,8 @@ class InterpreterReduction(Struct, frozen=True):
         reducer = self._scope.reducer
         host, *words = parse_words(run.arguments, find_row(run) or UNKNOWN_PROGRAM).operands or ("ssh",)
         self._scope.add(EffectKind.CONNECT, f"connects to {host}", host)
-        output = reducer.run_text(" ".join(words))
+        fetched = frozenset(each for each in piped if each.kind is DataKind.FETCHED)
+        output = reducer.run_text(" ".join(words) or "sh", fetched)
         reducer.send(piped, host)
         held = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in words))
         reducer.send(frozenset(each for each in held if each.kind is DataKind.SECRET), host)
@@ -136,6 +137,8 @@ class InterpreterReduction(Struct, frozen=True):
         if not codes:
             reducer.run_data(piped)
             codes = [run.text] if run.text is not None else []
+        if run.program.endswith("awk") and {"-", "/dev/stdin"}.intersection(run.find_values("-f", "--file")):
+            reducer.run_data(piped)
         given = piped
         if run.program.endswith("awk") or run.program in ("perl", "ruby"):
             given |= NO_DATA.union(*map(reducer.read_file, files))

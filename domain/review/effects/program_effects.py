@@ -39,11 +39,15 @@ class Operand(StrEnum):
 
 
 class Input(StrEnum):
-    """What a program does with what comes in to it: passes it on, sends it, runs it, or keeps it."""
+    """What a program does with what comes in to it: passes it on, sends it, runs it, or keeps it.
+
+    FOLLOW: takes it as orders, and sends it where it names a host.
+    """
 
     PASS = "pass"
     SEND = "send"
     RUN = "run"
+    FOLLOW = "follow"
     KEEP = "keep"
 
 

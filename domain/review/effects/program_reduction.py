@@ -48,6 +48,7 @@ from quorum.domain.review.effects.side_effect import (
 from quorum.domain.review.effects.surroundings import Output, Scope
 from quorum.domain.review.effects.word_judgement import (
     SECRET_WORDS,
+    judge_program_name,
     judge_uses,
     judge_words,
     search_for_secrets,
@@ -181,12 +182,12 @@ def post(used: UsedProgram, text: str, host: str, option: str = "") -> None:
     used.scope.reducer.send(data, host)
 
 
-def transfer(used: UsedProgram) -> None:
-    """Take files that are copied from one machine to another."""
+def transfer(used: UsedProgram) -> Data:
+    """Take files that are copied from one machine to another, and return what comes out instead."""
     reducer = used.scope.reducer
     paths = _drop_subcommand(used)
     if len(paths) < 2 or is_rehearsed(used.run):
-        return
+        return NO_DATA
     place = _find_target(used, paths)
     target, sources = paths[place], paths[:place]
     fetched = frozenset(Datum(DataKind.FETCHED, each) for each in sources if _is_remote(used, each))
@@ -198,11 +199,14 @@ def transfer(used: UsedProgram) -> None:
         for source in own:
             data = used.read(source) or frozenset({Datum(DataKind.FILE, source)})
             reducer.send(data, target.partition("://")[2] or target.partition(":")[0] or target)
-        return
+        return NO_DATA
+    if target in ("-", "/dev/stdout"):
+        return fetched | used.read(*own)
     reducer.write_file(target, fetched | used.read(*own))
     for source in sources:
         if fetched:
-            reducer.write_file(source.rpartition("/")[2], fetched)
+            reducer.write_file(re.split("[/:]", source)[-1], fetched)
+    return NO_DATA
 
 
 def _find_target(used: UsedProgram, paths: Sequence[str]) -> int:
@@ -240,11 +244,12 @@ def install(used: UsedProgram) -> None:
             reducer.send(used.find_data(path), path)
         elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
-    for address in used.words.find("-i --index-url --extra-index-url --registry --source"):
+    for address in used.words.find("-i --index-url --extra-index-url --registry --source --server"):
         if "://" in address and not is_local(address):
             does = f"takes packages from {find_host(address)}"
             used.scope.add(EffectKind.RUN_FETCHED, does, address)
-    if used.row.input is Input.RUN and (not used.operands or "-" in used.operands):
+    named = (*used.operands, *used.words.find("-f -i"))
+    if used.row.input is Input.RUN and (not named or "-" in named or named == ("load",)):
         reducer.run_data(used.piped)
 
 
@@ -274,7 +279,9 @@ _COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gp
 def show(used: UsedProgram) -> Data:
     """Take what is read, and return what comes out."""
     operands = _find_shown_files(used)
-    data = used.read(*operands)
+    addresses = frozenset(each for each in operands if "://" in each) if used.row is UNKNOWN_PROGRAM else ()
+    data = used.read(*(each for each in operands if each not in addresses))
+    data |= frozenset(Datum(DataKind.FETCHED, each) for each in addresses if not is_local(each))
     if used.row is UNKNOWN_PROGRAM:  # what it logs in with is not shown, but may be in what it hands on
         data |= frozenset(Datum(DataKind.FILE, path) for path in used.words.find(used.row.values))
     if used.name in _SEARCHERS:
@@ -345,6 +352,8 @@ def copy(used: UsedProgram) -> Data:
     inside = [f"{target.rstrip('/')}/{each.rstrip('/').rpartition('/')[2]}" for each in sources]
     for path in inside if target.endswith("/") or len(sources) > 1 else (target, *inside):
         reducer.write_file(path, data, text)
+        if not all(map(is_system_program, sources)):
+            judge_program_name(used.scope, path)
         if is_record(path) or (used.name == "mv" and any(map(is_record, sources))):
             used.scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
     for source in sources:
@@ -546,11 +555,12 @@ def _use_words(used: UsedProgram) -> Data:
             is_patch = used.name == "patch"  # which reads its second file
             for path in used.operands[:1] if is_patch else used.operands:
                 used.scope.reducer.write_file(path, used.piped, used.run.text)
+                judge_program_name(used.scope, path)
             used.read(*used.operands[1:2] if is_patch else ())
         case Operand.COPY:
             data |= copy(used)
         case Operand.TRANSFER:
-            transfer(used)
+            data |= transfer(used)
         case Operand.HOST:
             data |= connect(used)
         case Operand.RUN:
@@ -572,7 +582,7 @@ def _send_words(used: UsedProgram) -> None:
     if row.operands is Operand.SEND:
         files = (path for path in used.operands if path not in row.words.split())
         reducer.send(used.read(*files) | used.piped, host)
-    elif row.operands is Operand.TEXT and row.input is Input.SEND and hosts:
+    elif row.operands is Operand.TEXT and row.input in (Input.SEND, Input.FOLLOW) and hosts:
         reducer.send(used.piped | used.find_data(*used.operands), host)
 
 
@@ -598,6 +608,8 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
     reducer, name = used.scope.reducer, used.name
     if secret := find_given_secret(used.run):
         data |= {secret}
+    if source := _find_remote_source(used):
+        data |= {Datum(DataKind.FETCHED, source)}
     if name in _TAKES_NAMES and used.has_option(_TAKES_NAMES[name]):
         data |= {Datum(DataKind.FILE, "the files that it is given")}
     if name in _ARCHIVERS:
@@ -614,11 +626,36 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
     elif name == "yes":
         data |= {Datum(DataKind.ENDLESS, "yes")}
     if name in _BUILDERS:
-        used.scope.add(EffectKind.UNKNOWN, f"runs {name}, which does what files of the project say")
-    is_build = name in _BUILDERS and not {"--version", "--help", "version"}.intersection(used.run.arguments)
-    if reducer.fetched_tree and is_build:
-        reducer.run_data((reducer.fetched_tree,))
+        _build(used)
+    if used.row.input is Input.FOLLOW or (name == "parallel" and not used.operands):
+        reducer.run_data(each for each in used.piped if each.kind is DataKind.FETCHED)
     return data
+
+
+def _build(used: UsedProgram) -> None:
+    """Take a program that does what files of the project say, or what it is given in their place."""
+    reducer, words = used.scope.reducer, used.run.arguments
+    used.scope.add(EffectKind.UNKNOWN, f"runs {used.name}, which does what files of the project say")
+    if {"--version", "--help", "version"}.intersection(words):
+        return
+    if reducer.fetched_tree:
+        reducer.run_data((reducer.fetched_tree,))
+    if any(word.startswith("<(") for word in words):
+        reducer.run_data(used.substituted)
+
+
+def _find_remote_source(used: UsedProgram) -> str | None:
+    """The machine that the output of a program comes from which can also work on this one."""
+    match used.name, used.operands[:1]:
+        case "gh", ("api",):
+            return "github.com"
+        case "git", ("archive",):
+            return next(used.run.find_values("--remote"), None)
+        case _ if used.row.input is Input.FOLLOW:
+            hosts = (each for each in used.words.find(used.row.hosts) if not is_local(each))
+            return next(hosts, None)
+        case _:
+            return None
 
 
 def _delete(used: UsedProgram) -> None:

@@ -451,6 +451,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         source="lftp(1) 4.9, sftp(1) 9.2",
         values="-u -p -e -c -P -i -o -F",
         operands=_O.HOST,
+        gives=_D.FETCHED,
         input=_I.SEND,
     ),
     ProgramEffects(
@@ -485,6 +486,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         posts="-p -q -d --sign",
         hosts="-h",
         operands=_O.HOST,
+        gives=_D.FETCHED,
         is_quiet=True,
     ),
     ProgramEffects(
@@ -499,11 +501,10 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names="croc wormhole magic-wormhole ffsend portal onionshare",
         source="croc 9, ffsend 0.2 docs",
-        words="send",
+        words="send|upload",
         operands=_O.SEND,
         input=_I.SEND,
     ),
-    ProgramEffects(names="ffsend", source="ffsend 0.2 docs", words="upload", operands=_O.SEND, input=_I.SEND),
     ProgramEffects(
         names="onionshare onionshare-cli megaput dropbox_uploader.sh bluetooth-sendto kdeconnect-cli",
         source="megatools 1.11",
@@ -511,8 +512,16 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         operands=_O.SEND,
     ),
     ProgramEffects(names="ipfs", words="add", source="ipfs 0.18", operands=_O.SEND, input=_I.SEND),
-    ProgramEffects(names="gdrive", words="upload", source="gdrive 2", operands=_O.SEND),
-    ProgramEffects(names="gdrive", words="files upload", source="gdrive 3", operands=_O.SEND),
+    ProgramEffects(names="gdrive", words="upload|files upload", source="gdrive 3", operands=_O.SEND),
+    ProgramEffects(
+        names="gh",
+        words="secret set|variable set",
+        source="gh 2.23",
+        values="-R --repo -o --org -e --env -v --visibility -a --app",
+        sends="-f --env-file",
+        posts="-b --body",
+        operands=_O.SEND,
+    ),
     ProgramEffects(
         names="gh",
         words="gist create",
@@ -617,16 +626,17 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ),
     ProgramEffects(names="docker podman", words="push", source="docker(1) 20.10", operands=_O.USE),
     ProgramEffects(
-        names="redis-cli psql mysql mongosh mongo influx clickhouse-client",
+        names="redis-cli psql mysql mariadb mongosh mongo influx clickhouse-client",
         source="redis-cli 7.0, psql(1) 15",
         values="-p -U -d -u -c -e",
         hosts="-h --host",
         operands=_O.TEXT,
         gives=_D.FILE,
-        input=_I.SEND,
+        input=_I.FOLLOW,
     ),
+    ProgramEffects(names="sqlite3", source="sqlite3(1) 3.40", operands=_O.SHOW, gives=_D.FILE, input=_I.FOLLOW),
     ProgramEffects(
-        names="pg_dump pg_dumpall mysqldump mongodump sqlite3 mongoexport",
+        names="pg_dump pg_dumpall mysqldump mongodump mongoexport",
         source="pg_dump(1) 15",
         values="-U -p -d -t",
         writes="-f --file -o --out --archive",
@@ -635,7 +645,11 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ),
     # ------------------------------------------------------------ files that are run
     ProgramEffects(
-        names="java", source="java(1) 17", values="-cp -classpath --class-path", shows="-jar", operands=_O.RUN
+        names="java jbang wasmtime wasmer",
+        source="java(1) 17, wasmtime 14",
+        values="-cp -classpath --class-path",
+        shows="-jar",
+        operands=_O.RUN,
     ),
     ProgramEffects(
         names=(
@@ -669,12 +683,15 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names=(
             "nix helm ansible-pull dpkg rpm apt apt-get yum dnf zypper apk pacman snap flatpak brew gem npm "
-            "pnpm yarn "
+            "pnpm yarn vagrant ansible-galaxy luarocks "
             "pip pip3 pipx uv cargo gdebi go deno bun kubectl oc docker podman"
         ),
-        words="-i|--install|-U|-ivh|-Uvh|install|localinstall|run|add|i|apply|create|load|pip install",
+        words=(
+            "-i|--install|-U|-ivh|-Uvh|install|localinstall|run|add|i|apply|create|load|pip install|box add|"
+            "tap|collection install"
+        ),
         source="dpkg(1) 1.21, rpm(8) 4.18, apt(8) 2.6, pip 23, npm 9, go 1.19, kubectl 1.26",
-        values="-r -i --index-url -t --target --root -f",
+        values="-r -i --index-url -t --target --root -f --server",
         operands=_O.RUN,
         input=_I.RUN,
     ),

@@ -22,6 +22,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction, Output
+from quorum.domain.review.effects.word_judgement import judge_program_name
 from quorum.domain.review.hazards.invocation import Invocation, is_assignment, list_texts_in_options, unwrap
 from quorum.domain.review.hazards.places import find_new_temporary
 from quorum.domain.review.hazards.started_programs import enter_started, list_found
@@ -190,6 +191,7 @@ class ScriptReduction(Struct):
             if operator == ">>" and (known := self.reducer.find_file(target)) is not None:
                 text = None if None in (known.text, text) else f"{known.text}\n{text}"
             self.reducer.write_file(target, output.data, text)
+            judge_program_name(self, target)
             if target in overwritten and re.search(r"(^|/)[*?]+[^/]*$", target):
                 self.add(EffectKind.HARM, f"overwrites whatever fits {target}", target)
             if operator in _OVERWRITES and is_record(target):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
-from quorum.domain.review.effects.places import is_record, is_wide
+from quorum.domain.review.effects.places import is_program_folder, is_record, is_wide
 from quorum.domain.review.effects.program_effects import SHELL, ParsedWords
 from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.effects.surroundings import Scope
@@ -184,6 +184,13 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
             scope.add(EffectKind.REVEAL, "searches the history for credentials")
     elif run.program == "ps" and any(map(_ENVIRONMENTS_OF_OTHERS.fullmatch, run.arguments)):
         scope.add(EffectKind.REVEAL, "shows the environment of other processes")
+
+
+def judge_program_name(scope: Scope, path: str) -> None:
+    """Take a file that the shell finds before the program that everybody knows by its name."""
+    name = path.rpartition("/")[2].rstrip("0123456789.")
+    if name in _COMMON and is_program_folder(path):
+        scope.add(EffectKind.PERSIST, f"puts another program in the place of {name}: {path}", path)
 
 
 def _judge_aliases(scope: Scope, run: Invocation) -> None:
