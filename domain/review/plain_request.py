@@ -50,6 +50,8 @@ def list_spellings(name: str) -> frozenset[str]:
         found |= {ending[1], f".{ending[1]}"}
     if variable := re.fullmatch(r"\$\{?(\w+)\}?", normal):
         found.add(f"${variable[1]}")
+    if hidden := re.fullmatch(r"~/(\.(\w+))", normal):
+        found |= {hidden[1], hidden[2]}
     if "/systemd/" in f"{normal}/":
         found.add("service")
     return frozenset(found)
@@ -137,8 +139,8 @@ _VERBS: dict[Effect, str] = {
     Effect.END: r"kill|stop|end|terminate|quit|shut down",
     Effect.CHANGE_RIGHTS: r"chmod|chown|chgrp|changes?|set|make|give|hand over",
     Effect.ELEVATE: r"(?:you (?:may|can|have to|need to) )?(?:use |with )?(?:sudo|as root)",
-    Effect.PUBLISH: r"publish|upload|release|create|merge",
-    Effect.INSTALL: r"add|put|install|schedule|use|enable",
+    Effect.PUBLISH: r"publish|upload|release|create|merge|push",
+    Effect.INSTALL: r"add|append|put|install|schedule|use|enable|make|create|set up|write",
     Effect.LOAD: r"stress|load",
 }
 # Where an instruction begins: at the start, behind a mark or "and", or behind a polite opening.

@@ -418,3 +418,22 @@ def test_a_limit_that_the_command_does_not_keep_to_leaves_the_decision_to_others
     command: str, request_text: str
 ) -> None:
     assert _judge(command, request_text) is not Asked.TARGETS
+
+
+@pytest.mark.parametrize(
+    ("command", "request_text", "other"),
+    [
+        (
+            "docker push registry.example.com/team/api:1.2",
+            "build the image and push it to our registry",
+            "build the image",
+        ),
+        ("echo 'export EDITOR=vim' >> ~/.bashrc", "append the line to my bashrc", "read my bashrc"),
+        ("echo '0 3 * * * ./b.sh' | crontab -", "make a nightly backup job in cron", "what is in cron?"),
+    ],
+)
+def test_what_stays_or_goes_out_is_asked_for_in_the_words_people_use(
+    command: str, request_text: str, other: str
+) -> None:
+    assert _judge(command, request_text) is not Asked.NOT
+    assert _judge(command, other) is Asked.NOT
