@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from msgspec import Struct
 
@@ -25,6 +25,7 @@ from quorum.domain.review.ballot import QuorumRule
 from quorum.domain.review.person_question import ASK_PERSON, PersonReply, find_question, read_reply
 from quorum.domain.review.questions import RemoteAnswer, ReviewAnswer, ReviewRequest, RulePreview
 from quorum.domain.review.quorum_result import count_votes
+from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.sessions.session_summary import SessionSummary, select_own_sessions
 from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
@@ -43,7 +44,8 @@ class Inbox:
 
     An answer is kept apart; the process that writes the session reads it, and records the decision itself.
     `clock` gives milliseconds since 1970, `answered_by` names the person and the machine. `restore` makes a
-    packet whole of which the record of a session in that folder hides a part, or gives it back as it is.
+    packet whole of which the record of a session in that folder hides a part, or gives it back as it is. `sign`
+    signs the approval of a packet, by the ids of its session and its digest.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class Inbox:
         clock: Callable[[], int],
         answered_by: str,
         restore: Callable[[MaskedPacket, str], ReviewPacket] = lambda packet, _cwd: packet,
+        sign: Callable[[str, str, SigningTerms], Awaitable[ApprovalSignature]] | None = None,
     ) -> None:
+        self._sign = sign
         self.archive = archive
         self._answers = answers
         self._clock = clock
@@ -116,9 +120,9 @@ class Inbox:
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.
 
-        Raises AnswerRefused where it does not wait any more, was answered by somebody else, or cannot be
-        approved because it is a question or a part of what would run is neither recorded nor known here; and
-        LedgerError.
+        Of one that people have to sign, an approval is one signature. Raises AnswerRefused where it does not
+        wait any more, was answered by somebody else, or cannot be approved because it is a question or a part
+        of what would run is neither recorded nor known here; SigningRefused and LedgerError.
         """
         review = await self._find_by_digest(digest)
         if approves and review.packet.call.tool_name == ASK_PERSON:
@@ -131,7 +135,22 @@ class Inbox:
                 f"a part of the call {review.short_digest} is hidden here, because it may be a secret that is "
                 "not known here: approve it in its own session, which can show it; it can be rejected from here"
             )
+        if approves and review.signing is not None:
+            return await self._add_signature(review, review.signing)
         return await self._keep(review, approves=approves, reason=reason)
+
+    async def _add_signature(self, review: WaitingReview, terms: SigningTerms) -> WaitingReview:
+        if self._sign is None:
+            raise AnswerRefused(
+                f"{review.short_digest} has to be signed, and the policy of this machine names nobody who may"
+            )
+        await self._answers.add_signature(await self._sign(review.session.id, review.digest, terms))
+        return review
+
+    async def list_signers(self, review: WaitingReview) -> tuple[str, ...]:
+        """Who has signed it by now, verified by nobody. Raises LedgerError."""
+        kept = await self._answers.list_signatures(review.session.id, review.digest)
+        return tuple(each.person for each in kept)
 
     async def reply(self, digest: str, reply: PersonReply | str) -> WaitingReview:
         """Reply to the question whose digest begins so, where it is typed as `read_reply` takes it; the review
@@ -205,11 +224,14 @@ _NO_RULES = "a rule is made where the session is open"
 
 def build_request(review: WaitingReview) -> ReviewRequest:
     """The question, which can only be answered with yes or no here."""
+    signing = review.signing
     return ReviewRequest(
         packet=review.packet,
-        reasons=review.reasons,
+        reasons=review.reasons if signing is None else (signing.describe(), *review.reasons),
         routine_reasons=review.routine_reasons,
+        notices=() if signing is None else (signing.describe(),),
         preamble=review.preamble,
+        signing=signing,
         batch_size=1,
         is_elsewhere=True,
     )

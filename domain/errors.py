@@ -190,6 +190,10 @@ class AnswerRefused(QuorumError):
     """A decision cannot be answered from another process; the message says what became of it."""
 
 
+class SigningRefused(QuorumError):
+    """An approval cannot be signed here; the message says why."""
+
+
 class UnreadableEvent(QuorumError):
     """A record holds an event that this version cannot read. The text names its type and the field."""
 

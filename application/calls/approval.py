@@ -33,6 +33,7 @@ from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.person_question import ASK_PERSON, PersonReply, read_question, render_reply
 from quorum.domain.review.plan_terms import CREATE_PLAN, PlanComparison
 from quorum.domain.review.questions import (
+    ANY_APPROVAL,
     REJECTED_WITHOUT_REASON,
     Approve,
     ApproveAlways,
@@ -47,6 +48,7 @@ from quorum.domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
+from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.text.amounts import format_amount
 
 
@@ -239,7 +241,7 @@ class Approval:
         Raises Interrupted when they stop the whole turn.
         """
         packet = await self._call.get_packet()
-        if packet.digest in self._state.approved_ahead and not stale:
+        if self._is_approved_ahead(packet, decision) and not stale:
             return await self._grant(packet, "approved ahead, with the calls before it")
         if self._edited:
             return await self._ask(decision, VoteFeed(), stale=stale)
@@ -268,13 +270,13 @@ class Approval:
         asked = decision.with_notes(notes)
         while True:
             packet = await self._call.get_packet()
-            if packet.digest in self._state.approved_ahead and not stale:
+            if self._is_approved_ahead(packet, asked) and not stale:
                 return await self._grant(packet, "approved ahead, with the calls before it")
             answer = await self._answer(packet, asked, feed, stale=stale)
             match answer:
-                case Approve(digest, by, reply) if digest == packet.digest:
-                    where = f"in the inbox, by {by}" if by else None
-                    return await self._grant(packet, where, reply)
+                case Approve(digest) if digest == packet.digest:
+                    who = _name_approvers(answer)
+                    return await self._grant(packet, who, answer.reply, answer.signatures)
                 case ApproveEdits() | ApproveFolder() | ApproveAlways() if answer.digest == packet.digest:
                     return await self._grant(packet, await self._widen(answer))
                 case ApproveRest(digests) if packet.digest in digests:
@@ -297,6 +299,13 @@ class Approval:
                     )
                 case NobodyThere():
                     return await self._withhold_without_person(packet, feed, votes)
+
+    def _signing(self, decision: Decision) -> SigningTerms | None:
+        return self._state.review.find_signing(decision.spoke)
+
+    def _is_approved_ahead(self, packet: ReviewPacket, decision: Decision) -> bool:
+        """Whether the person said yes to it with a call before it, and that is enough."""
+        return packet.digest in self._state.approved_ahead and self._signing(decision) is None
 
     async def _widen(self, answer: ApproveEdits | ApproveFolder | ApproveAlways) -> str | None:
         """Let more run from now on than this call, as the person said; in words, for the record."""
@@ -337,12 +346,17 @@ class Approval:
                 folder=self._folder,
                 is_edited=self._edited,
                 preamble=self._state.events.state.preamble,
+                signing=self._signing(asked),
                 comparison=find_comparison(self._call, self._state),
                 earlier_plans=self._judgement.earlier if self._judgement is not None else (),
                 allowed_by_accept_edits=await review.is_allowed_in(Mode.ACCEPT_EDITS, subject),
             )
             settle = self._approve_inside if self._folder is not None else None
-            return await review.ask(request, review.review_context(subject, feed), settle)
+            answer = await review.ask(request, review.review_context(subject, feed), settle)
+            is_signed = isinstance(answer, Approve) and bool(answer.signatures)
+            if request.signing is not None and isinstance(answer, ANY_APPROVAL) and not is_signed:
+                return NobodyThere()  # none of those who would have to sign
+            return answer
 
     async def _approve_inside(self) -> ReviewAnswer | None:
         """The approval of a call that needs none any more, since its folder was added in the meantime."""
@@ -426,7 +440,8 @@ class Approval:
                 continue
             try:
                 await later.inspect_command()
-                if (await later.decide()).answer is not Answer.ASK:
+                decision = await later.decide()
+                if decision.answer is not Answer.ASK or self._signing(decision) is not None:
                     continue
                 seal = await later.compute_seal(projected)
             except (ToolError, OSError):
@@ -438,13 +453,17 @@ class Approval:
     # ---------------------------------------------------------------- endings
 
     async def _grant(
-        self, packet: ReviewPacket, reason: str | None = None, reply: PersonReply | None = None
+        self,
+        packet: ReviewPacket,
+        reason: str | None = None,
+        reply: PersonReply | None = None,
+        signatures: tuple[ApprovalSignature, ...] = (),
     ) -> Granted:
         label = DecisionLabel.EDITED if self._edited else DecisionLabel.APPROVED
         read = None
         if packet.call.tool_name == ASK_PERSON:  # who only agrees leaves the question without an answer
             read = render_reply(read_question(packet.call.arguments), reply or PersonReply())
-        await self._record_decision(packet, label, reason, read)
+        await self._record_decision(packet, label, reason, read, signatures)
         return Granted(label, read)
 
     async def _withhold_call(
@@ -454,7 +473,12 @@ class Approval:
         return Withheld(label, f"{message}. It was not run. [{code}]")
 
     async def _record_decision(
-        self, packet: ReviewPacket, label: DecisionLabel, reason: str | None, reply: str | None = None
+        self,
+        packet: ReviewPacket,
+        label: DecisionLabel,
+        reason: str | None,
+        reply: str | None = None,
+        signatures: tuple[ApprovalSignature, ...] = (),
     ) -> None:
         await self._state.events.record(
             ReviewDecided(
@@ -463,8 +487,16 @@ class Approval:
                 decision=label,
                 reason=reason,
                 reply=UNSET if reply is None else reply,
+                signatures=signatures or UNSET,
             )
         )
+
+
+def _name_approvers(answer: Approve) -> str | None:
+    """Who approved it, where that was not the person here alone."""
+    if answer.signatures:
+        return f"signed by {answer.by}"
+    return f"in the inbox, by {answer.by}" if answer.by else None
 
 
 def _note_repairs(repairs: tuple[str, ...]) -> tuple[str, ...]:

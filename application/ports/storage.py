@@ -12,6 +12,7 @@ from quorum.domain.events.event import Event
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.request_rate import RequestRate
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.review.signing import ApprovalSignature
 from quorum.domain.sessions.pruning import Pruned
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionChoice, SessionSummary, Verification
 from quorum.domain.sessions.stored_session import StoredSession
@@ -124,6 +125,14 @@ class AnswerStore(Protocol):
 
     async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
         """The answer about the packet of this digest in this session, if there is one."""
+        ...
+
+    async def add_signature(self, signature: ApprovalSignature) -> None:
+        """Keep this signature, if it is the first of its person about its packet."""
+        ...
+
+    async def list_signatures(self, session_id: str, digest: str) -> tuple[ApprovalSignature, ...]:
+        """The signatures about the packet of this digest in this session, verified by nobody, oldest first."""
         ...
 
 

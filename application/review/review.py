@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
+
+from msgspec import UNSET
 
 from quorum.application.cancellation import run_off_loop
 from quorum.application.event_bus import EventBus
@@ -49,6 +51,7 @@ from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.rule_offers import ApprovedCall
 from quorum.domain.review.rule_replay import RuleReplay
+from quorum.domain.review.signing import SigningTerms
 from quorum.domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
 
 
@@ -118,7 +121,10 @@ class Review:
         folders: WorkspaceGrowth | None = None,
         plan_task: str = "",
         sampling: UnaskedSampling | None = None,
+        find_signing: Callable[[Collection[str]], SigningTerms | None] = lambda _spoke: None,
     ) -> None:
+        self.find_signing = find_signing
+        """What people have to sign for a call about which these ids spoke; None where nothing."""
         self._sampling = sampling
         self._plan_task = plan_task
         self._within = within
@@ -436,6 +442,7 @@ class Review:
                     reasons=request.reasons,
                     routine_reasons=request.routine_reasons,
                     edited=request.is_edited,
+                    signing=request.signing or UNSET,
                 )
             )
             given = await self._person.ask(ReviewQuestion(request, review_context))

@@ -117,6 +117,7 @@ from quorum.domain.review.ballot import InScope
 from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded, VoteRecord
+from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.struct_json import check_version
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
@@ -127,7 +128,8 @@ class ReviewRequested(Fact, frozen=True, kw_only=True, tag="review_requested"):
     """A call was put to review.
 
     `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls;
-    earlier records have none. `edited`: the person had changed its arguments before.
+    earlier records have none. `edited`: the person had changed its arguments before. `signing` is set where
+    people have to sign.
     """
 
     place: ClassVar = CallStage.REVIEW
@@ -137,6 +139,7 @@ class ReviewRequested(Fact, frozen=True, kw_only=True, tag="review_requested"):
     reasons: tuple[str, ...]
     routine_reasons: tuple[str, ...] = ()
     edited: bool = False
+    signing: SigningTerms | UnsetType = UNSET
 
     def to_json(self) -> JsonObject:
         """The stable JSON form; the packet is in its canonical one."""
@@ -177,7 +180,8 @@ class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
 
 
 class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
-    """A review ended. `reply` is what the model reads where the call is a question to the person."""
+    """A review ended. `reply` is what the model reads where the call is a question to the person; `signatures`
+    are those that let it run where people had to sign."""
 
     place: ClassVar = CallStage.DECISION
     context: ToolExecutionContext
@@ -185,6 +189,7 @@ class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
     decision: DecisionLabel
     reason: str | None
     reply: str | UnsetType = UNSET
+    signatures: tuple[ApprovalSignature, ...] | UnsetType = UNSET
 
 
 _SCOPES = {

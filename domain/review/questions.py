@@ -12,6 +12,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.plan_terms import PlanComparison
+from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.text.json_value import JsonObject
 
 
@@ -61,6 +62,7 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     `is_elsewhere`: another process asks, so that the answer can only be yes or no.
     `is_recorded_whole`: no part of the packet is masked in the ledger, so that a later process can ask again.
     `preamble` is what the model wrote right before its calls; empty where nothing.
+    `signing` is there where people have to sign.
     """
 
     packet: ReviewPacket
@@ -80,6 +82,7 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     is_elsewhere: bool = False
     is_recorded_whole: bool = True
     preamble: str = ""
+    signing: SigningTerms | None = None
 
     @property
     def can_accept_edits(self) -> bool:
@@ -99,11 +102,12 @@ def find_dangers(reasons: Sequence[str], routine_reasons: Sequence[str]) -> tupl
 
 class Approve(Struct, frozen=True):
     """Run what the packet of this digest says. `by` names who said so, where that was in another process;
-    `reply` is there where the call is a question to the person."""
+    `reply` is there where the call is a question to the person, `signatures` where people had to sign."""
 
     digest: str
     by: str = ""
     reply: PersonReply | None = None
+    signatures: tuple[ApprovalSignature, ...] = ()
 
 
 class ApproveEdits(Struct, frozen=True):
@@ -178,6 +182,8 @@ class NobodyThere(Struct, frozen=True):
     """There is no person to ask: the call is withheld."""
 
 
+ANY_APPROVAL = (Approve, ApproveEdits, ApproveFolder, ApproveRest, ApproveAlways)
+"""All answers by which the call may run that was asked about."""
 ReviewAnswer: TypeAlias = (
     Approve
     | ApproveEdits

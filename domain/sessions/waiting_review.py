@@ -10,6 +10,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.event import CallFinished, ReviewDecided, ReviewRequested
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.questions import find_dangers
+from quorum.domain.review.signing import SigningTerms
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.printable import make_printable
@@ -20,7 +21,7 @@ MIN_DIGEST = 16
 
 class WaitingReview(Struct, frozen=True, kw_only=True):
     """A packet that waits for a person. `since_ms` is when it was asked, in milliseconds since 1970;
-    `routine_reasons` and `preamble` are as in `ReviewRequest`.
+    `routine_reasons`, `preamble` and `signing` are as in `ReviewRequest`.
 
     Secrets are hidden in the recorded `packet`; its digest is that of the real one.
     """
@@ -31,6 +32,7 @@ class WaitingReview(Struct, frozen=True, kw_only=True):
     since_ms: int
     routine_reasons: tuple[str, ...] = ()
     preamble: str = ""
+    signing: SigningTerms | None = None
 
     @property
     def dangers(self) -> tuple[str, ...]:
@@ -82,6 +84,7 @@ def find_waiting_reviews(session: SessionSummary, records: Sequence[LedgerRecord
                 packet=_keep_digest(call.pending, call.pending_digest),
                 reasons=event.reasons,
                 routine_reasons=event.routine_reasons,
+                signing=event.signing or None,
                 since_ms=at_ms,
                 preamble=state.preamble,
             )

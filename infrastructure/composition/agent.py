@@ -286,7 +286,7 @@ class AgentParts:
             plan_tasks=self.plan_tasks,
             outputs=calls.outputs,
             reviewed_files=RepositoryFiles(root, given.environ),
-            inbox=open_inbox(record.archive, record.storage.answers, settings, given.environ),
+            inbox=open_inbox(record.archive, record.storage.answers, given.loaded, given.environ),
             record=models.visible_record,
             mask=given.mask,
             events=events,

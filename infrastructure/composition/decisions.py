@@ -10,7 +10,6 @@ from msgspec import Struct, field
 
 from quorum.application.calls.batch_state import OneSession
 from quorum.application.event_bus import EventBus
-from quorum.application.inbox import InboxApprover
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.tools import Tool
@@ -38,6 +37,7 @@ from quorum.infrastructure.managed_policy import build_folder_check, build_spend
 from quorum.infrastructure.own_code import find_own_code
 from quorum.infrastructure.permissions.in_force import open_rules
 from quorum.infrastructure.permissions.sample_file import open_sampling
+from quorum.infrastructure.permissions.signing import build_approver, build_signing_terms
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
 from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
@@ -206,7 +206,8 @@ class ReviewParts:
             gateway=self.review_gateway, policy=self.quorum_policy, events=core.events, prices=shared.prices
         )
         self.review: Final[Review] = Review(
-            person=InboxApprover(self.masking_approver, record.storage.answers, record.session_id),
+            person=build_approver(self.masking_approver, record, given.loaded.policy.people, given.environ),
+            find_signing=build_signing_terms(given.loaded.policy.people),
             paths=shared.paths,
             mode=settings.review.mode,
             events=core.events,

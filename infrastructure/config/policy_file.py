@@ -19,9 +19,17 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import QuorumRule
 from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.people import PeoplePolicy
 from quorum.infrastructure.config.about import BARE_NAME, ProjectRule
 from quorum.infrastructure.config.keys import ANY_NAME, Key, find_key, find_node
 from quorum.infrastructure.config.model_tables import ProviderTable
+from quorum.infrastructure.config.people_tables import (
+    PEOPLE,
+    SIGNATURES,
+    PersonTable,
+    SignatureTable,
+    build_people,
+)
 from quorum.infrastructure.config.policy_table import (
     ALLOWED_MODELS,
     MIN_FAMILIES,
@@ -55,6 +63,7 @@ from quorum.infrastructure.config.validation import (
 )
 
 _T = TypeVar("_T")
+_ASK: KeyPath = ("permissions", "ask")
 _PRICES = "prices"
 _Count = Annotated[int, Meta(ge=1, le=100)]
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -190,9 +199,13 @@ class _PolicyReading(Struct):
                 self.problems.append(
                     f"{self.file.locate(where)}: {format_key(where)} needs either command or url"
                 )
+        people = self._read_people(data)
         checked = check_source(data, origin=str(self.file.path), place=self.file.locate)
         self.problems += checked.problems
         bounds, prices = self._sort(checked)
+        if people.rules:
+            asked = tuple(dict.fromkeys(rule.rule.text for rule in people.rules))
+            bounds = (*bounds, Assignment(_ASK, asked, str(self.file.path)))
         if self.problems:
             raise ConfigError("\n".join((*self.problems[:MOST_PROBLEMS], _WITHOUT_IT.capitalize())))
         return ManagedPolicy(
@@ -206,6 +219,28 @@ class _PolicyReading(Struct):
             guards=guards or (),
             bounds=bounds,
             prices=prices,
+            people=people,
+        )
+
+    def _read_people(self, data: dict[str, object]) -> PeoplePolicy:
+        tables = self._pop(
+            data,
+            PEOPLE,
+            dict[Annotated[str, Meta(pattern=BARE_NAME)], PersonTable],
+            'tables of people, each with keys = ["ssh-ed25519 …"] as in ~/.ssh/*.pub',
+        )
+        signatures = self._pop(
+            data,
+            SIGNATURES,
+            tuple[SignatureTable, ...],
+            'tables [[signatures]], each with calls = ["TOOL(PATTERN)"], needed and people',
+        )
+        place = self.file.locate(SIGNATURES)
+        return build_people(
+            tables or {},
+            signatures or (),
+            place,
+            lambda problem: self.problems.append(f"{self.file.locate(PEOPLE)}: {problem}"),
         )
 
     def _pop(self, data: dict[str, object], path: KeyPath, wanted: type[_T], expected: str) -> _T | None:

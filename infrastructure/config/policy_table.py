@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field
 from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.review.ballot import guess_family
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.people import PeoplePolicy
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.model_tables import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.program_tables import GuardName
@@ -50,7 +51,7 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
     `file` is the file as it was read. `modes` and `allowed_models`, patterns of "provider/model", are None
     where all are allowed, `servers` likewise. `guards` are those that nobody switches off. `bounds` are
     settings by their own names, beyond which none may go; `prices` are those that a cap on the cost is kept
-    with.
+    with. `people` are those who sign, and what.
     """
 
     file: TomlFile | None = None
@@ -63,6 +64,7 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
     guards: tuple[GuardName, ...] = ()
     bounds: tuple[Assignment, ...] = ()
     prices: tuple[Assignment, ...] = ()
+    people: PeoplePolicy = field(default_factory=PeoplePolicy)
 
     def locate(self, path: KeyPath) -> str:
         """The file and the line of a key, for the person."""
@@ -195,6 +197,9 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
         demands = [
             f"{format_key(path)} = {format_literal(value)} ({self.locate(path)})" for path, value in found
         ]
+        for rule in self.people.rules:
+            whom = ", ".join(rule.people)
+            demands.append(f"{rule.rule.text} takes {rule.needed} signatures of {whom} ({rule.rule.source})")
         if self.servers is not None:
             demands.append(f"mcp.servers: {', '.join(self.servers) or 'none'} ({self.locate(SERVERS)})")
         return (f"{escape_path(self.file.path)} holds on this machine, whatever is set elsewhere", *demands)

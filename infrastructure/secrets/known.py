@@ -23,9 +23,11 @@ from quorum.domain.secrets.known import NamedSecret
 from quorum.domain.secrets.patterns import CLOUD_KEYS, holds_a_secret
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.answerer import name_answerer
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.opened_path import refuse_held
 from quorum.infrastructure.files.workspace import SYSTEM_FOLDERS
+from quorum.infrastructure.permissions.signing import build_signing
 from quorum.infrastructure.secrets.file_values import (
     find_assigned_secrets,
     find_passwords,
@@ -197,15 +199,25 @@ def build_secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
 
 
 def open_inbox(
-    archive: SessionArchive, answers: AnswerStore, settings: Settings, environ: Mapping[str, str]
+    archive: SessionArchive,
+    answers: AnswerStore,
+    loaded: LoadedSettings,
+    environ: Mapping[str, str],
+    *,
+    is_on_terminal: bool = False,
 ) -> Inbox:
-    """The reviews that wait, with what was hidden in them shown again as far as it is known here."""
+    """The reviews that wait, with what was hidden in them shown again as far as it is known here.
+
+    `is_on_terminal`: whoever signs may be asked for the passphrase of their key there.
+    """
+    settings, people = loaded.settings, loaded.policy.people
     return Inbox(
         archive,
         answers,
         clock=read_wall_clock_ms,
         answered_by=name_answerer(),
         restore=PacketRestorer(settings, environ).restore,
+        sign=build_signing(people, environ, is_on_terminal=is_on_terminal) if people.people else None,
     )
 
 

@@ -10,6 +10,7 @@ from quorum.application.session.session_record import SessionRecord
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.review.signing import ApprovalSignature
 from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.local_pacer import LocalPacer
 
@@ -71,6 +72,12 @@ class NoStorage:
 
     async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
         return None
+
+    async def add_signature(self, signature: ApprovalSignature) -> None:
+        _refuse()
+
+    async def list_signatures(self, session_id: str, digest: str) -> tuple[ApprovalSignature, ...]:
+        return ()
 
 
 def _refuse() -> Never:

@@ -44,6 +44,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.review.signing import ApprovalSignature
 from quorum.domain.sessions.session_summary import (
     ContinuedSession,
     LatestSession,
@@ -767,6 +768,22 @@ async def test_the_first_answer_about_a_packet_is_the_one_that_counts(storage):
     assert await storage.answers.find("s", "60") is None
     other = await storage.answers.add(an_answer("another", approves=False, reason="no: \U0001f600"))
     assert await storage.answers.find("another", "5f") == other
+
+
+async def test_each_person_signs_a_packet_once_and_signatures_go_with_their_session(storage):
+    session_id = await session_of(storage, [prompt(0)])
+    signed = ApprovalSignature(session_id=session_id, digest="5f", person="ada", at_ms=7, signature="AB==")
+    of_bob = replace(signed, person="bob", at_ms=9)
+
+    assert await storage.answers.list_signatures(session_id, "5f") == ()
+    await storage.answers.add_signature(of_bob)
+    await storage.answers.add_signature(signed)
+    await storage.answers.add_signature(replace(signed, at_ms=8, signature="CD=="))
+    assert await storage.answers.list_signatures(session_id, "5f") == (signed, of_bob)
+    assert await storage.answers.list_signatures(session_id, "60") == ()
+
+    await storage.archive.prune(ids=[session_id])
+    assert await storage.answers.list_signatures(session_id, "5f") == ()
 
 
 async def test_answers_go_with_their_session_and_a_redaction_reaches_their_reasons(storage):

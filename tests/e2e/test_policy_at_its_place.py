@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quorum.infrastructure.config.policy_file import POLICY_PLACE
-from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.headless_run import configure
+from tests.support.policy_namespace import Namespace, open_namespace
 
 POLICY = 'review.modes = ["ask"]\nreview.guards = ["network"]\nagent.max_tool_turns = 5\n'
 SETTINGS = (
@@ -20,57 +18,10 @@ SETTINGS = (
 )
 
 
-class Namespace:
-    """This machine with another `/etc/quorum`. Whoever runs the test is root in it, and owns `/` and `/etc`."""
-
-    def __init__(self, folder: Path) -> None:
-        self.policy = folder / "requirements.toml"
-        self.home, self.work = folder / "home", folder / "work"
-        self.home.mkdir()
-        self.work.mkdir()
-        configure(self.home, SETTINGS)
-
-    def run(self, *arguments: str, policy: Path | None = None) -> subprocess.CompletedProcess[str]:
-        place = str(POLICY_PLACE.file)
-        command = ["bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--die-with-parent"]
-        for top in (Path("/"), Path("/etc")):
-            command += [word for each in sorted(top.iterdir()) for word in self._show(each)]
-        command += ["--dev", "/dev", "--proc", "/proc", "--bind", "/tmp", "/tmp"]
-        command += ["--dir", os.path.dirname(place), "--ro-bind", str(policy or self.policy), place]
-        return subprocess.run(
-            [*command, "--chdir", str(self.work), QUORUM, *arguments],
-            env=environment(self.home),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    @staticmethod
-    def _show(path: Path) -> Iterator[str]:
-        if path == Path("/etc"):
-            yield from ("--dir", "/etc")
-        elif path.is_symlink():
-            yield from ("--symlink", os.readlink(path), str(path))
-        elif str(path) not in ("/dev", "/proc", "/tmp") and path != POLICY_PLACE.file.parent:
-            yield from ("--ro-bind-try", str(path), str(path))
-
-
 @pytest.fixture
 def namespace(tmp_path: Path) -> Namespace:
-    if shutil.which("bwrap") is None:
-        pytest.skip("bwrap is not installed, which makes a mount namespace")
-    tried = subprocess.run(
-        ["bwrap", "--unshare-user", "--uid", "0", "--ro-bind", "/", "/", "true"],
-        capture_output=True,
-        timeout=30,
-        check=False,
-    )
-    if tried.returncode:
-        pytest.skip(f"bwrap cannot make a namespace here: {tried.stderr.decode().strip()}")
-    made = Namespace(tmp_path)
-    made.policy.write_text(POLICY)
-    made.policy.chmod(0o644)
+    made = open_namespace(tmp_path, POLICY)
+    configure(made.home, SETTINGS)
     return made
 
 

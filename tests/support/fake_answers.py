@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.review.signing import ApprovalSignature
 from quorum.domain.sessions.redaction import redact_name
 
 
@@ -14,6 +15,7 @@ class FakeAnswers:
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], RemoteAnswer] = {}
+        self.signatures: dict[tuple[str, str, str], ApprovalSignature] = {}
 
     async def add(self, answer: RemoteAnswer) -> RemoteAnswer:
         """The first one counts."""
@@ -22,6 +24,16 @@ class FakeAnswers:
     async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
         """The one that is kept."""
         return self.kept.get((session_id, digest))
+
+    async def add_signature(self, signature: ApprovalSignature) -> None:
+        """The first one of each person counts."""
+        key = (signature.session_id, signature.digest, signature.person)
+        self.signatures.setdefault(key, signature)
+
+    async def list_signatures(self, session_id: str, digest: str) -> tuple[ApprovalSignature, ...]:
+        """Those that are kept, the oldest first."""
+        found = [each for key, each in self.signatures.items() if key[:2] == (session_id, digest)]
+        return tuple(sorted(found, key=lambda each: (each.at_ms, each.person)))
 
     def redact(self, session_id: str, text: str) -> None:
         """Take a text out of the reasons given in a session."""
@@ -32,3 +44,4 @@ class FakeAnswers:
     def forget(self, sessions: Collection[str]) -> None:
         """Remove the answers in these sessions."""
         self.kept = {key: answer for key, answer in self.kept.items() if key[0] not in sessions}
+        self.signatures = {key: one for key, one in self.signatures.items() if key[0] not in sessions}

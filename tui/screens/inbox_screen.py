@@ -64,7 +64,8 @@ class InboxAnswers:
     def _accept(self, review: WaitingReview, answer: ReviewAnswer) -> None:
         match answer:
             case Approve(digest) if digest == review.digest:
-                self._send(review, "approved", self._inbox.answer(digest, approves=True))
+                verb = "approved" if review.signing is None else "signed"
+                self._send(review, verb, self._inbox.answer(digest, approves=True))
             case Reject(reason):
                 answering = self._inbox.answer(review.digest, approves=False, reason=reason)
                 self._send(review, "rejected", answering)

@@ -153,6 +153,16 @@ LATER_TABLES: Final = {
     PRIMARY KEY (session_id, digest)
 )""",
     ),
+    "approval_signatures": (
+        """CREATE TABLE IF NOT EXISTS approval_signatures (
+    session_id TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    person TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    PRIMARY KEY (session_id, digest, person)
+)""",
+    ),
 }
 """Makes the tables that a file of an earlier program may lack: it gets each with the first row."""
 TABLE_NAMES = frozenset(_FIRST_TABLES)

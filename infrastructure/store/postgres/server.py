@@ -325,7 +325,7 @@ class PostgresServer:
         The server's own log and its backups are beyond our reach.
         """
         try:
-            for table in ("records", "sessions", "review_answers", "fleet_sessions"):
+            for table in ("records", "sessions", "review_answers", "approval_signatures", "fleet_sessions"):
                 connection.execute(f"VACUUM FULL {table}")
         except DBAPIError as error:
             if read_state(error) not in _FREE_LOCK_STATES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 
-REVISION = "0004"
+REVISION = "0005"
 """The revision of Alembic that this program reads and writes."""
 
 

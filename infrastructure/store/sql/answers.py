@@ -1,4 +1,4 @@
-"""Answers to reviews from other processes, in a table beside the events."""
+"""Answers to reviews from other processes, and signatures, in tables beside the events."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ from collections.abc import Callable
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.review.signing import ApprovalSignature
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.sql.connection import Row, SqlConnection, SqlEngine
-from quorum.infrastructure.store.sql.rows import ADD_ANSWER, ANSWER, REVIEW_ANSWERS
+from quorum.infrastructure.store.sql.rows import (
+    ADD_ANSWER,
+    ADD_SIGNATURE,
+    ANSWER,
+    APPROVAL_SIGNATURES,
+    REVIEW_ANSWERS,
+    SIGNATURE,
+)
 from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
 from quorum.infrastructure.store.sql.writer import Writer
 
+_LIST_SIGNATURES = (
+    f"SELECT {SIGNATURE} FROM {APPROVAL_SIGNATURES} WHERE session_id = :session_id AND digest = :digest "
+    "ORDER BY at_ms, person"
+)
 _FIND = f"SELECT {ANSWER} FROM {REVIEW_ANSWERS} WHERE session_id = :session_id AND digest = :digest"
 
 
@@ -39,6 +51,37 @@ class SqlAnswers:
 
     async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
         return await run_in_thread(lambda _stop: self._find_blocking(session_id, digest))
+
+    async def add_signature(self, signature: ApprovalSignature) -> None:
+        done = self._writer.submit(
+            lambda connection: self._add_signature(connection, signature), is_repeatable=True
+        )
+        await wait_to_the_end(done)
+
+    async def list_signatures(self, session_id: str, digest: str) -> tuple[ApprovalSignature, ...]:
+        named = {"session_id": session_id, "digest": digest}
+        return await run_in_thread(
+            lambda _stop: self._engine.read(
+                lambda connection: (
+                    tuple(map(_read_signature, connection.execute(_LIST_SIGNATURES, named).fetchall()))
+                    if connection.has_table(APPROVAL_SIGNATURES)
+                    else ()
+                )
+            )
+        )
+
+    def _add_signature(self, connection: SqlConnection, signature: ApprovalSignature) -> None:
+        with self._engine.begin_transaction(connection):
+            connection.add_table(APPROVAL_SIGNATURES)
+            row = {
+                "session_id": signature.session_id,
+                "digest": signature.digest,
+                "person": encode_text(signature.person),
+                "at_ms": signature.at_ms,
+                "signature": encode_text(signature.signature),
+            }
+            if connection.execute(ADD_SIGNATURE, row).rowcount:
+                self._follow_up(connection, signature.session_id)
 
     def _find_blocking(self, session_id: str, digest: str) -> RemoteAnswer | None:
         return self._engine.read(
@@ -74,6 +117,17 @@ def _read_row(row: Row) -> RemoteAnswer:
         reason=None if reason is None else str(reason),
         answered_by=str(answered_by),
         at_ms=at_ms if isinstance(at_ms, int) else 0,
+    )
+
+
+def _read_signature(row: Row) -> ApprovalSignature:
+    session_id, digest, person, at_ms, signature = row
+    return ApprovalSignature(
+        session_id=str(session_id),
+        digest=str(digest),
+        person=str(person),
+        at_ms=at_ms if isinstance(at_ms, int) else 0,
+        signature=str(signature),
     )
 
 

@@ -32,6 +32,7 @@ from quorum.infrastructure.store.sql.contents import read_beginning, unpack_cont
 from quorum.infrastructure.store.sql.rows import (
     ADD_RECORD,
     ADD_SESSION,
+    APPROVAL_SIGNATURES,
     FIND_SESSION,
     LIST_SESSIONS,
     RECORD,
@@ -102,7 +103,7 @@ def build_session_row(
 
 _BEGINNING_BYTES = 256  # of a compressed content
 _MEASURE = "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM records WHERE session_id = :session_id"
-_LATER_TABLES = (REDACTIONS, REVIEW_ANSWERS)
+_LATER_TABLES = (REDACTIONS, REVIEW_ANSWERS, APPROVAL_SIGNATURES)
 _LIST_CONTENTS = "SELECT sha256, kept_ms, LENGTH(data) FROM contents"
 _LIST_RECENT = f"SELECT sha256, SUBSTR(data, 1, {_BEGINNING_BYTES}) FROM contents WHERE kept_ms >= :since_ms"
 

@@ -55,6 +55,11 @@ REVIEW_ANSWERS = "review_answers"
 _ANSWER = ("session_id", "digest", "approves", "reason", "answered_by", "at_ms")
 ANSWER = ", ".join(_ANSWER)
 """The columns of an answer to a review."""
+# Signatures of people under approvals. A file of an earlier version gets the table with the first of them.
+APPROVAL_SIGNATURES = "approval_signatures"
+_SIGNATURE = ("session_id", "digest", "person", "at_ms", "signature")
+SIGNATURE = ", ".join(_SIGNATURE)
+"""The columns of a signature under an approval."""
 _CONTENT = ("sha256", "size", "kept_ms", "data")
 CONTENT = ", ".join(_CONTENT)
 """The columns of what a file held."""
@@ -64,6 +69,9 @@ ADD_RECORD = build_insert("records", ("session_id", *_RECORD))
 ADD_REDACTION = build_insert(REDACTIONS, ("session_id", *_REDACTION))
 # Another process may be first: then nothing is added.
 ADD_ANSWER = f"{build_insert(REVIEW_ANSWERS, _ANSWER)} ON CONFLICT (session_id, digest) DO NOTHING"
+ADD_SIGNATURE = (
+    f"{build_insert(APPROVAL_SIGNATURES, _SIGNATURE)} ON CONFLICT (session_id, digest, person) DO NOTHING"
+)
 # Another process may have put the same there meanwhile: then it is needed now, too.
 ADD_CONTENT = (
     f"{build_insert('contents', _CONTENT)} ON CONFLICT (sha256) DO UPDATE SET kept_ms = excluded.kept_ms"

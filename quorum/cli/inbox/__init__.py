@@ -69,7 +69,7 @@ def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
     """
     import asyncio
 
-    from quorum.domain.errors import AnswerRefused
+    from quorum.domain.errors import AnswerRefused, SigningRefused
     from quorum.domain.sessions.session_facts import escape_surrogates
     from quorum.infrastructure.secrets.known import open_inbox
     from quorum.infrastructure.storage import open_storage
@@ -88,9 +88,9 @@ def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
             root=root,
             cwd=escape_surrogates(str(root)),
         )
-        inbox = open_inbox(storage.archive, storage.answers, loaded.settings, os.environ)
+        inbox = open_inbox(storage.archive, storage.answers, loaded, os.environ, is_on_terminal=True)
         asyncio.run(act(inbox, store.build_review_mask))
-    except AnswerRefused as refusal:
+    except (AnswerRefused, SigningRefused) as refusal:
         raise UsageError(str(refusal)) from refusal
     finally:
         storage.close()
@@ -153,6 +153,12 @@ def _answer(options: AnswerOptions, root: Path, *, approves: bool) -> int:
     async def answer(inbox: Inbox, _build_mask: Callable[[], Callable[[str], str]]) -> None:
         review = await inbox.answer(options.name, approves=approves, reason=options.reason or None)
         verb = "approved" if approves else "rejected"
+        if approves and review.signing is not None:
+            signed = await inbox.list_signers(review)
+            if missing := review.signing.describe_missing(signed):
+                print(f"signed by {', '.join(signed)}; {missing}")
+                return
+            verb = f"signed by {', '.join(signed)}"
         print(_describe_answer(review, await _wait_for_decision(inbox, review), verb=verb))
 
     return act_on_inbox(options, root, answer)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from quorum.application.export.session_json import mask_json
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused
@@ -42,6 +44,7 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
         ("who asks", describe_asker(review)),
         ("waits", format_wait(review.since_ms, now_ms)),
         *((("model", split_paragraphs(review.preamble)[-1]),) if review.preamble.strip() else ()),
+        *((("signatures", review.signing.describe()),) if review.signing is not None else ()),
         *(("why", reason) for reason in review.ordered_reasons),
         *(("hidden", hint) for hint in _explain_hidden(packet)),
         ("tool", packet.call.tool_name),
@@ -108,6 +111,7 @@ def encode_review(review: WaitingReview, mask: Callable[[str], str]) -> JsonObje
         "preamble": review.preamble,
         "reasons": list(review.reasons),
         "dangers": list(review.dangers),
+        "signing": None if review.signing is None else msgspec.to_builtins(review.signing),
         "packet": review.packet.to_json(),
     }
     return {key: mask_json(each, mask) for key, each in value.items()}

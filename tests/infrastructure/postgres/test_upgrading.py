@@ -24,8 +24,8 @@ NEXT = """
 from alembic import op
 import sqlalchemy as sa
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 def upgrade():
     op.add_column("sessions", sa.Column("colour", sa.Text))
@@ -55,7 +55,7 @@ def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") 
 
     monkeypatch.setattr(running, "_configure", configure_with_later)
     for module in (server, tables, postgres_upgrading):
-        monkeypatch.setattr(module, "REVISION", "0005")
+        monkeypatch.setattr(module, "REVISION", "0006")
     for module in (sqlite_file, sqlite_file, upgrading):
         monkeypatch.setattr(module, "VERSION", 3)
 
@@ -67,7 +67,7 @@ def columns_of_sessions(path: str) -> list[str]:
 
 def test_the_newest_revision_is_the_one_that_postgresql_expects_and_a_file_needs_none_of_its_own():
     newest = ScriptDirectory.from_config(running._configure()).get_current_head()
-    assert newest == tables.REVISION == "0004"
+    assert newest == tables.REVISION == "0005"
     assert name_revision(VERSION) == "0001"
 
 
@@ -103,7 +103,7 @@ def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path
         LedgerError, match=r"earlier quorum \(0004, this one needs 0005\); run quorum db upgrade"
     ):
         open_storage(table, {})
-    assert upgrade_schema(table, {}).found == "0004"
+    assert upgrade_schema(table, {}).found == "0005"
 
     assert read_schema_state(table, {}).is_current
     open_storage(table, {}).close()
@@ -119,7 +119,7 @@ def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path,
     with postgres.connect(parse_address(table.url).database) as connection:
         found = connection.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
         assert found.fetchall() == []
-    assert read_schema_state(table, {}).found == "0004"
+    assert read_schema_state(table, {}).found == "0005"
 
 
 def test_a_later_revision_is_asked_for_and_made_in_sqlite(sqlite_table, tmp_path, monkeypatch):

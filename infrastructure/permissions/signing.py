@@ -1,0 +1,63 @@
+"""What the managed policy has people sign, for a session and for the inbox."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Awaitable, Callable, Collection, Mapping
+
+from quorum.application.inbox import InboxApprover
+from quorum.application.ports.people import Approver
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.review.people import PeoplePolicy
+from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
+
+
+def build_approver(
+    person: Approver, record: SessionRecord, policy: PeoplePolicy, environ: Mapping[str, str]
+) -> Approver:
+    """Who answers about calls: the person here or the inbox, and for some calls so many people who sign."""
+    inbox = InboxApprover(person, record.storage.answers, record.session_id)
+    if not policy.rules:
+        return inbox
+    from quorum.application.review.signed_approval import SigningApprover
+    from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
+
+    signatures = SshSignatures(policy=policy, environ=environ, clock=read_wall_clock_ms)
+    return SigningApprover(
+        person,
+        inbox,
+        record.storage.answers,
+        record.session_id,
+        sign=signatures.sign,
+        verify=signatures.verify,
+    )
+
+
+def build_signing_terms(policy: PeoplePolicy) -> Callable[[Collection[str]], SigningTerms | None]:
+    """Tells what people have to sign for a call of a session that this account runs."""
+    if not policy.rules:
+        return lambda _spoke: None
+    account = _find_account()
+    return lambda spoke: policy.find_terms(spoke, account)
+
+
+def build_signing(
+    policy: PeoplePolicy, environ: Mapping[str, str], *, is_on_terminal: bool
+) -> Callable[[str, str, SigningTerms], Awaitable[ApprovalSignature]]:
+    """Signs an approval in the inbox, with a key of the person who is here."""
+    from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
+
+    signatures = SshSignatures(
+        policy=policy, environ=environ, clock=read_wall_clock_ms, is_on_terminal=is_on_terminal
+    )
+    return signatures.sign
+
+
+def _find_account() -> str:
+    """Whose process this is, as the system knows it: variables say what anybody wants."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""

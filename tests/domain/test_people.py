@@ -1,0 +1,117 @@
+"""People who sign: whose signatures a call takes, and which of those given count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from quorum.domain.review.people import PeoplePolicy, Person, SigningRule
+from quorum.domain.review.permission_rules import Answer, Rule
+from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms, tally_signatures
+
+DEPLOY = Rule.parse("run_command(deploy *)", Answer.ASK, "the policy")
+PAY = Rule.parse("run_command(pay *)", Answer.ASK, "the policy")
+NAMES = ("ada", "bob", "cyn")
+
+
+def a_policy(*rules: SigningRule) -> PeoplePolicy:
+    people = {name: Person(name=name, keys=(), accounts=(f"{name}-account",)) for name in NAMES}
+    return PeoplePolicy(people=people, rules=rules)
+
+
+def a_signature(person: str, digest: str = "5f", session_id: str = "s") -> ApprovalSignature:
+    return ApprovalSignature(session_id=session_id, digest=digest, person=person, at_ms=1, signature="AB")
+
+
+TWO_OF_THREE = SigningRule(rule=DEPLOY, needed=2, people=NAMES)
+
+
+def test_who_asks_for_a_call_is_not_among_those_who_sign_it() -> None:
+    terms = a_policy(TWO_OF_THREE).find_terms([f"rule {DEPLOY.id}"], "ada-account")
+
+    assert terms == SigningTerms(demands=(SigningDemand(2, ("bob", "cyn")),), requester="ada")
+    assert terms.describe() == "it takes the signatures of bob, cyn; ada asked for it and does not count"
+    assert terms.is_met(["bob", "cyn"])
+    assert not terms.is_met(["ada", "bob"])
+
+
+def test_where_nobody_is_known_to_ask_one_more_signs() -> None:
+    terms = a_policy(TWO_OF_THREE).find_terms([f"rule {DEPLOY.id}"], "some-service")
+
+    assert terms == SigningTerms(demands=(SigningDemand(3, NAMES),))
+    assert not terms.is_met(["ada", "bob"])
+    assert terms.is_met(NAMES)
+
+
+def test_a_call_that_no_rule_of_the_policy_is_about_takes_no_signature() -> None:
+    policy = a_policy(TWO_OF_THREE)
+
+    assert policy.find_terms(["mode ask", "rule ask run_command(make *)"], "ada-account") is None
+    assert PeoplePolicy().find_terms([f"rule {DEPLOY.id}"], "ada-account") is None
+
+
+def test_of_two_rules_about_a_call_each_is_met() -> None:
+    of_cyn = SigningRule(rule=PAY, needed=1, people=("cyn",))
+    terms = a_policy(TWO_OF_THREE, of_cyn).find_terms([f"rule {DEPLOY.id}", f"rule {PAY.id}"], "bob-account")
+
+    assert terms is not None
+    assert terms.people == ("ada", "cyn")
+    assert not terms.is_met(["ada"])
+    assert terms.describe_missing(["ada"]) == "still to sign: 1 of cyn, and 1 of cyn"
+    assert terms.is_met(["ada", "cyn"])
+
+
+def test_too_few_people_are_said_to_be_too_few() -> None:
+    rule = SigningRule(rule=DEPLOY, needed=1, people=("ada",))
+    terms = a_policy(rule).find_terms([f"rule {DEPLOY.id}"], "ada-account")
+
+    assert terms is not None
+    assert not terms.is_met(NAMES)
+    assert "nobody can approve it" in terms.describe()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem", "said"),
+    [
+        (a_signature("bob", digest="60"), {}, "is about something else"),
+        (a_signature("bob", session_id="t"), {}, "is about something else"),
+        (a_signature("ada"), {}, "ada asked for it"),
+        (a_signature("dan"), {}, "dan is not among those who may sign it"),
+        (a_signature("bob"), {a_signature("bob"): "it is revoked"}, "does not count: it is revoked"),
+    ],
+)
+def test_what_does_not_count_is_named(
+    given: ApprovalSignature, problem: Mapping[ApprovalSignature, str], said: str
+) -> None:
+    terms = SigningTerms(demands=(SigningDemand(1, ("bob", "cyn")),), requester="ada")
+
+    tally = tally_signatures(terms, [given], problem, session_id="s", digest="5f")
+
+    assert tally.signed == ()
+    assert said in tally.problems[0]
+
+
+def test_one_person_counts_once() -> None:
+    terms = SigningTerms(demands=(SigningDemand(2, NAMES),))
+    twice = [a_signature("bob"), a_signature("bob")]
+
+    tally = tally_signatures(terms, twice, {}, session_id="s", digest="5f")
+
+    assert tally.signed == ("bob",)
+
+
+def test_nothing_else_that_is_approved_has_the_same_statement() -> None:
+    whole = a_signature("bob")
+    others = [
+        a_signature("cyn"),
+        a_signature("bob", digest="60"),
+        a_signature("bob", session_id="t"),
+        ApprovalSignature(session_id="s", digest="5f", person="bob", at_ms=2),
+        ApprovalSignature(session_id='s","x":"', digest="5f", person="bob", at_ms=1),
+    ]
+
+    assert whole.statement not in {each.statement for each in others}
+    assert whole.statement == (
+        b'{"approves":true,"at_ms":1,"digest":"5f","format":"quorum-approval","person":"bob","session":"s"}'
+    )
