@@ -6,12 +6,13 @@
 """Check a signed export of a quorum session, without quorum.
 
     pip install cbor2 cryptography
-    python verify_audit_export.py EXPORT --key PUBLIC_KEY [--anchors FILE]
+    python verify_audit_export.py EXPORT --key PUBLIC_KEY [--anchors FILE] [--signers FILE]
 
 PUBLIC_KEY is the 64 hexadecimal digits that `quorum sessions export --signed` prints, or a file that holds
 them. Get it from whoever signed by another way than the export: a key that came with it proves nothing. FILE
 holds anchors (`quorum sessions anchor`) that were noted elsewhere before: without it, a tail that was cut off
-before the signature cannot be seen.
+before the signature cannot be seen. The FILE of --signers names people and their keys, one of each in a line
+(`ada ssh-ed25519 AAAA…`): each approval that people had to sign is then held against it, by ssh-keygen.
 
 Exit code 0: all holds. 1: something does not, and is named. 2: it could not be looked at, or it is of a newer
 quorum, whose own copy of this program can check it.
@@ -24,7 +25,9 @@ import hashlib
 import io
 import json
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 FORMAT = "quorum audit export 1"
 NEWER_FORMAT = re.compile(r"quorum audit export [1-9][0-9]{0,8}")
 NEWEST_LINK = 3
+APPROVAL = "quorum-approval"
 CONTENT_TYPE = "application/vnd.quorum.audit+json"
 NO_LINK = bytes(32)
 # The values that no redaction may change stand in a record's link; names that models and tools chose do not
@@ -288,6 +292,60 @@ def check_anchors(export: dict[str, Any], anchors: list[dict[str, Any]]) -> int:
     return count
 
 
+def check_signatures(export: dict[str, Any], signers: str | None) -> tuple[int, int]:
+    """How many approvals people had to sign, and how many of them were held against the keys of these signers.
+
+    Raises Unsound where one has not the signatures that it took.
+    """
+    asked: dict[str, list[dict[str, Any]]] = {}
+    count = checked = 0
+    for number, record in enumerate(export["records"]):
+        event = parse_event(record["payload"].encode())
+        if event.get("type") == "review_requested" and isinstance(event.get("signing"), dict):
+            asked[event["digest"]] = event["signing"]["demands"]
+        if event.get("type") != "review_decided" or event.get("decision") not in ("approved", "edited"):
+            continue
+        if (demands := asked.get(event["digest"])) is None:
+            continue
+        count += 1
+        if signers is None:
+            continue
+        given = event.get("signatures", [])
+        signed = {each["person"] for each in given if is_signed(each, event["digest"], signers)}
+        for demand in demands:
+            if len(signed & set(demand["people"])) < demand["needed"]:
+                raise Unsound(
+                    f"record {number} lets a call run that {escape(demand['needed'])} of "
+                    f"{escape(', '.join(demand['people']))} had to sign, and "
+                    f"{escape(', '.join(sorted(signed)) or 'nobody')} did"
+                )
+        checked += 1
+    return count, checked
+
+
+def is_signed(given: dict[str, Any], digest: str, signers: str) -> bool:
+    """Whether the person whom a signature names made it, for the packet of this digest."""
+    said = {
+        "approves": True,
+        "at_ms": given["at_ms"],
+        "digest": digest,
+        "format": APPROVAL,
+        "person": given["person"],
+        "session": given["session_id"],
+    }
+    statement = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    body = given["signature"]
+    lines = [body[at : at + 70] for at in range(0, len(body), 70)]
+    armored = ["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""]
+    with tempfile.TemporaryDirectory() as folder:
+        known, signature = Path(folder, "signers"), Path(folder, "signature")
+        known.write_text(signers, encoding="utf-8")
+        signature.write_text("\n".join(armored), encoding="utf-8")
+        words = ["ssh-keygen", "-Y", "verify", "-q", "-n", APPROVAL, "-I", given["person"]]
+        words += ["-f", str(known), "-s", str(signature)]
+        return subprocess.run(words, input=statement, capture_output=True, check=False).returncode == 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Check a signed export of a quorum session.")
     parser.add_argument("export", type=Path, metavar="EXPORT")
@@ -295,6 +353,7 @@ def main() -> int:
         "--key", required=True, help="the public key of who signed: 64 hexadecimal digits, or a file"
     )
     parser.add_argument("--anchors", type=Path, metavar="FILE", help="anchors that were noted elsewhere before")
+    parser.add_argument("--signers", type=Path, metavar="FILE", help="people and their public keys")
     given = parser.parse_args()
     name = escape(given.export)
     try:
@@ -306,6 +365,7 @@ def main() -> int:
             raise ValueError(f"a public key has 32 bytes, and this one {len(key)}")
         data = given.export.read_bytes()
         anchors = read_anchors(given.anchors.read_text(encoding="utf-8")) if given.anchors else None
+        signers = given.signers.read_text(encoding="utf-8") if given.signers else None
     except (OSError, ValueError) as error:
         print(f"cannot be checked: {escape(error)}", file=sys.stderr)
         return 2
@@ -313,6 +373,7 @@ def main() -> int:
         export = read_export(read_signed(data, key))
         redacted = check_chain(export)
         count = check_anchors(export, anchors) if anchors is not None else 0
+        signed, held = check_signatures(export, signers)
         for number, named in find_newer_links(export).items():
             raise TooNew(f"record {number} is in format {named} of links, and this program knows {NEWEST_LINK}")
     except Unsound as flaw:
@@ -329,6 +390,9 @@ def main() -> int:
     print(f"{name}: session {export['session']}, {len(records)} records, every one fits; head {head}")
     if redacted:
         print(f"  something was taken out on purpose of: {', '.join(map(str, redacted))}")
+    if signed:
+        how = "each by those who had to" if held == signed else "not checked without --signers"
+        print(f"  {signed} approval{'s' if signed != 1 else ''} that people had to sign, {how}")
     if anchors is None:
         print("  without --anchors it is not seen whether records were cut off at the end before it was signed")
     else:

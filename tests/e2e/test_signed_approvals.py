@@ -85,6 +85,12 @@ def test_a_call_runs_once_two_others_have_signed_it_and_the_record_shows_their_s
     decided = [each for each in events if each["type"] == "review_decided"]
     assert [each["person"] for each in decided[-1]["signatures"]] == ["bob", "cyn"]
     assert decided[-1]["reason"] == "signed by bob, cyn"
+    verified = team.quorum("sessions", "verify", "latest")
+    assert verified.returncode == 0, verified.stdout
+    assert "1 approval signed, as they had to be, by keys of the policy" in verified.stdout
+    policy = team.machine.policy.read_text()
+    team.machine.policy.write_text(policy.replace("[people.cyn]\nkeys", "[people.cyn]\nkeys = []\nrevoked"))
+    assert "is revoked; still to sign: 1 of cyn" in team.quorum("sessions", "verify", "latest").stdout
 
 
 @pytest.mark.long

@@ -127,14 +127,21 @@ async def verify(wish: VerifyOptions, store: SessionStore) -> int:
     """Print whether every record of these sessions fits; BROKEN where one does not, else NEWER where one of a
     newer version is left."""
     from quorum.cli.sessions.anchors import AnchorComparison
+    from quorum.cli.sessions.signatures import REVIEW_TYPES, check_signatures
 
     sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
     anchors = AnchorComparison.open(wish.anchors)
     code = 0
     for session in sessions:
         checked = await anchors.check(await store.archive.verify(session.id), store.archive)
-        print("\n".join((*_render_lines(checked), *anchors.describe(checked))))
-        if not checked.holds and code != BROKEN:
+        lines: tuple[str, ...] = ()
+        are_signed = True
+        if checked.holds:
+            lines, are_signed = await check_signatures(await store.archive.read(session.id, REVIEW_TYPES))
+        print("\n".join((*_render_lines(checked), *anchors.describe(checked), *lines)))
+        if not are_signed:
+            code = BROKEN
+        elif not checked.holds and code != BROKEN:
             code = NEWER if checked.broken_at is None else BROKEN
     if wish.all and (
         gone := anchors.list_gone([session.id for session in await store.archive.list_sessions()])

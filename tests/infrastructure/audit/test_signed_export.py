@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
+from quorum.domain.review.signing import NAMESPACE, ApprovalSignature
 from quorum.domain.sessions.ledger_chain import (
     ChainedRecord,
     LinkFormat,
@@ -94,10 +96,13 @@ class Checker:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def __call__(self, data: bytes, key: SigningKey, *anchors: str) -> tuple[int, str]:
+    def __call__(self, data: bytes, key: SigningKey, *anchors: str, signers: str = "") -> tuple[int, str]:
         file = self.folder / "session.cose"
         file.write_bytes(data)
         more: list[str] = []
+        if signers:
+            (self.folder / "signers").write_text(signers)
+            more = ["--signers", "signers"]
         if anchors:
             (self.folder / "anchors.jsonl").write_text("\n".join(anchors))
             more = ["--anchors", "anchors.jsonl"]
@@ -402,3 +407,56 @@ def test_what_is_a_secret_by_now_leaves_in_no_export(key: SigningKey) -> None:
     with pytest.raises(LedgerError, match=r"record 2 .* quorum sessions redact"):
         export_signed(store(EVENTS), key, mask=mask, exported_ms=0)
     assert export_signed(redacted(store(EVENTS), 2), key, mask=mask, exported_ms=0)
+
+
+# ---------------------------------------------------------------- approvals that people had to sign
+
+
+class Signer:
+    """Somebody with a key of SSH."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self._key = name, folder / name
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._key)]
+        subprocess.run(words, check=True, timeout=60)
+        self.line = f"{name} {self._key.with_suffix('.pub').read_text().strip()}\n"
+
+    def sign(self, digest: str) -> dict[str, object]:
+        made = ApprovalSignature(session_id=SESSION, digest=digest, person=self.name, at_ms=5)
+        words = ["ssh-keygen", "-Y", "sign", "-q", "-n", NAMESPACE, "-f", str(self._key)]
+        done = subprocess.run(words, input=made.statement, capture_output=True, check=True, timeout=60)
+        body = "".join(done.stdout.decode().split("-----")[2].split())
+        return {"session_id": SESSION, "digest": digest, "person": self.name, "at_ms": 5, "signature": body}
+
+
+def approval(*signatures: dict[str, object]) -> list[dict[str, object]]:
+    demands = [{"needed": 2, "people": ["ada", "bob"]}]
+    return [
+        {"type": "review_requested", "digest": "5f", "signing": {"demands": demands, "requester": ""}},
+        {"type": "review_decided", "digest": "5f", "decision": "approved", "signatures": list(signatures)},
+    ]
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_approvals_are_held_against_the_keys_of_those_who_had_to_sign(
+    check: Checker, key: SigningKey, tmp_path: Path
+) -> None:
+    ada, bob = Signer("ada", tmp_path), Signer("bob", tmp_path)
+    both = approval(ada.sign("5f"), bob.sign("5f"))
+
+    code, text = check(export(store(both), key), key)
+    assert (code, "1 approval that people had to sign, not checked without --signers" in text) == (0, True)
+    code, text = check(export(store(both), key), key, signers=ada.line + bob.line)
+    assert (code, "1 approval that people had to sign, each by those who had to" in text) == (0, True)
+
+    as_bob = {**ada.sign("5f"), "person": "bob"}
+    for forged, signers in (
+        (approval(ada.sign("5f")), ada.line + bob.line),
+        (approval(ada.sign("5f"), as_bob), ada.line + bob.line),
+        (approval(ada.sign("5f"), bob.sign("60")), ada.line + bob.line),
+        (approval(), ada.line + bob.line),
+        (both, ada.line),
+    ):
+        code, text = check(export(store(forged), key), key, signers=signers)
+        assert code == 1
+        assert "record 1 lets a call run that 2 of ada, bob had to sign" in text
