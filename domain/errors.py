@@ -194,6 +194,10 @@ class SigningRefused(QuorumError):
     """An approval cannot be signed here; the message says why."""
 
 
+class PushFailed(QuorumError):
+    """Somebody could not be told that a decision waits; the message says why."""
+
+
 class UnreadableEvent(QuorumError):
     """A record holds an event that this version cannot read. The text names its type and the field."""
 

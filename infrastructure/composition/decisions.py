@@ -206,7 +206,9 @@ class ReviewParts:
             gateway=self.review_gateway, policy=self.quorum_policy, events=core.events, prices=shared.prices
         )
         self.review: Final[Review] = Review(
-            person=build_approver(self.masking_approver, record, given.loaded.policy.people, given.environ),
+            person=build_approver(
+                self.masking_approver, record, given.loaded, given.environ, given.root, core.events
+            ),
             find_signing=build_signing_terms(given.loaded.policy.people),
             paths=shared.paths,
             mode=settings.review.mode,

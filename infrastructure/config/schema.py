@@ -40,6 +40,7 @@ from quorum.infrastructure.config.program_tables import (
     find_repeated_guard,
     find_unfit_placeholder,
 )
+from quorum.infrastructure.config.push_table import PushTable, find_push_problem
 from quorum.infrastructure.config.session_tables import ContextTable, PermissionTable, WorkspaceTable
 from quorum.infrastructure.config.tools_table import ToolsTable
 from quorum.infrastructure.config.tui_table import TuiTable
@@ -535,6 +536,15 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "table [[hooks]] per hook, in files only.",
             project=_NEVER,
             problem=find_program_problem,
+        ),
+    ] = ()
+    push: Annotated[
+        tuple[PushTable, ...],
+        About(
+            description="Who is told, by a program or a server such as ntfy, while a decision waits: one table "
+            "[[push]] for each, in files only. docs/inbox.md.",
+            project=_NEVER,
+            problem=find_push_problem,
         ),
     ] = ()
     diagnostics: Annotated[

@@ -5,20 +5,51 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from pathlib import Path
 
+from quorum.application.event_bus import EventBus
 from quorum.application.inbox import InboxApprover
 from quorum.application.ports.people import Approver
 from quorum.application.session.session_record import SessionRecord
+from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.people import PeoplePolicy
 from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 
 def build_approver(
-    person: Approver, record: SessionRecord, policy: PeoplePolicy, environ: Mapping[str, str]
+    person: Approver,
+    record: SessionRecord,
+    loaded: LoadedSettings,
+    environ: Mapping[str, str],
+    folder: Path,
+    events: EventBus,
 ) -> Approver:
-    """Who answers about calls: the person here or the inbox, and for some calls so many people who sign."""
+    """Who answers about calls: the person here or the inbox, and for some calls so many people who sign. Those
+    whom the settings name are told while a decision waits; where they cannot be, that is recorded."""
     inbox = InboxApprover(person, record.storage.answers, record.session_id)
+    answering = _build_signing_approver(person, inbox, record, loaded.policy.people, environ)
+    if not (tables := loaded.settings.push):
+        return answering
+    from quorum.application.review.pushing import PushingApprover
+    from quorum.infrastructure.execution.commands.environment import build_command_environment
+    from quorum.infrastructure.push import build_pushes
+    from quorum.infrastructure.settings_conversion import list_key_names
+
+    variables = build_command_environment(environ, list_key_names(loaded.settings))
+    return PushingApprover(
+        answering,
+        build_pushes(tables, variables, folder),
+        session_id=record.session_id,
+        folder=folder.name,
+        complain=lambda message: events.record(ErrorOccurred(message=message)),
+    )
+
+
+def _build_signing_approver(
+    person: Approver, inbox: Approver, record: SessionRecord, policy: PeoplePolicy, environ: Mapping[str, str]
+) -> Approver:
     if not policy.rules:
         return inbox
     from quorum.application.review.signed_approval import SigningApprover

@@ -174,6 +174,11 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "mcp.servers.*.start_timeout_secs": (20, 1, 20),
     "mcp.servers.*.timeout_secs": (120, 1, 120),
     "mcp.servers.*.enabled": (False, True, False),
+    "push.*.command": (["own"], ["evil"], ["own"]),
+    "push.*.url": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
+    "push.*.after_secs": (5, 6, 5),
+    "push.*.every_secs": (7, 8, 7),
+    "push.*.link": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
     "diagnostics.*.name": ("own", "evil", "own"),
     "diagnostics.*.pattern": ("*.py", "*.evil", "*.py"),
     "diagnostics.*.command": (["own", "{files}"], ["evil", "{files}"], ["own", "{files}"]),
@@ -247,6 +252,19 @@ def _outcome_for_diagnostics(
     loaded = machine.load()
     assert len(loaded.settings.diagnostics) == 1
     return _plain_value(loaded.settings.diagnostics[0], key), loaded.warnings
+
+
+def _outcome_for_a_push(
+    machine: Machine, pattern: str, own: object, wanted: object
+) -> tuple[object, tuple[str, ...]]:
+    """The same for a key of who is told, of which both files have a table."""
+    key = pattern.removeprefix("push.*.")
+    for write, value in ((machine.user, own), (machine.project, wanted)):
+        given = {**({} if key == "url" else {"command": ["any"]}), key: value}
+        write("\n".join(("[[push]]", *(f"{each} = {json.dumps(text)}" for each, text in given.items()))))
+    loaded = machine.load()
+    assert len(loaded.settings.push) == 1
+    return _plain_value(loaded.settings.push[0], key), loaded.warnings
 
 
 def _outcome_for_a_guard(
@@ -328,6 +346,7 @@ def _tried(machine: Machine, pattern: str) -> tuple[object, tuple[str, ...]]:
         "hooks": _outcome_for_a_hook,
         "guards": _outcome_for_a_guard,
         "diagnostics": _outcome_for_diagnostics,
+        "push": _outcome_for_a_push,
         "tools.custom": _outcome_for_a_custom_tool,
         "mcp.servers": _outcome_for_a_server,
         "prices": _outcome_for_a_price,
@@ -339,7 +358,9 @@ def _tried(machine: Machine, pattern: str) -> tuple[object, tuple[str, ...]]:
 
 def _name(pattern: str) -> str:
     """What the key of an attempt is called. An array of tables is set, and refused, as a whole."""
-    table = next((table for table in ("hooks", "guards", "diagnostics") if pattern.startswith(f"{table}.")), "")
+    table = next(
+        (table for table in ("hooks", "guards", "diagnostics", "push") if pattern.startswith(f"{table}.")), ""
+    )
     pattern = pattern.replace("models.*", 'models."a/b:1.5"')
     names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
     pattern = pattern.replace("effort.*", "effort.decision").replace("lenses.*", "lenses.review")

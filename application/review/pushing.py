@@ -1,0 +1,137 @@
+"""Telling people elsewhere that a decision waits: one after another, until it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
+from quorum.domain.errors import PushFailed
+from quorum.domain.text.printable import make_printable
+
+_MOST_NAME = 60
+_LAST_SECS = 10.0
+"""So long a message that is under way is waited for when its decision is answered, or the process ends."""
+
+
+class PushMessage(Struct, frozen=True, kw_only=True):
+    """What is told: no argument of a call and nothing that a file holds. `waiting` decisions wait by now."""
+
+    digest: str
+    session_id: str
+    tool: str
+    folder: str
+    waiting: int
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        more = f", and {self.waiting - 1} more" if self.waiting > 1 else ""
+        return f"A call of {self.tool} in {self.folder} waits for your answer{more} ({self.digest[:16]})."
+
+
+class Push(Struct, frozen=True, kw_only=True, eq=False):
+    """Somebody to tell: after which time, and how often at most. `send` raises PushFailed."""
+
+    name: str
+    after_secs: float
+    every_secs: float
+    send: Callable[[PushMessage], Awaitable[None]]
+
+
+class PushingApprover:
+    """Implements `Approver` in front of another one: who is named in `pushes` is told while a review waits.
+
+    Where nobody is here, but the review is left open for others, the first ones are told at once. `complain` is
+    told of each that cannot be, once.
+    """
+
+    def __init__(
+        self,
+        person: Approver,
+        pushes: Sequence[Push],
+        *,
+        session_id: str,
+        folder: str,
+        complain: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._person = person
+        self._pushes = sorted(pushes, key=lambda push: push.after_secs)
+        self._session_id = session_id
+        self._folder = make_printable(folder, newlines=False)[:_MOST_NAME]
+        self._complain = complain
+        self._waiting: list[str] = []
+        self._told_at: dict[str, float] = {}
+        self._told_of: dict[str, set[str]] = {}
+        self._failed: set[str] = set()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody here could answer."""
+        return self._person.is_there
+
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Ask, and tell the others one after another until there is an answer."""
+        if not isinstance(question, ReviewQuestion):
+            return await self._person.ask(question)
+        packet = question.request.packet
+        tool = make_printable(packet.call.tool_name, newlines=False)[:_MOST_NAME]
+        self._waiting.append(packet.digest)
+        telling = asyncio.ensure_future(self._tell_all(packet.digest, tool))
+        try:
+            return await self._person.ask(question)
+        finally:
+            self._waiting.remove(packet.digest)
+            for told in self._told_of.values():
+                told.discard(packet.digest)
+            telling.cancel()
+            with suppress(asyncio.CancelledError):
+                await telling
+
+    async def _tell_all(self, digest: str, tool: str) -> None:
+        began = asyncio.get_running_loop().time()
+        is_left_open = not self._person.is_there
+        first = self._pushes[0].after_secs if self._pushes else 0.0
+        for push in self._pushes:
+            after = push.after_secs - first if is_left_open else push.after_secs
+            await self._wait_until(began + after)
+            await self._wait_until(self._told_at.get(push.name, began - push.every_secs) + push.every_secs)
+            if digest in self._told_of.get(push.name, ()):
+                continue
+            self._told_at[push.name] = asyncio.get_running_loop().time()
+            self._told_of[push.name] = set(self._waiting)
+            message = PushMessage(
+                digest=digest,
+                session_id=self._session_id,
+                tool=tool,
+                folder=self._folder,
+                waiting=len(self._waiting),
+            )
+            await _finish(self._send(push, message))
+
+    @staticmethod
+    async def _wait_until(at: float) -> None:
+        if (left := at - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(left)
+
+    async def _send(self, push: Push, message: PushMessage) -> None:
+        try:
+            await push.send(message)
+        except PushFailed as error:
+            if push.name not in self._failed:
+                self._failed.add(push.name)
+                await self._complain(f"nobody was told that a decision waits, by {push.name}: {error}")
+
+
+async def _finish(sending: Awaitable[None]) -> None:
+    """Let it end, if it does soon, where the one who waits for it is cancelled."""
+    under_way = asyncio.ensure_future(sending)
+    try:
+        await asyncio.shield(under_way)
+    except asyncio.CancelledError:
+        await asyncio.wait((under_way,), timeout=_LAST_SECS)
+        under_way.cancel()
+        raise

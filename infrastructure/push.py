@@ -1,0 +1,91 @@
+"""Messages that a decision waits: to a command of the person's, or to a server that takes them as ntfy does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from quorum.application.review.pushing import Push, PushMessage
+from quorum.domain.errors import ConfigError, PushFailed, ToolError
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.push_table import PushTable
+from quorum.infrastructure.execution.commands.sealing import expand_declared_command, find_declared_program
+from quorum.infrastructure.execution.program import open_program
+
+_LIMIT_SECS = 10.0
+_TITLE = "quorum"
+
+
+def build_pushes(
+    tables: Sequence[PushTable], environment: Mapping[str, str], workspace: Path
+) -> tuple[Push, ...]:
+    """Who is told, as the settings say. `environment` is that of the commands."""
+    pushes: list[Push] = []
+    for number, table in enumerate(tables, 1):
+        name = Path(table.command[0]).name if table.command else urlsplit(table.url).hostname or table.url
+        send = partial(_post, table) if table.url else partial(_run, table, dict(environment), workspace)
+        pushes.append(
+            Push(
+                name=f"{name} (push {number})",
+                after_secs=table.after_secs,
+                every_secs=table.every_secs,
+                send=send,
+            )
+        )
+    return tuple(pushes)
+
+
+def _fill_link(table: PushTable, message: PushMessage) -> str:
+    return table.link.replace("{digest}", message.digest)
+
+
+async def _post(table: PushTable, message: PushMessage) -> None:
+    """Source: the publishing page of ntfy 2.14."""
+    import httpx2
+
+    from quorum.infrastructure.http_client import HttpClient
+
+    headers = {"Title": _TITLE, **({"Click": _fill_link(table, message)} if table.link else {})}
+    try:
+        async with HttpClient(timeout=_LIMIT_SECS, head_secs=_LIMIT_SECS) as client:
+            answer = await client.post(table.url, content=message.text.encode(), headers=headers)
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        raise PushFailed(
+            f"{type(error).__name__}: {make_printable(str(error), newlines=False)[:200]}"
+        ) from error
+    if not answer.is_success:
+        raise PushFailed(f"the server answered {answer.status_code}")
+
+
+async def _run(table: PushTable, environment: Mapping[str, str], workspace: Path, message: PushMessage) -> None:
+    said = {
+        "digest": message.digest,
+        "session_id": message.session_id,
+        "tool": message.tool,
+        "folder": message.folder,
+        "waiting": message.waiting,
+        "message": message.text,
+        "link": _fill_link(table, message),
+    }
+    try:
+        name, *words = expand_declared_command(table.command, "push", environment)
+        argv, given = find_declared_program(name, words, environment, cwd=workspace, is_confined=False)
+        async with (
+            asyncio.timeout(_LIMIT_SECS),
+            open_program(
+                argv, environment=given, cwd=workspace, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
+            ) as process,
+        ):
+            _, printed = await process.communicate(json.dumps(said).encode())
+    except TimeoutError:
+        raise PushFailed(f"it did not end within {_LIMIT_SECS:.0f} s") from None
+    except (ConfigError, ToolError, OSError) as error:
+        raise PushFailed(str(error)) from error
+    if process.returncode:
+        line = make_printable(printed.decode("utf-8", "replace"), newlines=False).strip()[:200]
+        raise PushFailed(f"exit code {process.returncode}{f': {line}' if line else ''}")
