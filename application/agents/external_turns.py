@@ -7,16 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from quorum.application.agents.agent_run import AgentRun
-from quorum.application.calls.hook_chain import HookChain
-from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import postpone_cancellation
-from quorum.application.event_bus import EventBus
 from quorum.application.ports.agents import AgentOffers, AgentTerms
-from quorum.application.review.review import Review
-from quorum.application.turn.attachments import Attachments
-from quorum.application.turn.dialogue import Dialogue
-from quorum.application.turn.run_agent import RunAgent
-from quorum.application.turn.run_tally import AgentLimits
+from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.domain.calls.execution import Outcome, ToolExecution
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ConversationError, LedgerError, ProviderError
@@ -35,29 +28,8 @@ class ExternalTurns(RunAgent):
 
     rewind_refusal = "the agent keeps what was said: the conversation cannot be taken back, only files can"
 
-    def __init__(
-        self,
-        work: AgentRun,
-        terms: AgentTerms,
-        *,
-        dialogue: Dialogue,
-        runtime: ToolRuntime,
-        review: Review,
-        events: EventBus,
-        hooks: HookChain,
-        limits: AgentLimits,
-        attachments: Attachments,
-    ) -> None:
-        super().__init__(
-            session_id=work.session_id,
-            dialogue=dialogue,
-            runtime=runtime,
-            review=review,
-            events=events,
-            hooks=hooks,
-            limits=limits,
-            attachments=attachments,
-        )
+    def __init__(self, work: AgentRun, terms: AgentTerms, parts: TurnParts) -> None:
+        super().__init__(parts)
         self.work, self._terms = work, terms
         self._notes: list[str] = []
         self._starting: asyncio.Task[None] | None = None

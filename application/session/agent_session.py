@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.outputs import Outputs
+from quorum.application.context.context_manager import ContextManager
 from quorum.application.event_bus import EventBus
 from quorum.application.inbox import Inbox
 from quorum.application.instructions.memory import Memory
@@ -70,7 +71,7 @@ class AgentSession:
         *,
         cwd: str,
         models: SessionModels,
-        context: SessionContext,
+        context_manager: ContextManager,
         spending: SpendLimiter,
         review: Review,
         consensus: ConsensusChoice,
@@ -79,7 +80,6 @@ class AgentSession:
         files: FileFinder,
         folders: SessionFolders,
         user_commands: UserCommandRunner,
-        exchanges: SessionExchanges,
         memory: Memory,
         custom_commands: PromptCommands,
         skills: SkillPort,
@@ -106,7 +106,8 @@ class AgentSession:
         self.run = run
         self._cwd = cwd
         self.models = models
-        self.context = context
+        refusal = "the agent of this session keeps its own conversation" if external is not None else ""
+        self.context = SessionContext(context_manager, models, refusal)
         self.spending = spending
         self.review = review
         self.consensus = consensus
@@ -115,7 +116,9 @@ class AgentSession:
         self.files = files
         self.folders = folders
         self.user_commands = user_commands
-        self.exchanges = exchanges
+        self.exchanges = SessionExchanges(
+            run.session_id, kind=record.form, events=events, pending_messages=run.pending_messages
+        )
         self.memory = memory
         self.custom_commands = custom_commands
         self.skills = skills

@@ -140,10 +140,10 @@ class Dialogue:
     """Sends the messages of a run and takes the answers, one at a time.
 
     A message is recorded and in `conversation` before the request that sends it, and an answer is both, and
-    counted in the tally of the turn, before it is returned. `responses` is how many answers the session had
-    before. A request that brings results carries all of the `pending_messages` that wait; those about commands
-    are said before a turn begins, too. `system` and `get_effort` are for each request as they are then.
-    `is_attended`: a person is there who sees how a turn ends.
+    counted in the tally of the turn, before it is returned; `responses` counts all of the session. A request
+    that brings results carries all of the `pending_messages` that wait; those about commands are said before a
+    turn begins, too. `system` and `get_effort` are for each request as they are then. `is_attended`: a person
+    is there who sees how a turn ends.
     """
 
     def __init__(  # noqa: PLR0913 - what a message passes on its way meets here
@@ -157,7 +157,6 @@ class Dialogue:
         system: Callable[[], str] = lambda: "",
         get_effort: Callable[[str], Effort] = lambda _model: Effort.DEFAULT,
         context_keeper: ContextKeeper | None = None,
-        responses: int = 0,
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
         mentions: Mentions | None = None,
@@ -168,7 +167,7 @@ class Dialogue:
         self.tools = tools
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
-        self.responses = responses
+        self.responses = events.state.responses
         self.conversation = conversation
         self._session = session
         self._system = system
