@@ -10,7 +10,7 @@ from quorum.application.context.summariser import Summariser
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
-from quorum.application.ports.agents import AgentTerms
+from quorum.application.plan_service import PhaseTools
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
@@ -32,6 +32,7 @@ from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from quorum.infrastructure.execution.commands.user_shell import UserShell
+from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.file_finder import WorkspaceFiles
 from quorum.infrastructure.github_references import open_references
 from quorum.infrastructure.instructions.instruction_files import TrustedInstructions, find_instruction_files
@@ -101,7 +102,7 @@ class ConversationParts:
         )
         self.tool_prefix: Final = ToolPrefix(
             models.session,
-            schemas=calls.phase_tools.list_schemas,
+            schemas=PhaseTools(core.events, calls.tool_set).list_schemas,
             events=core.events,
             pending_messages=calls.pending_messages,
             offers=session_tools.build_tool_offer(settings),
@@ -209,11 +210,10 @@ class AgentParts:
             staged=staged,
             final_review=build_final_review(
                 calls.plan_changes,
+                conversation.turn_parts,
                 panel=models.review_panel,
                 moderator=given.asked.moderator,
                 reviewers=settings.models.review,
-                events=events,
-                dialogue=conversation.dialogue,
                 policy=calls.code_review_policy,
             ),
         )
@@ -269,7 +269,7 @@ class AgentParts:
             orphan_finder=OrphanFinder(),
             background=[
                 shared.keeper,
-                calls.early_search,
+                EarlySearch(shared.sandbox, shared.workspace.folders),
                 shared.environment,
                 conversation.tool_servers,
                 *((turns,) if turns is not None else ()),
@@ -296,6 +296,4 @@ def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> Extern
         return None
     from quorum.application.agents.external_turns import ExternalTurns
 
-    record = reviews.given.record
-    is_copy = reviews.core.events.state.session_id not in ("", record.session_id)
-    return ExternalTurns(build(), AgentTerms.as_before(record.connected, is_copy=is_copy), turn_parts)
+    return ExternalTurns(build(), turn_parts, before=reviews.given.record.connected)

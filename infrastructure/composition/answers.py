@@ -107,8 +107,7 @@ class ModelParts:
         """The record as people may see it: without the secrets that are known by now, with what there is to say
         before the first request."""
         given, reviews = self._reviews.given, self._reviews
-        settings, form = given.settings, given.record.form
-        reviewers = settings.models.review
+        settings, form, reviewers = given.settings, given.record.form, given.settings.models.review
         asks_several = form not in {SessionKind.AGENT, SessionKind.ASK, SessionKind.EXTERNAL}
         return mask_record(
             given.record,

@@ -11,7 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.plan_service import PhaseTools, PlanService
+from quorum.application.plan_service import PlanService
 from quorum.application.turn.attachments import Attachments, CallAttachments
 from quorum.application.turn.steering import PendingMessages
 from quorum.domain.calls.planners import PLANNERS
@@ -22,7 +22,6 @@ from quorum.infrastructure.changes.opening import build_code_review_policy, choo
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.config.loading import is_flag
-from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
 from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
 from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers
@@ -44,7 +43,6 @@ class CallParts:
         self._reviews: Final = reviews
         given, core, shared, terms = reviews.given, reviews.core, reviews.shared, reviews.terms
         settings, environ, record, root = given.settings, given.environ, given.record, given.root
-        workspace = shared.workspace
         limits = conversion.build_output_limits(settings)
         self.outputs: Final = Outputs(store=shared.store, limits=limits, kept=core.events.state.blobs)
         self.looking: Final = LookingParts(
@@ -52,7 +50,7 @@ class CallParts:
         )
         self.pending_messages: Final = PendingMessages()
         self.attachments: Final = Attachments(
-            AttachmentFiles(workspace.cwd, shared.paths, environ),
+            AttachmentFiles(shared.workspace.cwd, shared.paths, environ),
             record.contents,
             hide=core.events.hide,
             past=[entry.event for entry in record.records if entry.event is not None],
@@ -84,7 +82,7 @@ class CallParts:
             settings=settings,
             environ=environ,
             root=root,
-            workspace=workspace,
+            workspace=shared.workspace,
             paths=shared.paths,
             gate=shared.gate,
             sandbox=shared.sandbox,
@@ -106,10 +104,8 @@ class CallParts:
         self.tools: Final = self.choice.tools
         self.schema: Final = JsonSchema()
         self.tool_set: Final = ToolSet(self.tools, self.schema)
-        self.phase_tools: Final = PhaseTools(core.events, self.tool_set)
 
         # The runtime
-        self.early_search: Final = EarlySearch(shared.sandbox, workspace.folders)
         self.hooks: Final = HookChain(registrations=shared.registrations, events=core.events)
         self.planner: Final = PLANNERS[settings.tools.planner]
         self.runtime: Final = ToolRuntime(

@@ -136,10 +136,7 @@ class SharedParts:
 
         self.store: Final = record.storage.open_blobs(given.mask) if settings.tools.output.store else None
         self.reader: Final = FileReader(
-            self.workspace,
-            self.paths,
-            build_secret_test(given.mask),
-            on_sensitive=self.secrets.learn_from_file,
+            self.workspace, self.paths, build_secret_test(given.mask), on_sensitive=self.secrets.learn_from_file
         )
 
     @cached_property
