@@ -17,7 +17,7 @@ from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService
 from quorum.application.ports.changes import ReviewedFiles
-from quorum.application.ports.instructions import AgentDefinitions, SkillPort
+from quorum.application.ports.instructions import OfferCatalog
 from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.rules import RuleService
@@ -27,9 +27,9 @@ from quorum.application.review.review import Review
 from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
-from quorum.application.session.session_folders import SessionFolders
 from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import find_subagent_ends
@@ -45,6 +45,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport
+from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import SessionState
 
@@ -82,8 +83,8 @@ class AgentSession:
         user_commands: UserCommandRunner,
         memory: Memory,
         custom_commands: PromptCommands,
-        skills: SkillPort,
-        agents: AgentDefinitions,
+        skills: OfferCatalog[Skill],
+        agents: OfferCatalog[AgentDefinition],
         tool_servers: ToolServers,
         jobs: BackgroundJobs,
         plans: PlanService,

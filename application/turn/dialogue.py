@@ -13,9 +13,9 @@ from quorum.application.empty_answer import render_empty_answer_reply
 from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
+from quorum.application.steering import PendingMessages
 from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.run_tally import RunTally
-from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.tool import ToolResultMessage

@@ -16,17 +16,17 @@ from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
+from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.plan_service import read_progress
-from quorum.application.ports.instructions import InstructionKeeper
 from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.review.review import Review
+from quorum.application.steering import PendingMessage
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
 from quorum.application.turn.recovery import Recovery, choose_continuation, plan_recovery
 from quorum.application.turn.run_tally import AgentLimits, RunTally, Spender
-from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.application.turn.turn_loop import TurnLoop
 from quorum.application.turn.user_commands import CommandTerms
@@ -89,7 +89,7 @@ class RunAgent:
         self,
         parts: TurnParts,
         *,
-        instructions: InstructionKeeper | None = None,
+        instructions: ProjectInstructions | None = None,
         begin_turn: Callable[[], None] = lambda: None,
         commands: CommandTerms | None = None,
         diagnostics: TurnDiagnostics | None = None,

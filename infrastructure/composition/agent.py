@@ -191,7 +191,7 @@ class AgentParts:
         self.workers: Final = Workers(
             subagents=self.subagents,
             tasks=DefinedTasks(
-                calls.agents, calls.tool_set, lambda: models.session_models.current, shared.gateway, events
+                calls.agents.find, calls.tool_set, lambda: models.session_models.current, shared.gateway, events
             ),
             plan_tasks=PlanTaskRunner(calls.plans, self.subagents, calls.tool_set),
         )

@@ -12,8 +12,8 @@ from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.plan_service import PlanService
+from quorum.application.steering import PendingMessages
 from quorum.application.turn.attachments import Attachments, CallAttachments
-from quorum.application.turn.steering import PendingMessages
 from quorum.domain.calls.planners import PLANNERS
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.attachment_files import AttachmentFiles
@@ -92,7 +92,7 @@ class CallParts:
             jobs=self.jobs,
             plans=self.plans,
             outputs=self.outputs,
-            skills=self.skills if self.skills.has_any else None,
+            load_skill=self.skills.load if self.skills.has_any else None,
             is_owned=terms.owner is not None,
             asker=terms.asker,
             get_workers=get_workers,

@@ -17,7 +17,7 @@ from quorum.application.ports.tools import Tool
 from quorum.application.review.approvers import MaskingApprover
 from quorum.application.review.review import Review
 from quorum.application.review.voting import Voting
-from quorum.application.session.session_folders import SessionFolders
+from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import MeteredGateway
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.conversation.history import Conversation

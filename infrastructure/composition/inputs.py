@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.people import Approver, Observer
-from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import WantedFolder
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.changes.repository_changes import ReadChange
 from quorum.infrastructure.config.loading import LoadedSettings

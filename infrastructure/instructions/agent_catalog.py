@@ -151,7 +151,7 @@ def _list_notices(file: str, fields: Mapping[str, FrontmatterField]) -> Iterator
 
 
 class AgentCatalog:
-    """Implements `AgentDefinitions`. What can be named is what was trusted when the present turn began, with
+    """Implements `OfferCatalog`. What can be named is what was trusted when the present turn began, with
     the content that it had then."""
 
     def __init__(

@@ -212,7 +212,7 @@ _LARGEST_FILE = 100_000  # characters of one file of a skill that the model read
 
 
 class SkillCatalog:
-    """Implements `SkillPort`. What the model may load is what was trusted when the present turn began."""
+    """Implements `OfferCatalog`. What the model may load is what was trusted when the present turn began."""
 
     def __init__(
         self, cwd: Path, environ: Mapping[str, str], *, decisions: TrustDecisions, approver: Approver

@@ -33,8 +33,8 @@ from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.storage import Storage
 from quorum.application.session.agent_session import AgentSession
-from quorum.application.session.session_folders import WantedFolder, list_option_folders
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import WantedFolder, list_option_folders
 from quorum.command_line.options import StartOptions
 from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.conversation.response import StopKind

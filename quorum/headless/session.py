@@ -177,7 +177,7 @@ async def compose_session(
     can resume the session. Raises UsageError where another process has it, and as `build_session` does.
     """
     from quorum.application.review.approvers import NonInteractiveApprover
-    from quorum.application.session.session_folders import list_option_folders
+    from quorum.application.session_folders import list_option_folders
     from quorum.infrastructure.bootstrap import build_session
     from quorum.infrastructure.changes.repository_changes import ReadChange
     from quorum.infrastructure.composition.inputs import SessionInputs

@@ -24,16 +24,16 @@ from quorum.application.ports.people import Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
-from quorum.application.session.session_folders import SessionFolders
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
+from quorum.application.steering import PendingMessages
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import ContextKeeper, Dialogue
 from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.application.turn.run_tally import AgentLimits, RunTally
-from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import FallbackModels, ReasoningEfforts, SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner

@@ -14,7 +14,7 @@ from quorum.application.calls.effect_receipt import EffectReceipt
 from quorum.application.calls.outputs import Outputs
 from quorum.application.event_bus import EventBus
 from quorum.application.session.rewind import Rewind
-from quorum.application.turn.steering import PendingMessages
+from quorum.application.steering import PendingMessages
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.effects import FileChange
 from quorum.domain.events.event import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted

@@ -5,7 +5,7 @@ The schema has checked arguments already; reading them here keeps the types hone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,7 +14,6 @@ from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.plan_service import PlanService
-from quorum.application.ports.instructions import SkillPort
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
@@ -83,7 +82,7 @@ class Workers(Struct, frozen=True, kw_only=True, eq=False):
 class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     """Parts of a session, for the function `build` of each tool's module.
 
-    `skills` is there where the session begins with some. `is_owned`: the session works for another, whose
+    `load_skill` is there where the session begins with skills. `is_owned`: the session works for another, whose
     `asker` it is. What is a function is there once the session is complete.
     """
 
@@ -100,7 +99,7 @@ class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     jobs: BackgroundJobs
     plans: PlanService
     outputs: Outputs
-    skills: SkillPort | None
+    load_skill: Callable[[str, str], Awaitable[str]] | None
     is_owned: bool
     asker: Asker
     get_workers: Callable[[], Workers]

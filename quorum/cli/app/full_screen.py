@@ -310,7 +310,7 @@ class _Sessions:
         folder: Path,
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
-        from quorum.application.session.session_folders import list_option_folders
+        from quorum.application.session_folders import list_option_folders
         from quorum.domain.events.masking import SecretMask
         from quorum.errors import mask_complaints
         from quorum.infrastructure.bootstrap import build_session
