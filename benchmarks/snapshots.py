@@ -38,7 +38,7 @@ async def _measure(root: Path, state: Path) -> None:
     database = await asyncio.to_thread(Database, state / "sessions.db")
     policy = PathPolicy(roots=(str(workspace.cwd),))
     reader = FileReader(workspace, policy, lambda _content: False)
-    keeper = WorkspaceKeeper(workspace, reader, database.contents, holds_secret=lambda _content: False)
+    keeper = WorkspaceKeeper(reader, database.contents)
     watch = WorkspaceWatch([str(root)])
     some = root / "folder 0" / "inner 0" / "file 0.py"
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING
 
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.program_lookup import note_writable
-from quorum.application.session.session_folders import WantedFolder
-from quorum.application.session.session_record import SessionRecord
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.session_summary import SessionChoice
-from quorum.infrastructure.changes.repository_changes import ReadChange
+from quorum.domain.replacing import replace
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
@@ -26,67 +23,38 @@ from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.debug_log import log_events
 from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
-from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.staging.entered import find_layer_over
-from quorum.infrastructure.storage import open_blob_store, open_record, remove_abandoned_outputs
+from quorum.infrastructure.storage import open_blob_store, remove_abandoned_outputs
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools import built_in_tools as _table  # front ends show past calls without a session  # noqa: F401
-from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
     from quorum.infrastructure.agents.launch import ExternalAgent
 
 
-def open_session(
-    loaded: LoadedSettings, root: Path, choice: SessionChoice, *, fork: bool = False
-) -> SessionRecord:
-    """The record of the session that is chosen; with `fork` that of a copy of it. Blocks.
-
-    A new session whose record cannot be kept is not recorded, and says so. Raises LedgerError where an earlier
-    one cannot be resumed, ConfigError for a place that cannot be.
-    """
-    return open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
-
-
-def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
-    loaded: LoadedSettings,
-    root: Path,
+def build_session(
+    inputs: SessionInputs,
     *,
-    approver: Approver,
-    observer: Observer,
-    record: SessionRecord,
-    mask: SecretMask | None = None,
-    sockets: Sequence[Path] = (),
-    folders: Sequence[WantedFolder] = (),
-    reserved_commands: Collection[str] = (),
-    trust: TrustDecisions | None = None,
     mask_outputs: Sequence[Callable[[Callable[[str], str]], None]] = (),
     warm_up: Callable[[], None] | None = None,
-    read_change: ReadChange | None = None,
-    server_credentials: Mapping[str, ServerCredentials] | None = None,
     external: ExternalAgent | None = None,
 ) -> Container:
     """Build a session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
 
-    Sessions side by side share a mask: what one of them learns to be a secret no other shows. `sockets` are
-    those we listen at ourselves, `folders` are to be added to the workspace; `reserved_commands` are the names
-    of the front end's own slash commands. Each of `mask_outputs` is handed the function that hides secrets, for
-    a way on which the front end prints. `trust` is what the person decided in this run; `read_change` is what a
-    code review is about. `server_credentials` are, by MCP server, what the settings do not hold; the mask knows
-    them already. `external` is the agent of another vendor that works in it; a session of one is refused
-    without it. `warm_up` imports in the background what the front end needs later.
+    Each of `mask_outputs` is handed the function that hides secrets, for a way on which the front end prints.
+    `warm_up` imports in the background what the front end needs later. `external` is the agent of another
+    vendor that works in it; a session of one is refused without it.
     """
-    record.check_front_end(brings_agent=external is not None)
+    inputs.record.check_front_end(brings_agent=external is not None)
     close_process_to_inspection()
-    mask = mask or SecretMask()
     for hide in (mask_logs, mask_crashes, *mask_outputs):
-        hide(mask.mask_text)
-    keys = KeyRing(mask.learn)
+        hide(inputs.mask.mask_text)
+    loaded, root, keys = inputs.loaded, inputs.root, KeyRing(inputs.mask.learn)
 
     def build_external() -> AgentRun:
         from quorum.infrastructure.agents.session import build_external_work
@@ -95,22 +63,13 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         return build_external_work(external, container.parts())
 
     container = build_container(
-        SessionInputs(
-            loaded=loaded,
-            asked=choose_asked_models(loaded, record, choose_roles(loaded, os.environ, keys.get_key)),
-            root=root,
-            environ=os.environ,
-            approver=approver,
-            observer=send_telemetry(log_events(observer), loaded.settings),
-            record=record,
-            mask=mask,
-            sockets=sockets,
-            wanted_folders=folders,
-            reserved_commands=reserved_commands,
-            trust=trust or open_trust_decisions(os.environ),
+        replace(
+            inputs,
+            asked=choose_asked_models(
+                loaded, inputs.record, choose_roles(loaded, inputs.environ, keys.get_key)
+            ),
+            observer=send_telemetry(log_events(inputs.observer), loaded.settings),
             stored_key=keys.get_key,
-            read_change=read_change or ReadChange(),
-            server_credentials=server_credentials or {},
             build_external=build_external if external is not None else None,
             layer=find_layer_over(root),
         )
@@ -122,7 +81,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     parts.build()  # what is wrong is reported now, not at the first prompt
     leave_out_workspace(root)
     note_writable(parts.shared.workspace.folders)
-    note_writable(list_writable_paths(loaded.settings, root, os.environ))
+    note_writable(list_writable_paths(loaded.settings, root, inputs.environ))
     Thread(target=_warm_up, args=(parts, warm_up), name="warm-up", daemon=True).start()
     return container
 
@@ -136,11 +95,9 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         SessionInputs(
             loaded=loaded,
             root=root,
-            environ=os.environ,
             approver=approver,
             observer=observer,
             mask=mask,
-            trust=open_trust_decisions(os.environ),
             stored_key=KeyRing().get_key,
             record=build_empty_record(open_blob_store(loaded.settings.storage, os.environ, mask)),
             layer=find_layer_over(root),
@@ -153,7 +110,7 @@ def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     try:
         with suppress(ImportError, MemoryError, RuntimeError):  # what needs it says what cannot be loaded
             parts.warm_up_models(parts.models.session.model)
-            parts.calls.schema.warm_up(parts.calls.spec)
+            parts.calls.schema.warm_up(tool.definition for tool in parts.calls.tools.values())
             len(parts.shared.paths.code.places)  # to find what shares files with the workspace may take a while
             parts.shared.sandbox.detect_state()
             remove_abandoned(os.environ)

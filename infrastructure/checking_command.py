@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from quorum.domain.calls.diagnostics import read_lines
 from quorum.domain.errors import DiagnosticsFailed, ToolError
 from quorum.domain.shell.sandbox import SandboxOn
 from quorum.infrastructure.config.program_tables import FILES, DiagnosticsTable
-from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
 from quorum.infrastructure.execution.commands.sealing import (
     expand_declared_command,
@@ -164,17 +163,14 @@ class CheckingCommand:
 
 def build_checking_commands(
     tables: Sequence[DiagnosticsTable],
-    *,
     workspace: Path,
-    environ: Mapping[str, str],
-    secret_names: Collection[str] = (),
+    environment: Mapping[str, str],
     sandbox: Sandbox | None = None,
 ) -> tuple[CheckingCommand, ...]:
-    """The enabled commands, in the order of the settings, with the environment that hooks get.
+    """The enabled commands, in the order of the settings, with the environment that commands get.
 
     Raises ConfigError that names the table, as `diagnostics[0]`, and the remedy.
     """
-    environment = build_command_environment(environ, secret_names)
     return tuple(
         CheckingCommand(
             table.name,

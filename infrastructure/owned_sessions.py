@@ -134,19 +134,13 @@ class OwnedSession:
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
         settings = parts.given.settings
+        limits = AgentLimits(
+            max_tool_turns=settings.tools.task.max_tool_turns,
+            max_turn_end_retries=settings.agent.max_turn_end_retries,
+        )
         self._spent: list[tuple[Usage, Decimal | None]] = []
         self._run = RunAgent(
-            session_id=parts.given.record.session_id,
-            dialogue=parts.conversation.dialogue,
-            runtime=parts.calls.runtime,
-            review=parts.reviews.review,
-            events=parts.core.events,
-            hooks=parts.calls.hooks,
-            limits=AgentLimits(
-                max_tool_turns=settings.tools.task.max_tool_turns,
-                max_turn_end_retries=settings.agent.max_turn_end_retries,
-            ),
-            attachments=parts.calls.attachments,
+            replace(parts.conversation.turn_parts, limits=limits),
             instructions=parts.conversation.instructions,
             is_job_running=lambda: parts.calls.jobs.is_any_running,
         )

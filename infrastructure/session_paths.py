@@ -16,9 +16,12 @@ from quorum.domain.review.path_policy import (
     OwnCode,
     PathPolicy,
 )
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.execution.sandbox.places import expand_path
+from quorum.infrastructure.execution.sandbox.places import KnownPlaces, expand_path
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.own_code import find_own_code
 from quorum.infrastructure.storage import list_storage_paths
 
 
@@ -56,6 +59,29 @@ def build_path_policy(
         places=places,
         protected=(*(REPOSITORIES if is_layered else settings.review.protected), *named),
         sensitive=settings.review.sensitive,
+    )
+
+
+def find_session_paths(
+    loaded: LoadedSettings,
+    workspace: Workspace,
+    environ: Mapping[str, str],
+    sockets: Sequence[Path],
+    *,
+    is_layered: bool,
+) -> tuple[tuple[Path, ...], PathPolicy]:
+    """What is quorum's own for a session, and what its calls may do with paths. Raises ConfigError."""
+    settings, roots = loaded.settings, workspace.roots
+    own = list_own_paths(settings, roots, environ, loaded.files, sockets)
+    return own, build_path_policy(
+        settings,
+        roots,
+        own,
+        loaded.files,
+        folders=workspace.folders,
+        code=find_own_code(settings, workspace.cwd, environ),
+        places=KnownPlaces(workspace.folders),
+        is_layered=is_layered,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from quorum.application.ports.tools import Tool
 from quorum.domain.calls.tool import is_offered
@@ -33,11 +33,6 @@ def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str,
                 return False
 
     return is_offered
-
-
-def keep_wanted_tools(tools: Mapping[str, Tool], wanted: Collection[str] | None) -> Mapping[str, Tool]:
-    """The tools of these names; without names all."""
-    return tools if wanted is None else {name: tool for name, tool in tools.items() if name in wanted}
 
 
 def choose_offered_agents(agents: AgentCatalog, tools: Mapping[str, Tool]) -> AgentCatalog | None:

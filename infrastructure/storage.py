@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from functools import partial
@@ -34,6 +35,7 @@ from quorum.infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
 from quorum.infrastructure.store.objects.bucket import parse_bucket
 
 if TYPE_CHECKING:
+    from quorum.infrastructure.config.loading import LoadedSettings
     from quorum.infrastructure.store.objects.object_store import ObjectStore
     from quorum.infrastructure.store.sql.copying import CopyReport
     from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
@@ -240,6 +242,13 @@ def _find_backend(table: StorageTable) -> StorageBackend:
     if scheme not in backends:
         raise ConfigError(f"storage.url begins with {scheme!a}; sessions can be kept in: {', '.join(backends)}")
     return backends[scheme]
+
+
+def open_session(
+    loaded: LoadedSettings, root: Path, choice: SessionChoice, *, fork: bool = False
+) -> SessionRecord:
+    """The record of a session of this folder, as `open_record` opens it. Blocks."""
+    return open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
 
 
 def open_record(

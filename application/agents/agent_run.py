@@ -24,7 +24,6 @@ from quorum.application.ports.agents import (
     ClientCommands,
     ClientFiles,
     ReportedCall,
-    StartAgent,
     StartedCommand,
     TerminalRequest,
     TerminalState,
@@ -172,7 +171,7 @@ class _KnownChanges:
 
 
 class AgentRun:
-    """Implements `AgentHost` for one session with an agent.
+    """One session with an agent: what drives it, and what the agent reaches of it.
 
     `start` gives the agent that works; the runtime treats its calls, one after the other, as those of a model.
     `caller` names the agent in the record. `begin_turn` is called before each prompt.
@@ -187,7 +186,7 @@ class AgentRun:
         review: Review,
         events: EventBus,
         keeper: FileKeeper,
-        start: StartAgent,
+        start: Callable[[AgentRun], Agent],
         tools: CallerTools,
         files: ClientFiles,
         commands: ClientCommands,

@@ -7,20 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from quorum.application.agents.agent_run import AgentRun
-from quorum.application.calls.hook_chain import HookChain
-from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import postpone_cancellation
-from quorum.application.event_bus import EventBus
 from quorum.application.ports.agents import AgentOffers, AgentTerms
-from quorum.application.review.review import Review
-from quorum.application.turn.attachments import Attachments
-from quorum.application.turn.dialogue import Dialogue
-from quorum.application.turn.run_agent import RunAgent
-from quorum.application.turn.run_tally import AgentLimits
+from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.domain.calls.execution import Outcome, ToolExecution
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ConversationError, LedgerError, ProviderError
-from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.events.event import AgentConnected, ErrorOccurred
 from quorum.domain.events.report import RunReport
 from quorum.domain.text.json_value import JsonObject
 
@@ -29,36 +22,16 @@ _NO_IMAGES = "images and PDFs are not sent to the agent: name their files, if it
 
 
 class ExternalTurns(RunAgent):
-    """The agent answers each prompt by itself, in `work`. It is started, with the `terms` of the session, as
-    background work. What is said into a turn is its next prompt.
+    """The agent answers each prompt by itself, in `work`. It is started as background work, on the terms that
+    held `before` in the session. What is said into a turn is its next prompt.
     """
 
     rewind_refusal = "the agent keeps what was said: the conversation cannot be taken back, only files can"
 
-    def __init__(
-        self,
-        work: AgentRun,
-        terms: AgentTerms,
-        *,
-        dialogue: Dialogue,
-        runtime: ToolRuntime,
-        review: Review,
-        events: EventBus,
-        hooks: HookChain,
-        limits: AgentLimits,
-        attachments: Attachments,
-    ) -> None:
-        super().__init__(
-            session_id=work.session_id,
-            dialogue=dialogue,
-            runtime=runtime,
-            review=review,
-            events=events,
-            hooks=hooks,
-            limits=limits,
-            attachments=attachments,
-        )
-        self.work, self._terms = work, terms
+    def __init__(self, work: AgentRun, parts: TurnParts, *, before: AgentConnected | None) -> None:
+        super().__init__(parts)
+        is_copy = parts.events.state.session_id not in ("", parts.session_id)
+        self.work, self._terms = work, AgentTerms.as_before(before, is_copy=is_copy)
         self._notes: list[str] = []
         self._starting: asyncio.Task[None] | None = None
 

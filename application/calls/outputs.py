@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
@@ -73,6 +73,15 @@ class Outputs:
         self._store = store
         self._limits = limits
         self._kept = set(kept)
+
+    @property
+    def store(self) -> BlobStore | None:
+        return self._store
+
+    @property
+    def open_spill(self) -> Callable[[], Spill] | None:
+        """Opens what takes a long output as it is made; None where none are kept."""
+        return self._store.open_spill if self._store is not None else None
 
     def refers_to(self, blob_id: str) -> bool:
         """Whether this conversation knows that stored output."""

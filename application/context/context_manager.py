@@ -80,9 +80,9 @@ class ContextGauge:
         tool_bytes: Callable[[], int] = lambda: 0,
         instructions: Callable[[], Sequence[tuple[str, int]]] = tuple,
     ) -> None:
-        self._conversation = conversation
+        self.conversation = conversation
         self._known_window = window
-        self._budget = budget
+        self.budget = budget
         self._meter = ContextMeter()
         self._tool_bytes = tool_bytes
         self._instructions = instructions
@@ -107,11 +107,11 @@ class ContextGauge:
     def find_window(self, model: str) -> int:
         """The tokens of a model's window, or what is taken for it; less where so much was refused."""
         window = self.measure(model).window
-        return self._budget.assumed_window if window is None else window
+        return self.budget.assumed_window if window is None else window
 
     def compute_limit(self, window: int) -> int:
         """The tokens at which room is made in a window of this size."""
-        return round((self._budget.compact_at or _USUAL_LIMIT) * window)
+        return round((self.budget.compact_at or _USUAL_LIMIT) * window)
 
     def refuse(self, model: str, tokens: int) -> None:
         """Take note that so much was too long for this model."""
@@ -121,11 +121,11 @@ class ContextGauge:
     def learn_tokens(self, tokens: int) -> None:
         """Take note that a request with the conversation as it is took so many tokens."""
         self._set_right()
-        self._meter.learn_tokens(self._conversation.messages, tokens)
+        self._meter.learn_tokens(self.conversation.messages, tokens)
 
     def estimate_request_tokens(self, upcoming: Message | None) -> int:
         """The tokens of a request with the conversation as it is and this message."""
-        return self.estimate_tokens_after(self._conversation.messages, upcoming)
+        return self.estimate_tokens_after(self.conversation.messages, upcoming)
 
     def estimate_tokens_after(self, messages: Sequence[Message], upcoming: Message | None) -> int:
         """The tokens of a request with these messages and this one."""
@@ -136,7 +136,7 @@ class ContextGauge:
         """What fills this model's window. `automatic`: room is made by itself at the limit."""
         use = self.measure(model)  # it sets the estimate right
         rate, window = self._meter.per_byte, self.find_window(model)
-        pieces = tuple(split_into_pieces(self._conversation.messages))
+        pieces = tuple(split_into_pieces(self.conversation.messages))
         files = tuple(
             ContextShare(kind=ContextKind.INSTRUCTIONS, name=name, tokens=round(rate * size))
             for name, size in self._instructions()
@@ -189,7 +189,7 @@ class ContextGauge:
     def explain_low_count(self, model: str, tokens: int) -> str:
         """What to tell the person where the first answer of a conversation came to a request of which its
         server counted so few tokens that it cannot have read all of it; empty where that is not so."""
-        messages = self._conversation.messages
+        messages = self.conversation.messages
         answers = [place for place, each in enumerate(messages) if isinstance(each, AssistantMessage)]
         sent = messages[: answers[0]] if answers else messages
         if len(answers) > 1 or tokens < _SMALLEST_COUNT or list_attachments(sent):
@@ -214,7 +214,7 @@ class ContextGauge:
         newest = self._find_newest_answer()
         if newest is None or newest is self._measured:
             return
-        messages = self._conversation.messages
+        messages = self.conversation.messages
         is_first, self._measured = self._measured is None, newest
         tokens = newest.response.usage.context
         if tokens and not (is_first and any(map(is_summary, messages))):
@@ -222,7 +222,7 @@ class ContextGauge:
             self._meter.learn_tokens(messages[:end], tokens)
 
     def _find_newest_answer(self) -> AssistantMessage | None:
-        return next((m for m in reversed(self._conversation.messages) if isinstance(m, AssistantMessage)), None)
+        return next((m for m in reversed(self.conversation.messages) if isinstance(m, AssistantMessage)), None)
 
 
 # Having made room leaves some: at this part of the limit it is enough.
@@ -262,12 +262,10 @@ class ContextManager:
     def __init__(
         self,
         *,
-        conversation: Conversation,
         events: EventBus,
         outputs: Outputs,
         summariser: Summariser,
         gauge: ContextGauge,
-        budget: ContextBudget,
         values: Callable[[], Mapping[str, JsonValue]],
         ask_window: AskWindow | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -276,12 +274,12 @@ class ContextManager:
         self._sleep = sleep
         self._asked: set[str] = set()
         self._asking = asyncio.Lock()
-        self._conversation = conversation
+        self._conversation = gauge.conversation
         self._events = events
         self._outputs = outputs
         self._summariser = summariser
         self.gauge = gauge
-        self._budget = budget
+        self._budget = gauge.budget
         self._values = values
         self._rests_until = 0
         self._accepted_bytes = 0

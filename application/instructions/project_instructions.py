@@ -9,12 +9,11 @@ from msgspec import Struct
 from quorum.application.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.instructions import (
-    AgentDefinitions,
     EnvironmentPort,
     InstructionFinder,
-    SkillPort,
+    OfferCatalog,
 )
-from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import (
     InstructionsLoaded,
@@ -60,8 +59,8 @@ class ProjectInstructions:
         pending_messages: PendingMessages,
         apply: Callable[[], Awaitable[None]],
         limits: PromptLimits,
-        skills: SkillPort | None = None,
-        agents: AgentDefinitions | None = None,
+        skills: OfferCatalog[Skill] | None = None,
+        agents: OfferCatalog[AgentDefinition] | None = None,
         folders: Sequence[str] = (),
     ) -> None:
         self._folders = folders

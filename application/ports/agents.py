@@ -70,42 +70,6 @@ class TerminalState(Struct, frozen=True, kw_only=True):
 AgentUpdate: TypeAlias = Delta | StreamedReasoning | AgentPlanUpdated | AgentModeChanged | ReportedCall
 
 
-class AgentHost(Protocol):
-    """What the agent reaches of the session. Each method returns in time, or is cancelled."""
-
-    def note_update(self, update: AgentUpdate) -> None:
-        """Take note of what it tells; a call is told anew whenever something about it changes."""
-        ...
-
-    async def decide(self, call: ReportedCall) -> bool:
-        """Whether it may do this."""
-        ...
-
-    async def read_file(self, path: str) -> str:
-        """The text of a file. Raises ToolError."""
-        ...
-
-    async def write_file(self, path: str, content: str) -> None:
-        """Give a file this content. Raises ToolError."""
-        ...
-
-    async def create_terminal(self, request: TerminalRequest) -> str:
-        """Have a command begin; the id of its terminal. Raises ToolError."""
-        ...
-
-    def read_terminal(self, terminal_id: str) -> TerminalState:
-        """How it stands. Raises ToolError."""
-        ...
-
-    async def wait_for_terminal(self, terminal_id: str) -> TerminalState:
-        """The same, once it has ended. Raises ToolError."""
-        ...
-
-    async def end_terminal(self, terminal_id: str, *, forget: bool) -> None:
-        """End it, if it still runs; with `forget` its id means nothing any more. Raises ToolError."""
-        ...
-
-
 class AgentEnd(Struct, frozen=True, kw_only=True):
     """How the agent ended its answer, and the tokens it says that it used."""
 
@@ -228,6 +192,3 @@ class ClientCommands(Protocol):
     async def close(self) -> tuple[JobRecord, ...]:
         """End the jobs; what became of all of them."""
         ...
-
-
-StartAgent: TypeAlias = Callable[[AgentHost], Agent]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from quorum.domain.instructions.custom_command import CustomCommand, ExpandedCommand
 from quorum.domain.instructions.instruction import InstructionFile, InstructionScope, MemoryDraft
-from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 from quorum.domain.instructions.prompt_part import Environment
 
 
@@ -30,18 +29,6 @@ class InstructionFinder(Protocol):
         """Those of them that the person trusts, once they were asked about the others; and sentences for the
         person about those that they do not, and about what could not be remembered. `in_turn`: a turn runs, in
         which the person may not want to be asked."""
-        ...
-
-
-class InstructionKeeper(Protocol):
-    """Keeps what a project tells the agent in force."""
-
-    async def refresh(self) -> None:
-        """Put in force what holds now, before a prompt is said."""
-        ...
-
-    async def look_below(self) -> None:
-        """Look for what belongs to the files that the model has seen since."""
         ...
 
 
@@ -88,33 +75,16 @@ class PromptExpander(Protocol):
         ...
 
 
-class SkillPort(Protocol):
-    """The skills that a session may load."""
+_Offer_co = TypeVar("_Offer_co", covariant=True)
 
-    async def refresh(self) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
+
+class OfferCatalog(Protocol[_Offer_co]):
+    """What a session offers the model of one kind: skills, or the agents that have tasks done."""
+
+    async def refresh(self) -> tuple[tuple[_Offer_co, ...], tuple[str, ...]]:
         """Those that are trusted now, once the person was asked about the others; and sentences for them."""
         ...
 
-    async def survey(self) -> tuple[tuple[Skill, bool], ...]:
+    async def survey(self) -> tuple[tuple[_Offer_co, bool], ...]:
         """All that there are now, one of each name, each with whether the person trusts it as it is."""
-        ...
-
-    async def load(self, name: str, file: str = "") -> str:
-        """The text of a skill and the list of its files, or one of these files. Raises ToolError."""
-        ...
-
-
-class AgentDefinitions(Protocol):
-    """The kinds of subagents to which the model of a session may give tasks."""
-
-    async def refresh(self) -> tuple[tuple[AgentDefinition, ...], tuple[str, ...]]:
-        """Those that are trusted now, once the person was asked about the others; and sentences for them."""
-        ...
-
-    async def survey(self) -> tuple[tuple[AgentDefinition, bool], ...]:
-        """All that there are now, one of each name, each with whether the person trusts it as it is."""
-        ...
-
-    def find(self, name: str) -> AgentDefinition:
-        """The trusted one of that name. Raises ToolError, which names the nearest."""
         ...

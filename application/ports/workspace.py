@@ -12,7 +12,6 @@ from quorum.domain.calls.access import Access
 from quorum.domain.calls.effects import Effects, FileState, KeptFiles
 from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.conversation.attachment import AttachedFile, Attachment
-from quorum.domain.events.event import FolderOrigin
 from quorum.domain.sessions.restoration import RestoreStep
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.mention import LineRange
@@ -137,19 +136,6 @@ class FolderCheck(Protocol):
 
         Raises ConfigError where it is none that may be added.
         """
-        ...
-
-
-class WorkspaceGrowth(Protocol):
-    """Adds folders to the workspace while calls run."""
-
-    async def find_addable(self, paths: Sequence[str]) -> str | None:
-        """The folder around all these canonical paths, where it may be added; None where it may not."""
-        ...
-
-    async def add(self, path: str, origin: FolderOrigin = ...) -> str | None:
-        """Add a folder for the rest of the session; its canonical path, None where it belongs to the workspace
-        already. Raises ConfigError for what may not be added, LedgerError where it cannot be recorded."""
         ...
 
 

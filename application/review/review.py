@@ -14,11 +14,11 @@ from quorum.application.cancellation import run_off_loop
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Approver, ReviewContext, ReviewQuestion
 from quorum.application.ports.rules import SampleStore
-from quorum.application.ports.workspace import WorkspaceGrowth
 from quorum.application.review.ballot_paper import BallotPaper
 from quorum.application.review.rule_book import RuleBook, describe_call
 from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.application.review.voting import VoteFeed, Voting
+from quorum.application.session_folders import SessionFolders
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.history import ToolResults
@@ -118,7 +118,7 @@ class Review:
         guards: GuardSettings | None = None,
         refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
         within: Review | None = None,
-        folders: WorkspaceGrowth | None = None,
+        folders: SessionFolders | None = None,
         plan_task: str = "",
         sampling: UnaskedSampling | None = None,
         find_signing: Callable[[Collection[str]], SigningTerms | None] = lambda _spoke: None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.outputs import Outputs
+from quorum.application.context.context_manager import ContextManager
 from quorum.application.event_bus import EventBus
 from quorum.application.inbox import Inbox
 from quorum.application.instructions.memory import Memory
@@ -16,7 +17,7 @@ from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService
 from quorum.application.ports.changes import ReviewedFiles
-from quorum.application.ports.instructions import AgentDefinitions, SkillPort
+from quorum.application.ports.instructions import OfferCatalog
 from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.rules import RuleService
@@ -26,9 +27,9 @@ from quorum.application.review.review import Review
 from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
-from quorum.application.session.session_folders import SessionFolders
 from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import find_subagent_ends
@@ -44,6 +45,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport
+from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import SessionState
 
@@ -70,7 +72,7 @@ class AgentSession:
         *,
         cwd: str,
         models: SessionModels,
-        context: SessionContext,
+        context_manager: ContextManager,
         spending: SpendLimiter,
         review: Review,
         consensus: ConsensusChoice,
@@ -79,11 +81,10 @@ class AgentSession:
         files: FileFinder,
         folders: SessionFolders,
         user_commands: UserCommandRunner,
-        exchanges: SessionExchanges,
         memory: Memory,
         custom_commands: PromptCommands,
-        skills: SkillPort,
-        agents: AgentDefinitions,
+        skills: OfferCatalog[Skill],
+        agents: OfferCatalog[AgentDefinition],
         tool_servers: ToolServers,
         jobs: BackgroundJobs,
         plans: PlanService,
@@ -106,7 +107,8 @@ class AgentSession:
         self.run = run
         self._cwd = cwd
         self.models = models
-        self.context = context
+        refusal = "the agent of this session keeps its own conversation" if external is not None else ""
+        self.context = SessionContext(context_manager, models, refusal)
         self.spending = spending
         self.review = review
         self.consensus = consensus
@@ -115,7 +117,9 @@ class AgentSession:
         self.files = files
         self.folders = folders
         self.user_commands = user_commands
-        self.exchanges = exchanges
+        self.exchanges = SessionExchanges(
+            run.session_id, kind=record.form, events=events, pending_messages=run.pending_messages
+        )
         self.memory = memory
         self.custom_commands = custom_commands
         self.skills = skills

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
-from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.exchanges import (
     ContextExtent,
     SessionResult,

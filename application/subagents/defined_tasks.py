@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable
 
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.event_bus import EventBus
-from quorum.application.ports.instructions import AgentDefinitions
 from quorum.application.ports.models import LlmGateway
 from quorum.application.turn.switchable_session import SESSIONS_OWN, complete_model_name
 from quorum.domain.calls.tool import RiskLevel
@@ -20,18 +19,18 @@ from quorum.domain.subagents.subagent_task import SubagentTask
 class DefinedTasks:
     """Makes tasks of prompts and the names of agents. A definition gives no tool that the session has not.
 
-    `current_model` answers which model the session has now.
+    `find` raises ToolError for a name that is not known. `current_model` answers which model the session has.
     """
 
     def __init__(
         self,
-        definitions: AgentDefinitions,
+        find: Callable[[str], AgentDefinition],
         tools: ToolSet,
         current_model: Callable[[], str],
         gateway: LlmGateway,
         events: EventBus,
     ) -> None:
-        self._definitions = definitions
+        self._find = find
         self._tools = tools
         self._current_model = current_model
         self._gateway = gateway
@@ -43,7 +42,7 @@ class DefinedTasks:
         is not known. What of a definition cannot be had is said once."""
         if not agent:
             return SubagentTask(prompt=prompt)
-        definition = self._definitions.find(agent)
+        definition = self._find(agent)
         return SubagentTask(
             prompt=prompt,
             agent=definition.name,

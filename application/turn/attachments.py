@@ -18,7 +18,7 @@ from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.storage import ContentStore
 from quorum.application.ports.workspace import AttachmentSource, MentionSource, MentionTarget
 from quorum.application.review.review import Review
-from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.attachment import AttachedFile, Attachment, Document, Image

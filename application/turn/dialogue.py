@@ -13,9 +13,9 @@ from quorum.application.empty_answer import render_empty_answer_reply
 from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
+from quorum.application.steering import PendingMessages
 from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.run_tally import RunTally
-from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.tool import ToolResultMessage
@@ -140,10 +140,10 @@ class Dialogue:
     """Sends the messages of a run and takes the answers, one at a time.
 
     A message is recorded and in `conversation` before the request that sends it, and an answer is both, and
-    counted in the tally of the turn, before it is returned. `responses` is how many answers the session had
-    before. A request that brings results carries all of the `pending_messages` that wait; those about commands
-    are said before a turn begins, too. `system` and `get_effort` are for each request as they are then.
-    `is_attended`: a person is there who sees how a turn ends.
+    counted in the tally of the turn, before it is returned; `responses` counts all of the session. A request
+    that brings results carries all of the `pending_messages` that wait; those about commands are said before a
+    turn begins, too. `system` and `get_effort` are for each request as they are then. `is_attended`: a person
+    is there who sees how a turn ends.
     """
 
     def __init__(  # noqa: PLR0913 - what a message passes on its way meets here
@@ -157,7 +157,6 @@ class Dialogue:
         system: Callable[[], str] = lambda: "",
         get_effort: Callable[[str], Effort] = lambda _model: Effort.DEFAULT,
         context_keeper: ContextKeeper | None = None,
-        responses: int = 0,
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
         mentions: Mentions | None = None,
@@ -168,7 +167,7 @@ class Dialogue:
         self.tools = tools
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
-        self.responses = responses
+        self.responses = events.state.responses
         self.conversation = conversation
         self._session = session
         self._system = system

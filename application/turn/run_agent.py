@@ -8,23 +8,25 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from quorum.application.calls.call_run import INTERRUPTED
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
+from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.plan_service import read_progress
-from quorum.application.ports.instructions import InstructionKeeper
 from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.review.review import Review
+from quorum.application.steering import PendingMessage
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
 from quorum.application.turn.recovery import Recovery, choose_continuation, plan_recovery
 from quorum.application.turn.run_tally import AgentLimits, RunTally, Spender
-from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.application.turn.turn_loop import TurnLoop
 from quorum.application.turn.user_commands import CommandTerms
@@ -57,13 +59,27 @@ if TYPE_CHECKING:
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
 
+class TurnParts(Struct, frozen=True, kw_only=True, eq=False):
+    """What every turn of a session needs, whoever answers in it. `attachments` are images and PDFs that prompts
+    may name."""
+
+    session_id: str
+    dialogue: Dialogue
+    runtime: ToolRuntime
+    review: Review
+    events: EventBus
+    hooks: HookChain
+    limits: AgentLimits
+    attachments: Attachments
+
+
 class RunAgent:
     """The turns of one session. `execute`, `retry` and `resume_pending` are called one at a time.
 
-    Calls that another process left open are recovered first: see `recover`. `attachments` are images and PDFs
-    that prompts may name. `begin_turn` is called at the beginning of each turn. `rewind_refusal` says why the
-    conversation cannot be taken back; it is empty where it can. With `leaves_host_failures` a turn that ends
-    for one raises HostFailed in place of a report, and is not over: another process may go on with it.
+    Calls that another process left open are recovered first: see `recover`. `begin_turn` is called at the
+    beginning of each turn. `rewind_refusal` says why the conversation cannot be taken back; it is empty where
+    it can. With `leaves_host_failures` a turn that ends for one raises HostFailed in place of a report, and is
+    not over: another process may go on with it.
     """
 
     rewind_refusal = ""
@@ -71,16 +87,9 @@ class RunAgent:
 
     def __init__(  # noqa: PLR0913 - all that a turn needs meets here
         self,
+        parts: TurnParts,
         *,
-        session_id: str,
-        dialogue: Dialogue,
-        runtime: ToolRuntime,
-        review: Review,
-        events: EventBus,
-        hooks: HookChain,
-        limits: AgentLimits,
-        attachments: Attachments,
-        instructions: InstructionKeeper | None = None,
+        instructions: ProjectInstructions | None = None,
         begin_turn: Callable[[], None] = lambda: None,
         commands: CommandTerms | None = None,
         diagnostics: TurnDiagnostics | None = None,
@@ -100,19 +109,20 @@ class RunAgent:
         self._instructions = instructions
         self._begin_turn = begin_turn
         self._commands = commands
-        self.session_id = session_id
-        self._dialogue = dialogue
+        self.session_id = parts.session_id
+        self._dialogue = dialogue = parts.dialogue
         self._conversation = dialogue.conversation
-        self._runtime = runtime
-        self._review = review
-        self._events = events
-        self._limits = limits
-        self.attachments = attachments
+        self.pending_messages = dialogue.pending_messages
+        self._runtime = parts.runtime
+        self._review = parts.review
+        self._events = parts.events
+        self._limits = parts.limits
+        self.attachments = parts.attachments
         self._loop = TurnLoop(
             dialogue=dialogue,
-            runtime=runtime,
-            hooks=hooks,
-            limits=limits,
+            runtime=parts.runtime,
+            hooks=parts.hooks,
+            limits=parts.limits,
             get_scope=lambda: self.scope,
             instructions=instructions,
             diagnostics=diagnostics,
@@ -120,7 +130,7 @@ class RunAgent:
         )
         if staged is not None:
             self._loop.note_files = staged.note_files
-        past = events.state
+        past = parts.events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command, self._typed = past.last_command, ""
         self.plan_recovery()
@@ -168,13 +178,13 @@ class RunAgent:
         before, unsent = self.undelivered, list(self.unsent)
         if text in unsent[len(before) :]:  # it waited as a prompt until now
             unsent.remove(text)
-        self._dialogue.pending_messages.add(PendingMessage(self.attachments.build_message(text)))
+        self.pending_messages.add(PendingMessage(self.attachments.build_message(text)))
         self._record_unsent([*before, text, *unsent[len(before) :]])
 
     @property
     def undelivered(self) -> tuple[str, ...]:
         """The messages sent into the running turn that no request has carried yet, oldest first."""
-        return tuple(said.text for said in self._dialogue.pending_messages.undelivered)
+        return tuple(said.text for said in self.pending_messages.undelivered)
 
     @property
     def unsent(self) -> tuple[str, ...]:
@@ -194,7 +204,7 @@ class RunAgent:
     def take_back(self) -> str | None:
         """Remove the last message sent into the turn, if no request has carried it yet. It is `unsent` until
         the front end says otherwise."""
-        said = self._dialogue.pending_messages.take_back()
+        said = self.pending_messages.take_back()
         return None if said is None else said.text
 
     @property
@@ -294,7 +304,7 @@ class RunAgent:
 
     def add_notice(self, text: str) -> None:
         """Have the model read this of quorum with the next request."""
-        self._dialogue.pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
+        self.pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
 
     def return_to(self, messages: Sequence[Message]) -> None:
         """Make this the conversation, as a recorded undo or redo says. Not in a turn."""
@@ -416,7 +426,7 @@ class RunAgent:
     @property
     def scope(self) -> RequestedScope:
         """What the person asked for, as calls are held against it."""
-        said = self._dialogue.pending_messages.delivered  # it may take back what was typed
+        said = self.pending_messages.delivered  # it may take back what was typed
         return RequestedScope(task="\n\n".join([*self._prompts, *said]), typed="" if said else self._typed)
 
 

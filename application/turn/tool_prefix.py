@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from quorum.application.event_bus import EventBus
-from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.calls.server_tools import (
     RecordedTool,
     compute_tool_digest,

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
-from quorum.application.ports.instructions import InstructionKeeper
+from quorum.application.instructions.project_instructions import ProjectInstructions
+from quorum.application.steering import PendingMessage
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.recovery import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
 from quorum.application.turn.run_tally import AgentLimits, RunTally
-from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook_points import ContinueWithMessages, PersonMessage
@@ -213,7 +213,7 @@ class TurnLoop:
         hooks: HookChain,
         limits: AgentLimits,
         get_scope: Callable[[], RequestedScope],
-        instructions: InstructionKeeper | None = None,
+        instructions: ProjectInstructions | None = None,
         diagnostics: TurnDiagnostics | None = None,
         is_job_running: Callable[[], bool] = lambda: False,
     ) -> None:

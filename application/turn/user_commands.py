@@ -19,7 +19,7 @@ from quorum.application.ports.instructions import PromptExpander
 from quorum.application.ports.models import LlmExchange, LlmGateway
 from quorum.application.ports.tools import UserShellPort
 from quorum.application.review.review import Review
-from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.application.turn.switchable_session import SESSIONS_OWN, SwitchableSession, complete_model_name
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.summary import extract_styles, extract_text

@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from quorum.application.agents.agent_run import AgentRun
 from quorum.application.cancellation import run_to_end
 from quorum.application.ports.agents import (
     AgentEnd,
-    AgentHost,
     AgentOffers,
     AgentTerms,
     ReportedCall,
@@ -61,7 +61,7 @@ class DrivenAgent:
         self,
         launch: AgentLaunch,
         cwd: str,
-        host: AgentHost,
+        host: AgentRun,
         *,
         version: str,
         runs_commands: bool,

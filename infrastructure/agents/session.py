@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from quorum.application.agents.agent_run import AgentRun, AllowedEffects, Perform
-from quorum.application.ports.agents import AgentHost, ReportedCall, StartedCommand, TerminalState
+from quorum.application.ports.agents import ReportedCall, StartedCommand, TerminalState
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
@@ -209,7 +209,7 @@ def build_agent_run(parts: CallerParts, agent: ExternalAgent) -> AgentRun:
 
     confine = _build_confine(parts, launch) if launch.is_confined else None
 
-    def start(host: AgentHost) -> DrivenAgent:
+    def start(host: AgentRun) -> DrivenAgent:
         return DrivenAgent(
             launch, root, host, version=agent.version, runs_commands=commands.is_offered, confine=confine
         )

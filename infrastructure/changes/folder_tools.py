@@ -38,7 +38,6 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.settings_conversion import build_output_limits
 from quorum.infrastructure.tools.builtin.glob_search import GlobSearch
 from quorum.infrastructure.tools.builtin.grep_search import GrepSearch
 from quorum.infrastructure.tools.builtin.list_directory import ListDirectory
@@ -48,14 +47,14 @@ from quorum.infrastructure.tools.json_schema import JsonSchema
 
 
 class LookingParts(Struct, frozen=True, kw_only=True):
-    """What tools that only look have of their session. `hooks` are those of the session."""
+    """What tools that only look have of their session, and what one look is for. `hooks` are the session's."""
 
     voting: Voting
     limits: OutputLimits
     mask: SecretMask
     hooks: Sequence[HookRegistration]
-    most_rounds: int
-    scope: RequestedScope
+    most_rounds: int = 0
+    scope: RequestedScope = RequestedScope(task="look at the project")
 
 
 class FolderTools:
@@ -156,21 +155,12 @@ def make_folder_tools(parts: LookingParts, *, sensitive: Sequence[str]) -> Calla
     return open_folder
 
 
-def choose_folder_tools(
-    settings: Settings,
-    *,
-    voting: Voting,
-    mask: SecretMask,
-    hooks: Sequence[HookRegistration],
-) -> Callable[[Path], OpenTools] | None:
+def choose_folder_tools(settings: Settings, looking: LookingParts) -> Callable[[Path], OpenTools] | None:
     """The tools that the settings give to reviewers; None where they give none."""
     if settings.code_review.max_tool_rounds == 0:
         return None
-    parts = LookingParts(
-        voting=voting,
-        limits=build_output_limits(settings),
-        mask=mask,
-        hooks=hooks,
+    parts = replace(
+        looking,
         most_rounds=settings.code_review.max_tool_rounds,
         scope=RequestedScope(task="review a change"),
     )
@@ -178,22 +168,12 @@ def choose_folder_tools(
 
 
 def build_draft_policy(
-    settings: Settings,
-    *,
-    voting: Voting,
-    mask: SecretMask,
-    hooks: Sequence[HookRegistration],
-    workspace: Workspace,
-    paths: PathPolicy,
-    rules: RuleBook,
+    settings: Settings, looking: LookingParts, workspace: Workspace, paths: PathPolicy, rules: RuleBook
 ) -> DraftPolicy:
     """How participants look at the workspace of a session before they write a plan or a draft."""
     table = settings.drafting
-    parts = LookingParts(
-        voting=voting,
-        limits=build_output_limits(settings),
-        mask=mask,
-        hooks=hooks,
+    parts = replace(
+        looking,
         most_rounds=table.max_tool_rounds,
         scope=RequestedScope(task="look at the project, before a plan or a draft is written"),
     )

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.application.event_bus import EventBus
 from quorum.application.panel.panel import Panel
 from quorum.application.ports.changes import OpenTools
-from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
+from quorum.application.turn.run_agent import TurnParts
 from quorum.domain.code_review.change import Change, CodeReviewPolicy
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
@@ -82,12 +81,11 @@ def choose_plan_changes(
 
 def build_final_review(
     changes: RepositoryChanges | None,
+    turn: TurnParts,
     *,
     panel: Panel,
     moderator: str,
     reviewers: Sequence[str],
-    events: EventBus,
-    dialogue: Dialogue,
     policy: CodeReviewPolicy,
 ) -> FinalReviewStep | None:
     """The reviews of what plans led to; None where there are none."""
@@ -101,7 +99,7 @@ def build_final_review(
         source.attach(changes)
         source.hold(change)
         return CodeReview(
-            panel, moderator=moderator, models=reviewers, events=events, source=source, policy=policy
+            panel, moderator=moderator, models=reviewers, events=turn.events, source=source, policy=policy
         )
 
-    return FinalReviewStep(events=events, dialogue=dialogue, changes=changes, open_review=open_review)
+    return FinalReviewStep(events=turn.events, dialogue=turn.dialogue, changes=changes, open_review=open_review)

@@ -10,19 +10,17 @@ from quorum.application.context.summariser import Summariser
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
-from quorum.application.ports.agents import AgentTerms
+from quorum.application.plan_service import PhaseTools
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.server_questions import ServerQuestions
-from quorum.application.session.session_exchanges import SessionExchanges
-from quorum.application.session.session_models import SessionContext
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
 from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.dialogue import Dialogue
-from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import CommandTerms, UserCommandRunner
 from quorum.infrastructure import session_tools
@@ -34,26 +32,22 @@ from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from quorum.infrastructure.execution.commands.user_shell import UserShell
+from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.file_finder import WorkspaceFiles
 from quorum.infrastructure.github_references import open_references
-from quorum.infrastructure.instructions.instruction_files import (
-    TrustedInstructions,
-    find_instruction_files,
-    list_former_folders,
-)
+from quorum.infrastructure.instructions.instruction_files import TrustedInstructions, find_instruction_files
 from quorum.infrastructure.instructions.memory_files import MemoryFiles
-from quorum.infrastructure.instructions.trusted_offers import CommandFiles, TrustedCommands
+from quorum.infrastructure.instructions.trusted_offers import TrustedCommands
 from quorum.infrastructure.mcp.offer import open_pinned_tools
 from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.models.registry import ProviderRegistry
-from quorum.infrastructure.permissions.in_force import SessionRuleService
 from quorum.infrastructure.prices.model_figures import build_window_lookup
 from quorum.infrastructure.secrets.known import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from quorum.infrastructure.tools.builtin.parts import Workers
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
 
 if TYPE_CHECKING:
-    from quorum.application.agents.agent_run import AgentRun
     from quorum.application.agents.external_turns import ExternalTurns
     from quorum.application.staging.staged_turns import StagedTurns
 
@@ -65,16 +59,14 @@ class ConversationParts:
         given, core, shared = reviews.given, reviews.core, reviews.shared
         settings, environ, root, kind = given.settings, given.environ, given.root, given.record.form
         folders, review = shared.workspace.folders, reviews.review
-        budget = conversion.build_context_budget(settings)
         self.gauge: Final = ContextGauge(
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
-            budget=budget,
+            budget=conversion.build_context_budget(settings),
             tool_bytes=lambda: self.tool_prefix.listed_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
         self.context_manager: Final = ContextManager(
-            conversation=core.conversation,
             events=core.events,
             outputs=calls.outputs,
             summariser=Summariser(
@@ -84,7 +76,6 @@ class ConversationParts:
                 shape=calls.hooks.on_message_send,
             ),
             gauge=self.gauge,
-            budget=budget,
             values=lambda: calls.runtime.state.values,
             ask_window=shared.gateway.find_window if isinstance(shared.gateway, ProviderRegistry) else None,
         )
@@ -111,7 +102,7 @@ class ConversationParts:
         )
         self.tool_prefix: Final = ToolPrefix(
             models.session,
-            schemas=calls.phase_tools.list_schemas,
+            schemas=PhaseTools(core.events, calls.tool_set).list_schemas,
             events=core.events,
             pending_messages=calls.pending_messages,
             offers=session_tools.build_tool_offer(settings),
@@ -128,12 +119,21 @@ class ConversationParts:
             events=core.events,
             prices=shared.prices,
             context_keeper=self.context_manager,
-            responses=core.state.responses,
             secrets=shared.secrets,
             pending_messages=calls.pending_messages,
             is_attended=lambda: reviews.review.is_person_there,
             # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
             mentions=None if reviews.terms.owner else self.mentions,
+        )
+        self.turn_parts: Final = TurnParts(
+            session_id=given.record.session_id,
+            dialogue=self.dialogue,
+            runtime=calls.runtime,
+            review=review,
+            events=core.events,
+            hooks=calls.hooks,
+            limits=conversion.build_agent_limits(settings),
+            attachments=calls.attachments,
         )
         found = find_instruction_files(root, environ, settings, folders)
         self.instructions: Final = ProjectInstructions(
@@ -143,7 +143,7 @@ class ConversationParts:
                 seen=calls.seen,
                 decisions=given.trust,
                 approver=given.approver,
-                before=list_former_folders(given.record.records),
+                past=given.record.records,
                 asks_in_turns=given.layer is None,
             ),
             environment=shared.environment,
@@ -161,9 +161,7 @@ class ConversationParts:
         self.memory: Final = Memory(
             MemoryFiles(found, decisions=given.trust), review=review, events=core.events, kind=kind
         )
-        commands = TrustedCommands(
-            CommandFiles(root, environ), decisions=given.trust, approver=given.approver, cwd=root
-        )
+        commands = TrustedCommands(root, environ, decisions=given.trust, approver=given.approver)
         self.custom_commands: Final = PromptCommands(
             CustomCommands(commands, reserved=given.reserved_commands),
             self.tool_servers,
@@ -174,8 +172,7 @@ class ConversationParts:
 
 
 class AgentParts:
-    """The session as front ends hold it. `get_subagents` answers with what opens the sessions of subagents;
-    `external` is an agent of another vendor that works in it."""
+    """The session as front ends hold it. `get_subagents` answers with what opens the sessions of subagents."""
 
     def __init__(
         self,
@@ -184,7 +181,6 @@ class AgentParts:
         models: ModelParts,
         conversation: ConversationParts,
         get_subagents: Callable[[], SubagentSessions],
-        external: AgentRun | None = None,
     ) -> None:
         given, shared = reviews.given, reviews.shared
         settings, record, root = given.settings, given.record, given.root
@@ -192,21 +188,17 @@ class AgentParts:
         self.subagents: Final = SubagentRunner(
             record.session_id, sessions=get_subagents, events=events, most=settings.tools.task.max_parallel
         )
-        self.defined_tasks: Final = DefinedTasks(
-            calls.agents, calls.tool_set, lambda: models.session_models.current, shared.gateway, events
+        self.workers: Final = Workers(
+            subagents=self.subagents,
+            tasks=DefinedTasks(
+                calls.agents.find, calls.tool_set, lambda: models.session_models.current, shared.gateway, events
+            ),
+            plan_tasks=PlanTaskRunner(calls.plans, self.subagents, calls.tool_set),
         )
-        self.plan_tasks: Final = PlanTaskRunner(calls.plans, self.subagents, calls.tool_set)
-        turns = None if external is None else _build_external_turns(external, reviews, calls, conversation)
+        turns = _build_external_turns(reviews, conversation.turn_parts)
         staged = _open_staged_turns(reviews, calls)
         self.run: Final[RunAgent] = turns or RunAgent(
-            session_id=record.session_id,
-            dialogue=conversation.dialogue,
-            runtime=calls.runtime,
-            review=review,
-            events=events,
-            hooks=calls.hooks,
-            limits=conversion.build_agent_limits(settings),
-            attachments=calls.attachments,
+            conversation.turn_parts,
             instructions=conversation.instructions,
             begin_turn=models.begin_turn,
             commands=conversation.command_terms,
@@ -218,11 +210,10 @@ class AgentParts:
             staged=staged,
             final_review=build_final_review(
                 calls.plan_changes,
+                conversation.turn_parts,
                 panel=models.review_panel,
                 moderator=given.asked.moderator,
                 reviewers=settings.models.review,
-                events=events,
-                dialogue=conversation.dialogue,
                 policy=calls.code_review_policy,
             ),
         )
@@ -232,36 +223,24 @@ class AgentParts:
             keeper=shared.keeper,
             contents=record.contents,
             jobs=calls.jobs,
-            restorer=WorkspaceRestorer(shared.workspace, shared.reader),
+            restorer=WorkspaceRestorer(shared.reader),
             withdraw_folders=reviews.folders.withdraw_undone,
         )
         shell = UserShell(
             root=root,
             environ=given.environ,
             max_output_bytes=settings.tools.run_command.max_output_bytes,
-            open_spill=calls.open_spill,
+            open_spill=calls.outputs.open_spill,
         )
         self.session: Final = AgentSession(
             self.run,
             cwd=str(root),
             models=models.session_models,
-            context=SessionContext(
-                conversation.context_manager,
-                models.session_models,
-                refusal="" if turns is None else "the agent of this session keeps its own conversation",
-            ),
+            context_manager=conversation.context_manager,
             spending=shared.spending,
             review=review,
             consensus=models.consensus,
-            rules=SessionRuleService(
-                shared.rules.book,
-                file=shared.rules.file,
-                folder=shared.workspace.cwd,
-                tools=calls.tools,
-                schema=calls.schema,
-                review=review,
-                roots=shared.paths.roots,
-            ),
+            rules=shared.rules.serve(calls.tools, calls.schema, review),
             rewind=rewind,
             files=conversation.files,
             folders=reviews.folders,
@@ -273,9 +252,6 @@ class AgentParts:
                 limits=conversion.build_command_limits(settings),
                 hold=staged.hold if staged is not None else None,
             ),
-            exchanges=SessionExchanges(
-                record.session_id, kind=record.form, events=events, pending_messages=calls.pending_messages
-            ),
             memory=conversation.memory,
             custom_commands=conversation.custom_commands,
             skills=calls.skills,
@@ -283,7 +259,7 @@ class AgentParts:
             tool_servers=conversation.tool_servers,
             jobs=calls.jobs,
             plans=calls.plans,
-            plan_tasks=self.plan_tasks,
+            plan_tasks=self.workers.plan_tasks,
             outputs=calls.outputs,
             reviewed_files=RepositoryFiles(root, given.environ),
             inbox=open_inbox(record.archive, record.storage.answers, given.loaded, given.environ),
@@ -293,7 +269,7 @@ class AgentParts:
             orphan_finder=OrphanFinder(),
             background=[
                 shared.keeper,
-                calls.early_search,
+                EarlySearch(shared.sandbox, shared.workspace.folders),
                 shared.environment,
                 conversation.tool_servers,
                 *((turns,) if turns is not None else ()),
@@ -315,21 +291,9 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts) -> StagedTurns | 
     return open_staged_turns(layer, given.environ, id_, protected, shared.paths, events, calls.jobs, notes)
 
 
-def _build_external_turns(
-    work: AgentRun, reviews: ReviewParts, calls: CallParts, conversation: ConversationParts
-) -> ExternalTurns:
+def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> ExternalTurns | None:
+    if (build := reviews.given.build_external) is None:
+        return None
     from quorum.application.agents.external_turns import ExternalTurns
 
-    record = reviews.given.record
-    is_copy = reviews.core.state.session_id not in ("", record.session_id)
-    return ExternalTurns(
-        work,
-        AgentTerms.as_before(record.connected, is_copy=is_copy),
-        dialogue=conversation.dialogue,
-        runtime=calls.runtime,
-        review=reviews.review,
-        events=reviews.core.events,
-        hooks=calls.hooks,
-        limits=conversion.build_agent_limits(reviews.given.settings),
-        attachments=calls.attachments,
-    )
+    return ExternalTurns(build(), turn_parts, before=reviews.given.record.connected)

@@ -61,7 +61,21 @@ class ModelParts:
             list_efforts=shared.gateway.list_efforts,
             chosen=given.asked.efforts,
         )
-        self.open_exchange: Final = self._gather_panel_forms().choose_opener(
+        forms = PanelForms(
+            panel=self.panel,
+            system_prompt=self.system_prompt,
+            participants=given.asked.participants,
+            debaters=given.asked.debaters,
+            moderator=given.asked.moderator,
+            debate_policy=conversion.build_debate_policy(settings),
+            draft_policy=build_draft_policy(
+                settings, calls.looking, shared.workspace, shared.paths, shared.rules.book
+            ),
+            review_policy=calls.code_review_policy,
+            events=core.events,
+            root=given.root,
+        )
+        self.open_exchange: Final = forms.choose_opener(
             kind,
             partial(ExternalModel, given.record.external_agent)
             if kind is SessionKind.EXTERNAL
@@ -83,29 +97,6 @@ class ModelParts:
             self.session, gateway=shared.gateway, events=core.events, efforts=self.efforts
         )
 
-    def _gather_panel_forms(self) -> PanelForms:
-        given, shared = self._reviews.given, self._reviews.shared
-        return PanelForms(
-            panel=self.panel,
-            system_prompt=self.system_prompt,
-            participants=given.asked.participants,
-            debaters=given.asked.debaters,
-            moderator=given.asked.moderator,
-            debate_policy=conversion.build_debate_policy(given.settings),
-            draft_policy=build_draft_policy(
-                given.settings,
-                voting=self._reviews.voting,
-                mask=given.mask,
-                hooks=shared.registrations,
-                workspace=shared.workspace,
-                paths=shared.paths,
-                rules=shared.rules.book,
-            ),
-            review_policy=self._calls.code_review_policy,
-            events=self._reviews.core.events,
-            root=given.root,
-        )
-
     def begin_turn(self) -> None:
         """What the turn may spend, and how it is answered, begin anew."""
         self._reviews.shared.spending.begin_turn()
@@ -116,8 +107,7 @@ class ModelParts:
         """The record as people may see it: without the secrets that are known by now, with what there is to say
         before the first request."""
         given, reviews = self._reviews.given, self._reviews
-        settings, form = given.settings, given.record.form
-        reviewers = settings.models.review
+        settings, form, reviewers = given.settings, given.record.form, given.settings.models.review
         asks_several = form not in {SessionKind.AGENT, SessionKind.ASK, SessionKind.EXTERNAL}
         return mask_record(
             given.record,

@@ -11,31 +11,23 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.plan_service import PhaseTools, PlanService
-from quorum.application.ports.subagents import SubagentPort
-from quorum.application.subagents.defined_tasks import DefinedTasks
-from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.plan_service import PlanService
+from quorum.application.steering import PendingMessages
 from quorum.application.turn.attachments import Attachments, CallAttachments
-from quorum.application.turn.steering import PendingMessages
 from quorum.domain.calls.planners import PLANNERS
-from quorum.domain.calls.tool import ToolSpec
-from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.attachment_files import AttachmentFiles
-from quorum.infrastructure.changes.folder_tools import choose_folder_tools
+from quorum.infrastructure.changes.folder_tools import LookingParts, choose_folder_tools
 from quorum.infrastructure.changes.opening import build_code_review_policy, choose_plan_changes, open_changes
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.config.loading import is_flag
-from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
-from quorum.infrastructure.instructions.agent_catalog import AgentCatalog, AgentFiles
-from quorum.infrastructure.instructions.skill_catalog import SkillCatalog, SkillFolders
-from quorum.infrastructure.tools.built_in_tools import build_tools
-from quorum.infrastructure.tools.builtin.parts import ToolParts
+from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
+from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
+from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
-from quorum.infrastructure.tools.custom_tool import build_custom_tools
 from quorum.infrastructure.tools.json_schema import JsonSchema
-from quorum.infrastructure.tools.registration import ToolSource, choose_tools
+from quorum.infrastructure.tools.registration import choose_tools
 
 
 class CallParts:
@@ -46,21 +38,19 @@ class CallParts:
         reviews: ReviewParts,
         *,
         measure_document_room: Callable[[], int],
-        get_subagents: Callable[[], SubagentPort],
-        get_tasks: Callable[[], DefinedTasks],
-        get_plan_tasks: Callable[[], PlanTaskRunner],
+        get_workers: Callable[[], Workers],
     ) -> None:
         self._reviews: Final = reviews
         given, core, shared, terms = reviews.given, reviews.core, reviews.shared, reviews.terms
         settings, environ, record, root = given.settings, given.environ, given.record, given.root
-        workspace, command_table = shared.workspace, settings.tools.run_command
-        self.open_spill: Final = shared.store.open_spill if shared.store is not None else None
-        self.outputs: Final = Outputs(
-            store=shared.store, limits=conversion.build_output_limits(settings), kept=core.state.blobs
+        limits = conversion.build_output_limits(settings)
+        self.outputs: Final = Outputs(store=shared.store, limits=limits, kept=core.events.state.blobs)
+        self.looking: Final = LookingParts(
+            voting=reviews.voting, limits=limits, mask=given.mask, hooks=shared.registrations
         )
         self.pending_messages: Final = PendingMessages()
         self.attachments: Final = Attachments(
-            AttachmentFiles(workspace.cwd, shared.paths, environ),
+            AttachmentFiles(shared.workspace.cwd, shared.paths, environ),
             record.contents,
             hide=core.events.hide,
             past=[entry.event for entry in record.records if entry.event is not None],
@@ -72,7 +62,7 @@ class CallParts:
             events=core.events,
             outputs=self.outputs,
             pending_messages=self.pending_messages,
-            most=command_table.max_jobs,
+            most=settings.tools.run_command.max_jobs,
         )
         self.code_review_policy: Final = build_code_review_policy(settings)
         self.plan_changes: Final = choose_plan_changes(settings, record.form, lambda: self.changes)
@@ -83,68 +73,39 @@ class CallParts:
             is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
             changes=self.plan_changes,
         )
-        skill_folders = SkillFolders(root, environ)
-        self.skills: Final = SkillCatalog(
-            skill_folders, decisions=given.trust, approver=given.approver, cwd=root
-        )
-        self.agents: Final = AgentCatalog(
-            AgentFiles(root, environ), decisions=given.trust, approver=given.approver, cwd=root
-        )
+        self.skills: Final = SkillCatalog(root, environ, decisions=given.trust, approver=given.approver)
+        self.agents: Final = AgentCatalog(root, environ, decisions=given.trust, approver=given.approver)
 
         # The tools
         self.seen: Final = SeenFiles(core.conversation)
-        parts = self.tool_parts = ToolParts(
+        self.tool_parts: Final = ToolParts(
             settings=settings,
             environ=environ,
             root=root,
-            workspace=workspace,
+            workspace=shared.workspace,
             paths=shared.paths,
             gate=shared.gate,
             sandbox=shared.sandbox,
             secret_names=shared.secret_names,
-            command_limits=conversion.build_command_limits(settings),
             seen=self.seen,
             attachments=self.call_attachments,
             jobs=self.jobs,
             plans=self.plans,
             outputs=self.outputs,
-            store=shared.store,
-            open_spill=self.open_spill,
-            skills=self.skills if skill_folders.find() else None,
+            load_skill=self.skills.load if self.skills.has_any else None,
             is_owned=terms.owner is not None,
             asker=terms.asker,
-            get_subagents=get_subagents,
-            get_tasks=get_tasks,
-            get_plan_tasks=get_plan_tasks,
+            get_workers=get_workers,
             get_tool_set=lambda: self.tool_set,
         )
-        custom = build_custom_tools(
-            conversion.list_custom_declarations(settings),
-            root=workspace.cwd,
-            resources=lambda named: workspace.locate(named).resources,
-            max_output_bytes=command_table.max_output_bytes,
-            secret_names=shared.secret_names,
-            sandbox=shared.sandbox,
-            open_spill=self.open_spill,
-        )
         self.choice: Final = choose_tools(
-            form=record.form,
-            covered=given.loaded.covered,
-            settings=settings,
-            cwd=workspace.cwd,
-            sources=(
-                ToolSource("quorum itself", build_tools(parts)),
-                ToolSource("[tools.custom] in the settings", custom),
-            ),
+            self.tool_parts, form=record.form, covered=given.loaded.covered, wanted=terms.wanted_tools
         )
-        self.tools: Final = session_tools.keep_wanted_tools(self.choice.tools, terms.wanted_tools)
-        self.spec: Final = ToolSpec(tool.definition for tool in self.tools.values())
+        self.tools: Final = self.choice.tools
         self.schema: Final = JsonSchema()
         self.tool_set: Final = ToolSet(self.tools, self.schema)
-        self.phase_tools: Final = PhaseTools(core.events, self.tool_set)
 
         # The runtime
-        self.early_search: Final = EarlySearch(shared.sandbox, workspace.folders)
         self.hooks: Final = HookChain(registrations=shared.registrations, events=core.events)
         self.planner: Final = PLANNERS[settings.tools.planner]
         self.runtime: Final = ToolRuntime(
@@ -170,9 +131,7 @@ class CallParts:
         return open_changes(
             given.root,
             given.environ,
-            make_tools=choose_folder_tools(
-                given.settings, voting=self._reviews.voting, mask=given.mask, hooks=shared.registrations
-            ),
+            make_tools=choose_folder_tools(given.settings, self.looking),
             participants=given.asked.participants,
             policy=self.code_review_policy,
             mask=given.mask,

@@ -16,8 +16,8 @@ from quorum.application.ports.tools import Tool
 from quorum.application.review.approvers import MaskingApprover
 from quorum.application.review.review import Review
 from quorum.application.review.voting import Voting
-from quorum.application.session.session_folders import SessionFolders
-from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
+from quorum.application.session_folders import SessionFolders
+from quorum.application.spend_limiter import MeteredGateway
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.review.mode import Mode
@@ -27,22 +27,19 @@ from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
-from quorum.infrastructure.execution.sandbox.places import KnownPlaces
 from quorum.infrastructure.execution.shell.gate import ShellGate
 from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.hooks.registrations import build_hook_registrations
 from quorum.infrastructure.instructions.environment import MachineEnvironment
-from quorum.infrastructure.managed_policy import build_folder_check, build_spend_ceilings
-from quorum.infrastructure.own_code import find_own_code
+from quorum.infrastructure.managed_policy import build_folder_check, build_spend_limiter
 from quorum.infrastructure.permissions.in_force import open_rules
 from quorum.infrastructure.permissions.sample_file import open_sampling
 from quorum.infrastructure.permissions.signing import build_approver, build_signing_terms
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
-from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
-from quorum.infrastructure.store.snapshots.cache import open_saved_index
-from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from quorum.infrastructure.session_paths import find_session_paths
+from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper, open_keeper
 from quorum.infrastructure.store.snapshots.reading import FileReader
 
 
@@ -64,8 +61,8 @@ class CoreParts:
         self.events: Final = EventBus(
             observers=[given.observer], ledger=record.ledger, mask=given.mask, past=record.records
         )
-        self.state: Final = self.events.state
-        self.conversation: Final = Conversation(self.state.messages, left_out=self.state.left_out)
+        state = self.events.state
+        self.conversation: Final = Conversation(state.messages, left_out=state.left_out)
 
 
 class SharedParts:
@@ -84,31 +81,15 @@ class SharedParts:
         self._given: Final = given
         self.gateway: Final = gateway
         self.workspace: Final = Workspace(roots=[given.root])
-        self.own: Final = list_own_paths(
-            settings, self.workspace.roots, environ, given.loaded.files, given.sockets
-        )
-        self.paths: Final = build_path_policy(
-            settings,
-            self.workspace.roots,
-            self.own,
-            given.loaded.files,
-            folders=self.workspace.folders,
-            code=find_own_code(settings, self.workspace.cwd, environ),
-            places=KnownPlaces(self.workspace.folders),
-            is_layered=given.layer is not None,
+        self.own, self.paths = find_session_paths(
+            given.loaded, self.workspace, environ, given.sockets, is_layered=given.layer is not None
         )
         self.secrets: Final = SessionSecrets(given.mask, settings=settings, environ=environ, policy=self.paths)
         self.secrets.gather()  # before anything is said or recorded
 
         self.prices: Final = build_price_table(settings.providers, settings.prices, environ)
-        self.spending: Final = SpendLimiter(
-            conversion.build_spend_caps(settings),
-            prices=self.prices,
-            approver=given.approver,
-            events=core.events,
-            always_asked=settings.models.review,
-            is_free=conversion.build_free_model_test(settings.providers),
-            ceilings=build_spend_ceilings(given.loaded.policy),
+        self.spending: Final = build_spend_limiter(
+            given.loaded, prices=self.prices, approver=given.approver, events=core.events
         )
 
         self.rules: Final = open_rules(
@@ -118,7 +99,7 @@ class SharedParts:
             paths=self.paths,
             storage=record.storage,
             get_tools=get_tools,
-            list_plan_rules=lambda: core.events.phase.rules,
+            events=core.events,
         )
 
         self.secret_names: Final = conversion.list_key_names(settings)
@@ -133,16 +114,15 @@ class SharedParts:
             links=() if given.loaded.policy.explain_no_links() else settings.worktrees.links,
             root=given.root,
             session_id=record.session_id,
-            git_approvals=core.state.git_approvals,
+            git_approvals=core.events.state.git_approvals,
             check_layer=given.layer.check if given.layer is not None else None,
         )
         self.environment: Final = MachineEnvironment(
             self.workspace.cwd,
+            settings,
             variables=variables,
             judge=self.gate.judge,
             sandbox=self.sandbox.find_state,
-            command_timeout_secs=settings.tools.run_command.timeout_secs,
-            max_tool_turns=settings.agent.max_tool_turns,
         )
         self.registrations: Final = build_hook_registrations(
             settings.hooks,
@@ -151,35 +131,19 @@ class SharedParts:
             secret_names=self.secret_names,
             sandbox=self.sandbox,
         )
-        checks = build_checking_commands(
-            settings.diagnostics,
-            workspace=self.workspace.cwd,
-            environ=environ,
-            secret_names=self.secret_names,
-            sandbox=self.sandbox,
-        )
+        checks = build_checking_commands(settings.diagnostics, self.workspace.cwd, variables, self.sandbox)
         self.diagnostics: Final = TurnDiagnostics(checks, core.events)
 
         self.store: Final = record.storage.open_blobs(given.mask) if settings.tools.output.store else None
-        self._holds_secret: Final = build_secret_test(given.mask)
         self.reader: Final = FileReader(
-            self.workspace, self.paths, self._holds_secret, on_sensitive=self.secrets.learn_from_file
+            self.workspace, self.paths, build_secret_test(given.mask), on_sensitive=self.secrets.learn_from_file
         )
 
     @cached_property
     def keeper(self) -> WorkspaceKeeper:
         """Reads the index of an earlier session, for whom files are changed."""
         given = self._given
-        return WorkspaceKeeper(
-            self.workspace,
-            self.reader,
-            given.record.contents,
-            holds_secret=self._holds_secret,
-            own_paths=[str(path) for path in self.own],
-            saved_index=open_saved_index(
-                given.settings, given.environ, self.paths, given.record, self._holds_secret
-            ),
-        )
+        return open_keeper(self.reader, given.record, self.own, given.settings, given.environ)
 
 
 class ReviewParts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,15 +11,15 @@ from msgspec import Struct, field
 
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.people import Approver, Observer
-from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import WantedFolder
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.changes.repository_changes import ReadChange
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.session_choices import AskedModels
-from quorum.infrastructure.trust_decisions import TrustDecisions
+from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
@@ -27,21 +28,25 @@ if TYPE_CHECKING:
 
 
 class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
-    """What a session is about and with whom, as `build_session` describes it.
+    """What a session is about and with whom. Environment and trust are by default those of the process.
 
-    `build_external` makes an agent of another vendor work in it, in place of a model.
+    Sessions side by side share a mask: what one of them learns to be a secret no other shows. `trust` is what
+    the person decided in this run. `sockets` are those we listen at ourselves, `wanted_folders` are to be added
+    to the workspace; `reserved_commands` are the names of the front end's own slash commands. `read_change` is
+    what a code review is about. `server_credentials` are, by MCP server, what the settings do not hold; the
+    mask knows them already. `build_external` makes an agent of another vendor work in it, in place of a model.
     `gateway` opens the sessions with models in place of the providers of the settings. `hook_environ` is what
     hooks get of the environment, None: all that commands get. `layer` is over `root`, which it is then.
     """
 
     loaded: LoadedSettings
     root: Path
-    environ: Mapping[str, str]
     approver: Approver
     observer: Observer
     record: SessionRecord
-    mask: SecretMask
-    trust: TrustDecisions
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    mask: SecretMask = field(default_factory=SecretMask)
+    trust: TrustDecisions = field(default_factory=lambda: open_trust_decisions(os.environ))
     asked: AskedModels = AskedModels()
     hook_environ: Mapping[str, str] | None = None
     stored_key: StoredKey = find_no_stored_key

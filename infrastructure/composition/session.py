@@ -10,10 +10,9 @@ from msgspec import Struct, field
 
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.subagents import SubagentSessions
-from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts, SubagentTerms
 from quorum.infrastructure.composition.inputs import SessionInputs
-from quorum.infrastructure.managed_policy import build_model_check
+from quorum.infrastructure.managed_policy import open_registry
 from quorum.infrastructure.models.registry import ProviderRegistry
 
 if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
@@ -35,14 +34,9 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     @cached_property
     def gateway(self) -> LlmGateway:
         """Also before the rest: SDKs take long to load."""
-        given, storage = self.given, self.given.record.storage
-        return given.gateway or ProviderRegistry(
-            settings=conversion.build_provider_settings(given.settings.providers),
-            environ=given.environ,
-            stored_key=given.stored_key,
-            contents=storage.contents,
-            pacer=storage.pacer,
-            explain_refusal=build_model_check(given.loaded.policy, given.settings.providers),
+        given = self.given
+        return given.gateway or open_registry(
+            given.loaded, given.environ, given.stored_key, given.record.storage
         )
 
     def warm_up_models(self, model: str) -> None:
@@ -85,9 +79,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
             measure_document_room=lambda: self.conversation.gauge.compute_room_for_document(
                 self.models.session.serving
             ),
-            get_subagents=lambda: self.agent.subagents,
-            get_tasks=lambda: self.agent.defined_tasks,
-            get_plan_tasks=lambda: self.agent.plan_tasks,
+            get_workers=lambda: self.agent.workers,
         )
 
     @cached_property
@@ -112,5 +104,4 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
             self.models,
             self.conversation,
             lambda: self.open_subagents(self),
-            self.given.build_external() if self.given.build_external is not None else None,
         )

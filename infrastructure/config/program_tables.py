@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from quorum.domain.calls.hook_points import HookPoint, OnHookError, describe_point
+from quorum.domain.calls.hook_points import HookPoint, describe_point
 from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.web_address import is_web_address
@@ -61,10 +61,6 @@ _CLASS = r"\A([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z
 _FORMER_EXAMPLES = "infrastructure.hooks.examples."
 
 _WHEN = ", ".join(f"{point} ({describe_point(point).when})" for point in HookPoint)
-_BY_ITSELF = ", ".join(
-    f"{meaning} at " + " and ".join(point for point in HookPoint if describe_point(point).on_error is meaning)
-    for meaning in OnHookError
-)
 
 
 def find_program_problem(table: Mapping[str, object]) -> str | None:

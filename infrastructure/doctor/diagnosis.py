@@ -44,7 +44,7 @@ from quorum.infrastructure.doctor.probe import plan_questions
 from quorum.infrastructure.doctor.probe import probe as ask_providers
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.extras import is_installed, render_install_command
-from quorum.infrastructure.managed_policy import build_model_check
+from quorum.infrastructure.managed_policy import open_registry
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.prices.model_figures import is_paid_by_plan
 from quorum.infrastructure.provider_types import (
@@ -53,7 +53,6 @@ from quorum.infrastructure.provider_types import (
     get_traits,
     split_program,
 )
-from quorum.infrastructure.settings_conversion import build_provider_settings
 from quorum.infrastructure.staging.probing import find_obstacle
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
@@ -119,12 +118,7 @@ async def check_readiness(
 ) -> list[Readiness]:
     """Whether each provider that is no mere interpreter could be asked, and where its key comes from."""
     tables = loaded.settings.providers
-    gateway = ProviderRegistry(
-        build_provider_settings(tables),
-        environ=environ,
-        stored_key=stored_key,
-        explain_refusal=build_model_check(loaded.policy, tables),
-    )
+    gateway = open_registry(loaded, environ, stored_key)
     found = []
     for name, table in tables.items():
         if table.type != "offline":

@@ -28,11 +28,10 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.doctor.finding import Finding, FindingState, fail, report_ok, warn
-from quorum.infrastructure.managed_policy import build_model_check
+from quorum.infrastructure.managed_policy import open_registry
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.provider_types import get_traits
-from quorum.infrastructure.settings_conversion import build_provider_settings
 
 _NAME = "read_file"
 _PROMPT = f"Call the tool {_NAME} with the path README.md. Say nothing else."
@@ -178,12 +177,8 @@ async def probe(
 ) -> list[Finding]:
     """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
     tables = loaded.settings.providers
-    settings = {name: _limit_settings(one, limit_secs) for name, one in build_provider_settings(tables).items()}
-    gateway = ProviderRegistry(
-        settings,
-        environ=environ,
-        stored_key=stored_key,
-        explain_refusal=build_model_check(loaded.policy, tables),
+    gateway = open_registry(
+        loaded, environ, stored_key, adjust=lambda settings: _limit_settings(settings, limit_secs)
     )
     hide = _build_hide(tables, environ, [_read_stored_key(one.provider, stored_key) for one in asked])
     try:

@@ -36,8 +36,7 @@ from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, bui
 from quorum.infrastructure.remote.session_release import ask_residents_to_release
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.settings_conversion import build_output_limits
-from quorum.infrastructure.storage import open_record
-from quorum.infrastructure.trust_decisions import open_trust_decisions
+from quorum.infrastructure.storage import open_session
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05
@@ -86,7 +85,7 @@ async def open_caller_record(loaded: LoadedSettings, root: Path, *, caller: str,
     session_id, until = identify_session(caller, session, root), time.monotonic() + _MOST_WAITING_SECS
     while True:
         await asyncio.to_thread(ask_residents_to_release, session_id)  # sooner than they are found to have it
-        record = await _open_record(loaded, root, session_id)
+        record = await asyncio.to_thread(open_session, loaded, root, ContinuedSession(session_id))
         if not record.in_use:
             return record
         await record.release()
@@ -94,16 +93,11 @@ async def open_caller_record(loaded: LoadedSettings, root: Path, *, caller: str,
             break
         await asyncio.sleep(_PAUSE_SECS)
     beside = identify_session(caller, f"{session}\0{os.getpid()}", root)
-    record = await _open_record(loaded, root, beside)
+    record = await asyncio.to_thread(open_session, loaded, root, ContinuedSession(beside))
     if record.in_use:
         await record.release()
         raise LedgerError(record.in_use)
     return record
-
-
-async def _open_record(loaded: LoadedSettings, root: Path, session_id: str) -> SessionRecord:
-    choice = ContinuedSession(session_id)
-    return await asyncio.to_thread(open_record, loaded.settings.storage, os.environ, choice, cwd=str(root))
 
 
 def _refuse_subagents(_parts: SessionParts) -> Never:
@@ -126,13 +120,11 @@ def build_caller_parts(
             given=SessionInputs(
                 loaded=loaded,
                 root=root,
-                environ=os.environ,
                 hook_environ=hook_environ,
                 approver=approver,
                 observer=observer,
                 record=record,
                 mask=mask,
-                trust=open_trust_decisions(os.environ),
                 stored_key=KeyRing(mask.learn).get_key,
             ),
             open_subagents=_refuse_subagents,
@@ -154,7 +146,7 @@ class CallerParts:
         self._outputs: Final = Outputs(
             store=self.shared.store,
             limits=build_output_limits(self._settings),
-            kept=self.parts.core.state.blobs,
+            kept=self.events.state.blobs,
         )
         self._hooks: Final = HookChain(
             [

@@ -151,10 +151,13 @@ def _list_notices(file: str, fields: Mapping[str, FrontmatterField]) -> Iterator
 
 
 class AgentCatalog:
-    """Implements `AgentDefinitions`. What can be named is what was trusted when the present turn began, with
+    """Implements `OfferCatalog`. What can be named is what was trusted when the present turn began, with
     the content that it had then."""
 
-    def __init__(self, files: AgentFiles, *, decisions: TrustDecisions, approver: Approver, cwd: Path) -> None:
+    def __init__(
+        self, cwd: Path, environ: Mapping[str, str], *, decisions: TrustDecisions, approver: Approver
+    ) -> None:
+        files = AgentFiles(cwd, environ)
         self._offers = TrustedOffers(
             AGENTS, files.find, project=files.project, decisions=decisions, approver=approver, cwd=cwd
         )

@@ -17,6 +17,7 @@ from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.shell.sandbox import SandboxOn, SandboxState
 from quorum.domain.text.git_head import READ_BYTES, parse_git_file, parse_head
 from quorum.infrastructure.config.paths import list_folders_up_to_repository
+from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.workspace import escape_path
 
 _STATUS = "git status --porcelain=v1 --untracked-files=normal"
@@ -37,19 +38,18 @@ class MachineEnvironment:
     def __init__(
         self,
         cwd: Path,
+        settings: Settings,
         *,
         variables: Mapping[str, str],
         judge: Callable[[str, Path], Awaitable[ShellVerdict]],
         sandbox: Callable[[], Awaitable[SandboxState]],
-        command_timeout_secs: int,
-        max_tool_turns: int,
     ) -> None:
         self._cwd = cwd
         self._variables = variables
         self._judge = judge
         self._sandbox = sandbox
-        self._command_timeout_secs = command_timeout_secs
-        self._max_tool_turns = max_tool_turns
+        self._command_timeout_secs = settings.tools.run_command.timeout_secs
+        self._max_tool_turns = settings.agent.max_tool_turns
         self._early: asyncio.Task[Environment] | None = None
         self._timer: asyncio.TimerHandle | None = None
 

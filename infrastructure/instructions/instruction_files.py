@@ -206,8 +206,9 @@ def _render_text(file: InstructionFile) -> Iterable[str]:
 
 
 class TrustedInstructions:
-    """Implements `InstructionFinder`. `before` are the folders of the files that were in force when the session
-    was last open. Without `asks_in_turns`, what a turn comes upon is asked about before the next prompt."""
+    """Implements `InstructionFinder`. `past` is what the session has recorded: files that were in force when it
+    was last open are so again. Without `asks_in_turns`, what a turn comes upon is asked about before the next
+    prompt."""
 
     def __init__(
         self,
@@ -216,7 +217,7 @@ class TrustedInstructions:
         seen: SeenFiles,
         decisions: TrustDecisions,
         approver: Approver,
-        before: Collection[str] = (),
+        past: Sequence[LedgerRecord] = (),
         asks_in_turns: bool = True,
     ) -> None:
         self._files = files
@@ -224,7 +225,7 @@ class TrustedInstructions:
         self._seen = seen
         self._decisions = decisions
         self._approver = approver
-        self._before = frozenset(before)
+        self._before = frozenset(_list_former_folders(past))
         self._looked: frozenset[str] = frozenset()
 
     @property
@@ -264,7 +265,7 @@ class TrustedInstructions:
         return kept, tuple(notices)
 
 
-def list_former_folders(past: Sequence[LedgerRecord]) -> tuple[str, ...]:
+def _list_former_folders(past: Sequence[LedgerRecord]) -> tuple[str, ...]:
     """The folders of the instruction files that were in force when the session was last open."""
     loaded = (record.event for record in reversed(past) if isinstance(record.event, InstructionsLoaded))
     last = next(loaded, None)

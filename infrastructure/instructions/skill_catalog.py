@@ -212,15 +212,25 @@ _LARGEST_FILE = 100_000  # characters of one file of a skill that the model read
 
 
 class SkillCatalog:
-    """Implements `SkillPort`. What the model may load is what was trusted when the present turn began."""
+    """Implements `OfferCatalog`. What the model may load is what was trusted when the present turn began."""
 
     def __init__(
-        self, folders: SkillFolders, *, decisions: TrustDecisions, approver: Approver, cwd: Path
+        self, cwd: Path, environ: Mapping[str, str], *, decisions: TrustDecisions, approver: Approver
     ) -> None:
-        self._folders = folders
+        self._folders = SkillFolders(cwd, environ)
         self._offers = TrustedOffers(
-            SKILLS, folders.find, project=folders.project, decisions=decisions, approver=approver, cwd=cwd
+            SKILLS,
+            self._folders.find,
+            project=self._folders.project,
+            decisions=decisions,
+            approver=approver,
+            cwd=cwd,
         )
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there are some now, trusted or not. Blocks."""
+        return bool(self._folders.find())
 
     async def refresh(self) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
         """Those that are trusted now, one of each name, once the person was asked about the others; and

@@ -149,9 +149,9 @@ class TrustedCommands:
     """Implements `CommandFinder`. The person's own commands need no trust: only they themselves use them."""
 
     def __init__(
-        self, files: CommandFiles, *, decisions: TrustDecisions, approver: Approver, cwd: Path
+        self, cwd: Path, environ: Mapping[str, str], *, decisions: TrustDecisions, approver: Approver
     ) -> None:
-        self._files = files
+        self._files = CommandFiles(cwd, environ)
         self._decisions = decisions
         self._approver = approver
         self._cwd = cwd

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.rules import SampleStore
 from quorum.application.ports.storage import Storage
 from quorum.application.ports.tools import Tool, ToolSchemaPort
@@ -185,12 +186,26 @@ def build_guard_settings(settings: Settings) -> GuardSettings:
 
 
 class RulesInForce(Struct, frozen=True, kw_only=True, eq=False):
-    """What decides by itself about calls: rules, the file of those that are saved, and guards."""
+    """What decides by itself about calls in a folder: rules, the file of those that are saved, and guards."""
 
+    folder: Path
+    paths: PathPolicy
     book: RuleBook
     file: RuleFile | None
     saved: LoadedRules
     guards: GuardSettings
+
+    def serve(self, tools: Mapping[str, Tool], schema: ToolSchemaPort, review: Review) -> SessionRuleService:
+        """What shows them to the person, and changes them."""
+        return SessionRuleService(
+            self.book,
+            file=self.file,
+            folder=self.folder,
+            tools=tools,
+            schema=schema,
+            review=review,
+            roots=self.paths.roots,
+        )
 
 
 def open_rules(
@@ -201,7 +216,7 @@ def open_rules(
     paths: PathPolicy,
     storage: Storage,
     get_tools: Callable[[], Mapping[str, Tool]],
-    list_plan_rules: Callable[[], tuple[Rule, ...]],
+    events: EventBus,
 ) -> RulesInForce:
     """All that is in force in a folder. Raises ConfigError for a damaged file of saved rules."""
     file, guards = open_rule_file(environ), build_guard_settings(loaded.settings)
@@ -212,13 +227,13 @@ def open_rules(
         store=file,
         paths=paths,
         guards=guards,
-        list_plan_rules=list_plan_rules,
+        list_plan_rules=lambda: events.phase.rules,
         history=WorkspaceHistory(storage, str(folder), get_tools=get_tools, paths=paths, guards=guards),
         read_command=parse,
         read_script=read_script,
         list_files=RuleFileListing(paths.roots),
     )
-    return RulesInForce(book=book, file=file, saved=saved, guards=guards)
+    return RulesInForce(folder=folder, paths=paths, book=book, file=file, saved=saved, guards=guards)
 
 
 class RuleFileListing:

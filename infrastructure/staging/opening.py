@@ -8,7 +8,7 @@ from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.staged_turns import StagedTurns
-from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import LayerEntered
 from quorum.domain.replacing import replace

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -507,9 +507,9 @@ class JsonSchema:
         """Arguments that fit, as JSON."""
         return build_example(self._get_check(definition).schema, arguments)
 
-    def warm_up(self, spec: ToolSpec) -> None:
+    def warm_up(self, definitions: Iterable[ToolDefinition]) -> None:
         """Build what checks the arguments of each tool. Blocks: call it from a background thread."""
-        for definition in spec.all_tools:
+        for definition in definitions:
             check = self._get_check(definition)
             if check.accepted is None:
                 _ = check.validator

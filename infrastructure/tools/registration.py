@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import cast
 
 from msgspec import Struct
@@ -25,8 +24,11 @@ from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
-from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.own_code import find_name_conflict
+from quorum.infrastructure.settings_conversion import list_custom_declarations
+from quorum.infrastructure.tools.built_in_tools import build_tools
+from quorum.infrastructure.tools.builtin.parts import ToolParts
+from quorum.infrastructure.tools.custom_tool import CustomTool, build_custom_tools
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _UNSEALED = "what this tool touches is not sealed"
@@ -167,19 +169,26 @@ class ToolChoice(Struct, frozen=True, kw_only=True):
 
 
 def choose_tools(
-    settings: Settings,
-    cwd: Path,
-    sources: Sequence[ToolSource],
-    form: SessionKind = SessionKind.AGENT,
-    covered: Mapping[str, object] = MappingProxyType({}),
+    parts: ToolParts,
+    *,
+    form: SessionKind,
+    covered: Mapping[str, object],
+    wanted: Collection[str] | None,
 ) -> ToolChoice:
-    """The tools, each checked, without those that the settings or the session's form take away.
+    """All tools that can be made of these parts, each checked, without those that the settings or the session's
+    form take away, and without those that are not `wanted`.
 
     `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
     ConfigError for names of no tool, wherever else they are from.
     """
+    settings, cwd = parts.settings, parts.workspace.cwd
     servers = tuple(f"mcp__{server}__" for server in settings.mcp.servers)
-    by_name = check_tools((*sources, *load_plugin_tools(cwd)), cwd=str(cwd))
+    sources = (
+        ToolSource("quorum itself", build_tools(parts)),
+        ToolSource("[tools.custom] in the settings", _build_declared_tools(parts)),
+        *load_plugin_tools(cwd),
+    )
+    by_name = check_tools(sources, cwd=str(cwd))
     notices: list[str] = []
     known: dict[str, tuple[str, ...]] = {}
     for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
@@ -206,8 +215,24 @@ def choose_tools(
         case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
             kept = {}
     companions = {n: find_traits(n).companion_of for n in kept}
-    kept = {n: t for n, t in kept.items() if not companions[n] or companions[n] in kept}
+    kept = {
+        n: t
+        for n, t in kept.items()
+        if (not companions[n] or companions[n] in kept) and (wanted is None or n in wanted)
+    }
     return ToolChoice(tools=kept, notices=tuple(notices))
+
+
+def _build_declared_tools(parts: ToolParts) -> tuple[CustomTool, ...]:
+    return build_custom_tools(
+        list_custom_declarations(parts.settings),
+        root=parts.workspace.cwd,
+        resources=lambda named: parts.workspace.locate(named).resources,
+        max_output_bytes=parts.settings.tools.run_command.max_output_bytes,
+        secret_names=parts.secret_names,
+        sandbox=parts.sandbox,
+        open_spill=parts.outputs.open_spill,
+    )
 
 
 def _name_problem(key: str, name: str, by_name: Mapping[str, Tool], servers: tuple[str, ...]) -> str:

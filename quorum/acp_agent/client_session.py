@@ -33,8 +33,8 @@ from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.storage import Storage
 from quorum.application.session.agent_session import AgentSession
-from quorum.application.session.session_folders import WantedFolder, list_option_folders
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import WantedFolder, list_option_folders
 from quorum.command_line.options import StartOptions
 from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.conversation.response import StopKind
@@ -46,12 +46,13 @@ from quorum.domain.instructions.custom_command import CustomCommand, parse_comma
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionChoice, SessionSummary, select_own_sessions
 from quorum.errors import complain, mask_complaints
-from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.bootstrap import build_session
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.secrets.key_ring import KeyRing
-from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.storage import open_session, open_storage
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load
 from quorum.tui.keys.slash_commands import PROMPT_COMMANDS, RESERVED_NAMES
@@ -158,17 +159,19 @@ class SessionComposer:
     ) -> Container:
         """Runs in a thread: most of what a session imports is imported here."""
         return build_session(
-            opened.loaded,
-            root,
-            approver=approver,
-            observer=observer,
-            record=opened.record,
-            mask=self._mask,
-            folders=folders,
-            reserved_commands=RESERVED_NAMES,
-            trust=self._trust,
+            SessionInputs(
+                loaded=opened.loaded,
+                root=root,
+                approver=approver,
+                observer=observer,
+                record=opened.record,
+                mask=self._mask,
+                wanted_folders=folders,
+                reserved_commands=RESERVED_NAMES,
+                trust=self._trust,
+                server_credentials=opened.credentials,
+            ),
             mask_outputs=(mask_complaints,),
-            server_credentials=opened.credentials,
         )
 
     async def delete_session(self, session_id: str) -> None:

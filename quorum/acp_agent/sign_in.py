@@ -14,9 +14,8 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import DEFAULT_MODELS, OFFLINE_MODEL, StoredKey, choose_model
-from quorum.infrastructure.managed_policy import build_model_check
+from quorum.infrastructure.managed_policy import open_registry
 from quorum.infrastructure.models.registry import ProviderRegistry
-from quorum.infrastructure.settings_conversion import build_provider_settings
 
 _AUTH_REQUIRED = -32000
 
@@ -36,13 +35,7 @@ async def require_provider(
 
     The offline interpreter is none, unless it is chosen. Raises ProviderError, and what `choose_model` does.
     """
-    providers = loaded.settings.providers
-    gateway = ProviderRegistry(
-        build_provider_settings(providers),
-        environ=environ,
-        stored_key=stored_key,
-        explain_refusal=build_model_check(loaded.policy, providers),
-    )
+    gateway = open_registry(loaded, environ, stored_key)
     try:
         await asyncio.to_thread(_require_model, gateway, loaded, environ, stored_key, former)
     finally:

@@ -67,7 +67,6 @@ class _Worker:
 
     pid: int
     socket: socket.socket
-    started_at: float
     text: bytes = b""
     descriptors: deque[int] = field(default_factory=deque)
     has_closed: bool = False
@@ -175,7 +174,7 @@ class ForkServer:
                 signal.signal(number, signal.SIG_IGN)
             return ForkedWorker(parent=theirs, server_id=self._id)
         theirs.close()
-        self._worker = _Worker(pid, ours, self._started_at)
+        self._worker = _Worker(pid, ours)
         return None
 
     def _wait_for_requests(self) -> Iterator[Mapping[str, Any]]:

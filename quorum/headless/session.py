@@ -177,8 +177,11 @@ async def compose_session(
     can resume the session. Raises UsageError where another process has it, and as `build_session` does.
     """
     from quorum.application.review.approvers import NonInteractiveApprover
-    from quorum.application.session.session_folders import list_option_folders
-    from quorum.infrastructure.bootstrap import build_session, open_session
+    from quorum.application.session_folders import list_option_folders
+    from quorum.infrastructure.bootstrap import build_session
+    from quorum.infrastructure.changes.repository_changes import ReadChange
+    from quorum.infrastructure.composition.inputs import SessionInputs
+    from quorum.infrastructure.storage import open_session
     from quorum.tui.keys.slash_commands import RESERVED_NAMES
 
     record = await asyncio.to_thread(open_session, loaded, root, choice or options.session, fork=options.fork)
@@ -189,15 +192,17 @@ async def compose_session(
             remedy = f"{find_own_command()} run --resume {record.session_id} --fork PROMPT"
             raise SessionInUseElsewhere(f"{record.in_use}; to continue in a copy: {remedy}")
         container = build_session(
-            loaded,
-            root,
-            approver=reviews if reviews is not None and record.outlives else NonInteractiveApprover(),
-            observer=observer,
-            record=record,
-            folders=list_option_folders(options.add_dirs),
-            reserved_commands=RESERVED_NAMES,
+            SessionInputs(
+                loaded=loaded,
+                root=root,
+                approver=reviews if reviews is not None and record.outlives else NonInteractiveApprover(),
+                observer=observer,
+                record=record,
+                wanted_folders=list_option_folders(options.add_dirs),
+                reserved_commands=RESERVED_NAMES,
+                read_change=read_change or ReadChange(),
+            ),
             mask_outputs=(mask_complaints,),
-            read_change=read_change,
         )
         complain((*container.record().notices, *container.saved_rules().warnings))
         return container.agent(), container

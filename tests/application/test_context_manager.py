@@ -97,12 +97,10 @@ class Rig:
             gateway=self.gateway, events=self.events, prices=self.prices, shape=self.shape
         )
         self.care = ContextManager(
-            conversation=self.conversation,
             events=self.events,
             outputs=self.outputs,
             summariser=self.summariser,
             gauge=self.gauge,
-            budget=self.budget,
             values=lambda: self.values,
         )
 

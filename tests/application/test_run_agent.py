@@ -24,16 +24,16 @@ from quorum.application.ports.people import Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
-from quorum.application.session.session_folders import SessionFolders
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
+from quorum.application.steering import PendingMessages
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import ContextKeeper, Dialogue
-from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.application.turn.run_tally import AgentLimits, RunTally
-from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import FallbackModels, ReasoningEfforts, SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner
@@ -178,33 +178,35 @@ class Bench:
             events=events, outputs=Outputs(None, OutputLimits()), pending_messages=pending_messages
         )
         self.agent = RunAgent(
-            session_id="session-1",
-            dialogue=Dialogue(
-                session=self.way,
-                conversation=self.conversation,
-                tools=ToolPrefix(self.way, schemas=lambda: offered, events=events),
-                events=events,
-                prices=PriceTable(prices or {}),
-                pending_messages=pending_messages,
-                is_attended=lambda: is_attended,
-                sleep=self._pause,
-                context_keeper=context_keeper,
-            ),
-            hooks=chain,
-            runtime=ToolRuntime(
+            TurnParts(
+                session_id="session-1",
+                dialogue=Dialogue(
+                    session=self.way,
+                    conversation=self.conversation,
+                    tools=ToolPrefix(self.way, schemas=lambda: offered, events=events),
+                    events=events,
+                    prices=PriceTable(prices or {}),
+                    pending_messages=pending_messages,
+                    is_attended=lambda: is_attended,
+                    sleep=self._pause,
+                    context_keeper=context_keeper,
+                ),
                 hooks=chain,
-                outputs=Outputs(None, OutputLimits()),
-                tools=ToolSet(tools, JsonSchema()),
-                schema=JsonSchema(),
+                runtime=ToolRuntime(
+                    hooks=chain,
+                    outputs=Outputs(None, OutputLimits()),
+                    tools=ToolSet(tools, JsonSchema()),
+                    schema=JsonSchema(),
+                    review=review,
+                    events=events,
+                    planner=planner,
+                    cwd="/ws",
+                ),
                 review=review,
                 events=events,
-                planner=planner,
-                cwd="/ws",
+                limits=limits or AgentLimits(),
+                attachments=Attachments(NOT_NEEDED, NOT_NEEDED, hide=str),
             ),
-            review=review,
-            events=events,
-            limits=limits or AgentLimits(),
-            attachments=Attachments(NOT_NEEDED, NOT_NEEDED, hide=str),
             begin_turn=self.limiter.begin_turn,
         )
         plans = PlanService(events=events, kind=SessionKind.AGENT)
@@ -213,11 +215,10 @@ class Bench:
             plan_tasks=PlanTaskRunner(plans, NOT_NEEDED, NOT_NEEDED),
             cwd="/ws",
             models=SessionModels(self.way, gateway=self.providers, events=events, efforts=self.efforts),
-            context=NOT_NEEDED,
+            context_manager=NOT_NEEDED,
             spending=self.limiter,
             review=review,
             rules=FakeRules(),
-            exchanges=NOT_NEEDED,
             rewind=Rewind(
                 run=self.agent,
                 events=events,

@@ -44,12 +44,10 @@ def _ask_with(rig: Rig, served: int | None) -> tuple[ContextManager, list[bool]]
         return served
 
     care = ContextManager(
-        conversation=rig.conversation,
         events=rig.events,
         outputs=rig.outputs,
         summariser=rig.summariser,
         gauge=rig.gauge,
-        budget=rig.budget,
         values=dict,
         ask_window=ask,
     )
@@ -90,12 +88,10 @@ async def test_a_server_that_loads_the_model_is_waited_for_before_the_first_requ
         waits.append(secs)
 
     care = ContextManager(
-        conversation=rig.conversation,
         events=rig.events,
         outputs=rig.outputs,
         summariser=rig.summariser,
         gauge=rig.gauge,
-        budget=rig.budget,
         values=dict,
         ask_window=ask,
         sleep=wait,
@@ -119,12 +115,10 @@ async def test_who_interrupts_the_wait_for_a_model_has_its_server_asked_again() 
         raise asyncio.CancelledError
 
     care = ContextManager(
-        conversation=rig.conversation,
         events=rig.events,
         outputs=rig.outputs,
         summariser=rig.summariser,
         gauge=rig.gauge,
-        budget=rig.budget,
         values=dict,
         ask_window=ask,
         sleep=wait,

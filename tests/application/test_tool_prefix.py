@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quorum.application.event_bus import EventBus
-from quorum.application.turn.steering import PendingMessages
+from quorum.application.steering import PendingMessages
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.server_tools import CALL_TOOL, MOST_TOOLS
 from quorum.domain.events.event import ToolsListed

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quorum.application.calls.outputs import Outputs
 from quorum.application.event_bus import EventBus
-from quorum.application.turn.steering import PendingMessages
+from quorum.application.steering import PendingMessages
 from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.domain.calls.execution import Orphan, Outcome
 from quorum.domain.calls.user_command import CommandRun

@@ -18,7 +18,7 @@ from quorum.domain.text.output import ToolOutput
 from quorum.infrastructure.container import Container
 from tests.support.real_session import SessionStage, call, shell
 
-RUNS = 30
+RUNS = 20
 Execute = Callable[[JsonObject, ToolExecutionContext], Awaitable[str | ToolOutput]]
 
 

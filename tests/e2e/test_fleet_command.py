@@ -266,6 +266,7 @@ def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
         wait_until(lambda: not any(is_running(process) for process in (killed, *processes)))
         if victim == "parent":
             parent.wait()
+            postgres.let_workers_be_missed(parse_address(rig.url).database)
             parent = start_working(rig)  # after the worker alone, its parent starts another one
         wait_until(lambda: rig.list_states()[1] == "ended")
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from quorum.domain.sessions.state import SessionState
 from quorum.infrastructure.store.ledger.opening import open_database
 from quorum.infrastructure.store.ledger.sqlite_file import locate_marker
 from tests.infrastructure.commands.command_bench import eventually
+from tests.support.forked_quorum import fork_quorum
 from tests.support.headless_run import QUORUM, configure, environment, run
 from tests.support.long_lived_rig import LongLived
 from tests.support.sse_server import Hang, Reply, Say, ScriptedCall, SseServer
@@ -83,18 +83,19 @@ def texts_in(project: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in project.glob("*.txt")}
 
 
-def sessions(home: Path, project: Path, words: list[str]) -> subprocess.Popen[bytes]:
-    command = [QUORUM, "sessions", *words]
-    quiet = subprocess.DEVNULL
-    return subprocess.Popen(command, cwd=project, env=environment(home), stdout=quiet, stderr=quiet)
+async def sessions(home: Path, project: Path, words: list[str]) -> int:
+    """The exit code of a command on sessions."""
+    process = await fork_quorum(QUORUM, "sessions", *words, cwd=project, env=environment(home))
+    await process.communicate()
+    return await process.wait()
 
 
 async def killed(home: Path, project: Path, words: list[str], chance: random.Random) -> None:
     """Have a command on sessions begin, and kill it a moment later."""
-    process = sessions(home, project, words)
-    await asyncio.sleep(chance.uniform(0.2, 1.0))
+    process = await fork_quorum(QUORUM, "sessions", *words, cwd=project, env=environment(home))
+    await asyncio.sleep(chance.uniform(0, LONGEST_SECS))
     process.kill()
-    process.wait()
+    await process.wait()
 
 
 async def sudden_death(quorum: LongLived, chance: random.Random) -> None:
@@ -192,7 +193,7 @@ async def test_a_command_on_sessions_that_is_killed_leaves_every_record_whole(
             there = before.get(session.id)
             assert there is None or len(records) == len(there)
             assert {record.redacted for record in records} in ({False}, {False, True})
-    assert sessions(home, project, words).wait() in (0, 1)
+    assert await sessions(home, project, words) in (0, 1)
     await stored(home)
 
 
@@ -210,7 +211,7 @@ async def test_a_mending_that_is_killed_loses_nothing_that_could_be_read(home: P
         locate_marker(ledger).touch()  # as whoever meets damage leaves it to the next
         for _ in range(2):
             await killed(home, project, ["list"], chance)
-        assert sessions(home, project, ["verify", "--all"]).wait() == 0
+        assert await sessions(home, project, ["verify", "--all"]) == 0
         assert await stored(home) == whole
 
 

@@ -96,14 +96,12 @@ class Session:
         self._session = self.gateway.open_session(MODEL, self.conversation, "Be brief.")
         events = EventBus([self.seen])
         self.care = ContextManager(
-            conversation=self.conversation,
             events=events,
             outputs=Outputs(FakeBlobStore(), OutputLimits()),
             summariser=Summariser(gateway=self.gateway, events=events),
             gauge=ContextGauge(
                 self.conversation, window=lambda _model: window, budget=budget, tool_bytes=lambda: 500
             ),
-            budget=budget,
             values=lambda: {"plan": PLAN},
         )
 

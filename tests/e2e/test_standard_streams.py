@@ -141,22 +141,26 @@ def test_what_an_encoding_cannot_hold_is_escaped(
 
 # ------------------------------------------------------------------ signals
 
-# Spread over what happens before a command runs.
-DELAYS = [0.1 * number for number in range(13)]
+# Spread over what happens before a command runs; each signal comes at other moments.
+DELAYS = [[0.2 * step + offset for step in range(6)] for offset in (0.1, 0.16, 0.23)]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("number", "output"),
-    [(signal.SIGINT, "json"), (signal.SIGTERM, "stream-json"), (signal.SIGHUP, "text")],
+    ("number", "output", "delays"),
+    [
+        (signal.SIGINT, "json", DELAYS[0]),
+        (signal.SIGTERM, "stream-json", DELAYS[1]),
+        (signal.SIGHUP, "text", DELAYS[2]),
+    ],
     ids=["SIGINT", "SIGTERM", "SIGHUP"],
 )
 def test_a_signal_at_any_moment_ends_a_run_as_interrupted(
-    number: signal.Signals, output: str, tmp_path: Path, env: dict[str, str]
+    number: signal.Signals, output: str, delays: list[float], tmp_path: Path, env: dict[str, str]
 ) -> None:
     configure(tmp_path / "home", '[tools.run_command]\nsandbox = "off"\n')
     codes = []
-    for delay in DELAYS:
+    for delay in delays:
         process = subprocess.Popen(
             [QUORUM, "run", "--output", output, "--mode", "auto", "run sleep 3"],
             cwd=tmp_path,
@@ -176,7 +180,7 @@ def test_a_signal_at_any_moment_ends_a_run_as_interrupted(
         assert (process.returncode, b"Traceback" in err) == (130, False), (delay, err)
         if output != "text":
             assert json.loads(out.splitlines()[-1])["status"] == "interrupted"
-    assert len(codes) > len(DELAYS) // 2
+    assert len(codes) > len(delays) // 2
 
 
 def _in_the_interpreter(code: int, number: int, out: bytes, err: bytes) -> bool:

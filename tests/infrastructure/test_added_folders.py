@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.session.session_folders import WantedFolder
+from quorum.application.session_folders import WantedFolder
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import CallFinished, FolderAdded, FolderOrigin, SessionResumed
 from quorum.domain.review.mode import Mode

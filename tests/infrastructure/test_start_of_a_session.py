@@ -14,11 +14,13 @@ import pytest
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure import bootstrap
-from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.bootstrap import build_session
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.secrets.known import SessionSecrets
+from quorum.infrastructure.storage import open_session
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 
@@ -50,7 +52,13 @@ async def test_the_sdk_is_loaded_while_the_workspace_is_searched_for_secrets(
     record = await asyncio.to_thread(open_session, loaded, tmp_path, NewSession())
     container = await asyncio.to_thread(
         lambda: build_session(
-            loaded, tmp_path, approver=NonInteractiveApprover(), observer=RecordingObserver(), record=record
+            SessionInputs(
+                loaded=loaded,
+                root=tmp_path,
+                approver=NonInteractiveApprover(),
+                observer=RecordingObserver(),
+                record=record,
+            )
         )
     )
     await container.agent().aclose()

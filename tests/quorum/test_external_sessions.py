@@ -30,10 +30,12 @@ from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, 
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice
 from quorum.headless.agent_session import find_external_agent
 from quorum.infrastructure.agents.session import AgentCommands
-from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.bootstrap import build_session
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.execution.commands.sealing import seal_command
 from quorum.infrastructure.gate import caller_tools
+from quorum.infrastructure.storage import open_session
 from tests.infrastructure.sandbox.sandbox_bench import a_repository, needs_bubblewrap
 from tests.support.agent_rig import AgentRig
 from tests.support.fake_ports import FakePerson, RecordingObserver
@@ -94,7 +96,8 @@ class ExternalRig(AgentRig):
         record = open_session(loaded, self.root, choice)
         external = find_external_agent(record.external_agent, loaded, self.root)
         container = build_session(
-            loaded, self.root, approver=person, observer=observer, record=record, external=external
+            SessionInputs(loaded=loaded, root=self.root, approver=person, observer=observer, record=record),
+            external=external,
         )
         agent = container.agent()
         await agent.open()
@@ -388,7 +391,8 @@ async def test_a_mode_that_does_not_confine_an_agent_is_not_offered_in_its_sessi
     record = open_session(loaded, rig.root, choice)
     external = find_external_agent("test", loaded, rig.root) if is_external else None
     container = build_session(
-        loaded, rig.root, approver=person, observer=Watcher(), record=record, external=external
+        SessionInputs(loaded=loaded, root=rig.root, approver=person, observer=Watcher(), record=record),
+        external=external,
     )
 
     offer = _Sessions(AppOptions(), rig.root)._build_offer(loaded, container, person, Watcher())
@@ -402,5 +406,13 @@ async def test_only_who_can_drive_the_agent_continues_its_session(rig: ExternalR
     record = open_session(loaded, rig.root, NEW)
 
     with pytest.raises(ConfigError, match=r"the agent test works in the session .*quorum agent test --resume"):
-        build_session(loaded, rig.root, approver=FakePerson(), observer=RecordingObserver(), record=record)
+        build_session(
+            SessionInputs(
+                loaded=loaded,
+                root=rig.root,
+                approver=FakePerson(),
+                observer=RecordingObserver(),
+                record=record,
+            )
+        )
     await record.release()

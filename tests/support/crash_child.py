@@ -119,15 +119,19 @@ class HastyPerson:
 async def live(order: dict[str, Any]) -> None:
     """Take the session up where it stands, and go on with it until all prompts are answered."""
     from quorum.domain.sessions.session_summary import LatestSession
-    from quorum.infrastructure.bootstrap import build_session, open_session
+    from quorum.infrastructure.bootstrap import build_session
+    from quorum.infrastructure.composition.inputs import SessionInputs
     from quorum.infrastructure.config.loading import load_settings
+    from quorum.infrastructure.storage import open_session
 
     root = Path(order["root"])
     chance = random.Random(order["seed"])
     person = HastyPerson(Path(order["acknowledged"]), chance)
     loaded = load_settings(cwd=root, environ=os.environ, overrides={"models.decision": order["model"]})
     opened = open_session(loaded, root, LatestSession())
-    container = build_session(loaded, root, approver=person, observer=person.acknowledged, record=opened)
+    container = build_session(
+        SessionInputs(loaded=loaded, root=root, approver=person, observer=person.acknowledged, record=opened)
+    )
     agent = container.agent()
     await agent.open()
     person.agent = agent

@@ -20,8 +20,10 @@ from quorum.application.session.agent_session import AgentSession
 from quorum.domain.errors import QuorumError
 from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.domain.sessions.session_summary import LatestSession, NewSession
-from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.bootstrap import build_session
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.storage import open_session
 
 
 class _Printed:
@@ -65,7 +67,9 @@ async def _live() -> None:
     record = await asyncio.to_thread(open_session, loaded, root, choice)
     say({"told": record.notices})
     agent = build_session(
-        loaded, root, approver=NonInteractiveApprover(), observer=_Printed(), record=record
+        SessionInputs(
+            loaded=loaded, root=root, approver=NonInteractiveApprover(), observer=_Printed(), record=record
+        )
     ).agent()
     try:
         await agent.open()

@@ -101,6 +101,16 @@ class PostgresForTests:
             host=str(self.folder), port=self.port, user=USER, dbname=database, autocommit=True
         )
 
+    def let_leases_end(self, database: str) -> None:
+        """As if half a minute had passed without a sign of life from those who write."""
+        with self.connect(database) as connection:
+            connection.execute("UPDATE leases SET renewed_at = renewed_at - interval '1 minute'")
+
+    def let_workers_be_missed(self, database: str) -> None:
+        """As if a while had passed without a sign of life from the workers of the fleet."""
+        with self.connect(database) as connection:
+            connection.execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
+
     def start(self) -> None:
         settings = {
             "listen_addresses": "",

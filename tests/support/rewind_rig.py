@@ -14,7 +14,7 @@ from quorum.application.calls.effect_receipt import EffectReceipt
 from quorum.application.calls.outputs import Outputs
 from quorum.application.event_bus import EventBus
 from quorum.application.session.rewind import Rewind
-from quorum.application.turn.steering import PendingMessages
+from quorum.application.steering import PendingMessages
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.effects import FileChange
 from quorum.domain.events.event import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
@@ -66,10 +66,8 @@ class RewindRig:
             workspace, policy, lambda content: SECRET in content, largest_bytes=limits.file_bytes
         )
         self.keeper = WorkspaceKeeper(
-            workspace,
             reader,
             self.contents,
-            holds_secret=lambda content: SECRET in content,
             limits=limits,
             watch=watch,
             saved_index=saved_index,
@@ -79,7 +77,7 @@ class RewindRig:
             events=self.events,
             keeper=self.keeper,
             contents=self.contents,
-            restorer=WorkspaceRestorer(workspace, reader),
+            restorer=WorkspaceRestorer(reader),
             jobs=BackgroundJobs(
                 events=self.events, outputs=Outputs(None, OutputLimits()), pending_messages=PendingMessages()
             ),

@@ -22,7 +22,7 @@ class Machine:
     """Has a state folder of its own, and reaches the others by its network alone."""
 
     def __init__(self, folder: Path, name: str, project: Path, url: str) -> None:
-        self.name, self._project = name, project
+        self.name, self.url, self._project = name, url, project
         self._home = folder / name
         configure(
             self._home,

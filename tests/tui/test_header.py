@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,20 +28,28 @@ def a_project(tmp_path: Path, branch: str = "topic/修正") -> Path:
     return project
 
 
-async def line_at(width: int, cwd: Path, **shown: object) -> str:
-    async with Stand(cwd).run_test(size=(width, 3)) as pilot:
+async def lines_at(widths: Iterable[int], cwd: Path, **shown: object) -> dict[int, str]:
+    """The line that a terminal of each width shows."""
+    lines = {}
+    async with Stand(cwd).run_test(size=(120, 3)) as pilot:
         header = pilot.app.query_one(Header)
         header.show(**{"model": MODEL, "mode": "ask", "sandbox": "sandbox on", **shown})
-        await pilot.pause()
-        return header.render().plain
+        for width in widths:
+            await pilot.resize_terminal(width, 3)
+            await pilot.pause()
+            lines[width] = header.render().plain
+    return lines
+
+
+async def line_at(width: int, cwd: Path, **shown: object) -> str:
+    return (await lines_at([width], cwd, **shown))[width]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["ask", "auto", "accept-edits"])
 async def test_at_no_width_is_the_line_wider_than_the_screen_or_without_the_mode(tmp_path, mode):
-    project = a_project(tmp_path)
-    for width in (*range(16, 64), 79, 80, 100, 119, 160, 200):
-        line = await line_at(width, project, mode=mode)
+    widths = (*range(16, 64), 79, 80, 100, 119, 160, 200)
+    for width, line in (await lines_at(widths, a_project(tmp_path), mode=mode)).items():
         assert cell_len(line) <= width, width
         assert (" AUTO" if mode == "auto" else f" {mode}") in line, width
 
@@ -49,8 +58,8 @@ async def test_at_no_width_is_the_line_wider_than_the_screen_or_without_the_mode
 async def test_what_matters_least_is_left_out_first(tmp_path):
     project = a_project(tmp_path, "topic/one")
     gone = []
-    for width in range(120, 15, -1):
-        line = await line_at(width, project, model="fake/model-1")
+    for width, line in (await lines_at(range(120, 15, -1), project, model="fake/model-1")).items():
+        assert cell_len(line) <= width
         for part in ("sandbox on", "topic", " quorum ", "fake/"):
             if part not in line and part not in gone:
                 gone.append(part)

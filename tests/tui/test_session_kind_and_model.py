@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.session_summary import NamedSession, NewSession
-from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.bootstrap import build_session
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.storage import open_session
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.headless_run import environment
 
@@ -22,12 +23,9 @@ def loaded_in(root, monkeypatch, **overrides):
 async def opened(loaded, root, choice):
     record = await asyncio.to_thread(open_session, loaded, root, choice)
     container = build_session(
-        loaded,
-        root,
-        approver=FakePerson(),
-        observer=RecordingObserver(),
-        record=record,
-        mask=SecretMask(),
+        SessionInputs(
+            loaded=loaded, root=root, approver=FakePerson(), observer=RecordingObserver(), record=record
+        )
     )
     agent = container.agent()
     await agent.open()

@@ -49,7 +49,6 @@ _HTTP = (
     "urllib3.",
 )
 _DECODES = frozenset({"b64decode", "b32decode", "b85decode", "a85decode", "unhexlify", "fromhex", "decompress"})
-_OTHERS_CODE = frozenset({"pickle.loads", "marshal.loads"})
 _COPIES = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.replace"}
 )

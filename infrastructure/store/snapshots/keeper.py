@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from msgspec import Struct
 
 from quorum.application.cancellation import raise_if_cancelled
 from quorum.application.ports.storage import ContentStore
+from quorum.application.session.session_record import SessionRecord
 from quorum.domain.calls.effects import (
     ChangeKind,
     Effects,
@@ -30,10 +32,10 @@ from quorum.domain.calls.effects import (
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.ignored_folders import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.files.mounts import are_local
-from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.store.snapshots.cache import ContentCache, SavedIndex
+from quorum.infrastructure.store.snapshots.cache import ContentCache, SavedIndex, open_saved_index
 from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
 from quorum.infrastructure.store.snapshots.reading import (
     LARGEST_BYTES,
@@ -182,27 +184,24 @@ _STEP_FILES = 500
 
 
 class WorkspaceKeeper:
-    """Implements `FileKeeper` over the files of a workspace, and `BackgroundWork`: what of a large one can be
-    kept before the first call. Links are kept, not followed.
+    """Implements `FileKeeper` over the files of its reader's workspace, and `BackgroundWork`: what of a large
+    one can be kept before the first call. Links are kept, not followed.
 
     `own_paths` are what quorum itself writes: giving that back would undo the record of the session.
     """
 
     def __init__(
         self,
-        workspace: Workspace,
         reader: FileReader,
         contents: ContentStore,
         *,
-        holds_secret: Callable[[bytes], bool],
         own_paths: Sequence[str] = (),
         limits: KeepLimits = KeepLimits(),  # noqa: B008 - it is immutable
         watch: WorkspaceWatch | None = None,
         saved_index: SavedIndex | None = None,
     ) -> None:
-        self._workspace = workspace
-        self._roots = workspace.folders
-        self._holds_secret = holds_secret
+        self._workspace, self._holds_secret = reader.workspace, reader.holds_secret
+        self._roots = reader.workspace.folders
         self._limits = limits
         self._watch = watch or WorkspaceWatch(self._roots, passed_over=own_paths)
         self._reader = reader
@@ -547,3 +546,20 @@ class WorkspaceKeeper:
 
 def _select_part(look: FileLook, paths: Collection[str]) -> FileLook:
     return replace(look, marks={path: look.marks[path] for path in paths if path in look.marks})
+
+
+def open_keeper(
+    reader: FileReader,
+    record: SessionRecord,
+    own: Sequence[Path],
+    settings: Settings,
+    environ: Mapping[str, str],
+) -> WorkspaceKeeper:
+    """The keeper of a session, which begins with what an earlier one knew of the workspace's files. `own` are
+    the paths of quorum itself. Blocks."""
+    return WorkspaceKeeper(
+        reader,
+        record.contents,
+        own_paths=[str(path) for path in own],
+        saved_index=open_saved_index(settings, environ, reader.policy, record, reader.holds_secret),
+    )

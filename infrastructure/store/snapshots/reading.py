@@ -104,20 +104,20 @@ class FileReader:
         on_sensitive: Callable[[str], object] = lambda _path: None,
         largest_bytes: int = LARGEST_BYTES,
     ) -> None:
-        self._workspace = workspace
-        self._policy = policy
-        self._holds_secret = holds_secret
+        self.workspace = workspace
+        self.policy = policy
+        self.holds_secret = holds_secret
         self._on_sensitive = on_sensitive
         self._largest = largest_bytes
 
     def is_guarded(self, path: str) -> bool:
         """Whether a person has to see what becomes of the file: it is sensitive, or programs obey it."""
-        return self._policy.is_sensitive(path) or self._policy.is_protected(path)
+        return self.policy.is_sensitive(path) or self.policy.is_protected(path)
 
     def read(self, path: str, folders: OpenFolders) -> FileContent:
         """The file as it is. Never raises for what it finds."""
         at_ns = time.time_ns()
-        place = locate_path(path, self._workspace)
+        place = locate_path(path, self.workspace)
         try:
             if place is None:
                 status = os.lstat(path)
@@ -140,7 +140,7 @@ class FileReader:
                 return _build_unread(path, at_ns, status, "it could not be read")
             mark = build_mark(after)
             if mark == build_mark(before) and len(content) == after.st_size:
-                if any(map(self._holds_secret, _read_windows(content))):
+                if any(map(self.holds_secret, _read_windows(content))):
                     return _build_unread(path, at_ns, after, "it holds a secret")
                 state = FileState(
                     kind=FileKind.FILE,
@@ -154,7 +154,7 @@ class FileReader:
     def _explain_never_read(self, path: str, status: os.stat_result) -> str | None:
         if not stat.S_ISREG(status.st_mode):
             return "it is no regular file"
-        if self._policy.is_sensitive(path):
+        if self.policy.is_sensitive(path):
             self._on_sensitive(path)
             return "it is sensitive"
         return "it is too large" if status.st_size > self._largest else None
@@ -164,7 +164,7 @@ class FileReader:
             target = os.readlink(name, dir_fd=folder)
         except OSError:
             return _build_unkept(status, "it could not be read")
-        if self._holds_secret(os.fsencode(target)):
+        if self.holds_secret(os.fsencode(target)):
             return _build_unkept(status, "it holds a secret")
         return FileState(kind=FileKind.LINK, mode=0, target=target)
 

@@ -18,7 +18,7 @@ from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
 from quorum.infrastructure.files.replacing import name_temporary, read_file_status
-from quorum.infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
+from quorum.infrastructure.files.workspace import Location, escape_path, translate_os_errors
 from quorum.infrastructure.store.snapshots.reading import FileReader, OpenFolders, locate_path
 
 MOST_LINES = 2_000
@@ -85,8 +85,8 @@ _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
 class WorkspaceRestorer:
     """Implements `FileRestorer`. `reader` tells whether a file is still as a step saw it."""
 
-    def __init__(self, workspace: Workspace, reader: FileReader) -> None:
-        self._workspace = workspace
+    def __init__(self, reader: FileReader) -> None:
+        self._workspace = reader.workspace
         self._reader = reader
 
     async def restore(self, step: RestoreStep, content: bytes | None) -> FileState | None:

@@ -303,7 +303,7 @@ TRAITS = ToolTraits(
 
 def build(parts: ToolParts) -> Inspect | None:
     """The tool; none where no output can be kept."""
-    return Inspect(parts.store, parts.outputs.refers_to) if parts.store is not None else None
+    return Inspect(parts.outputs.store, parts.outputs.refers_to) if parts.outputs.store is not None else None
 
 
 class Inspect:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from quorum.application.ports.instructions import SkillPort
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -22,14 +22,14 @@ TRAITS = ToolTraits(verb="skill", telling=("name", "file"), kind="read", is_cond
 
 def build(parts: ToolParts) -> LoadSkill | None:
     """The tool; none where the session has no skills, trusted or not."""
-    return LoadSkill(parts.skills) if parts.skills is not None else None
+    return LoadSkill(parts.load_skill) if parts.load_skill is not None else None
 
 
 class LoadSkill:
     """Gives the model the text of a skill, or of one of its files. Runs nothing."""
 
-    def __init__(self, skills: SkillPort) -> None:
-        self._skills = skills
+    def __init__(self, load: Callable[[str, str], Awaitable[str]]) -> None:
+        self._load = load
         self.definition = ToolDefinition(
             name="load_skill",
             description=(
@@ -53,6 +53,6 @@ class LoadSkill:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The text. Raises ToolError that names what can be loaded."""
-        return await self._skills.load(
+        return await self._load(
             require_text(arguments, "name").strip(), require_text(arguments, "file", "").strip()
         )

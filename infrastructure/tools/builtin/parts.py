@@ -5,7 +5,7 @@ The schema has checked arguments already; reading them here keeps the types hone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,8 +14,6 @@ from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.plan_service import PlanService
-from quorum.application.ports.instructions import SkillPort
-from quorum.application.ports.storage import BlobStore, Spill
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
@@ -26,7 +24,6 @@ from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.subagents.subagent_task import Asker
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.shell.gate import ShellGate
@@ -74,11 +71,19 @@ def require_flag(arguments: JsonObject, name: str) -> bool:
     return bool(value)
 
 
+class Workers(Struct, frozen=True, kw_only=True, eq=False):
+    """What has subagents work for a session: at tasks of the model, which may name an agent, and of a plan."""
+
+    subagents: SubagentPort
+    tasks: DefinedTasks
+    plan_tasks: PlanTaskRunner
+
+
 class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     """Parts of a session, for the function `build` of each tool's module.
 
-    `skills` is there where the session begins with some, `store` where outputs can be kept. `is_owned`: the
-    session works for another, whose `asker` it is. What is a function is there once the session is complete.
+    `load_skill` is there where the session begins with skills. `is_owned`: the session works for another, whose
+    `asker` it is. What is a function is there once the session is complete.
     """
 
     settings: Settings
@@ -89,20 +94,15 @@ class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     gate: ShellGate
     sandbox: Sandbox
     secret_names: Collection[str]
-    command_limits: OutputLimits
     seen: SeenFiles
     attachments: CallAttachments
     jobs: BackgroundJobs
     plans: PlanService
     outputs: Outputs
-    store: BlobStore | None
-    open_spill: Callable[[], Spill] | None
-    skills: SkillPort | None
+    load_skill: Callable[[str, str], Awaitable[str]] | None
     is_owned: bool
     asker: Asker
-    get_subagents: Callable[[], SubagentPort]
-    get_tasks: Callable[[], DefinedTasks]
-    get_plan_tasks: Callable[[], PlanTaskRunner]
+    get_workers: Callable[[], Workers]
     get_tool_set: Callable[[], ToolSet]
 
     @property

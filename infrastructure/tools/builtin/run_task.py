@@ -33,7 +33,7 @@ TRAITS = ToolTraits(
 
 def build(parts: ToolParts) -> RunTask | None:
     """The tool; none for a subagent, whose calls its owner reviews."""
-    return RunTask(parts.plans, parts.get_plan_tasks) if not parts.is_owned else None
+    return RunTask(parts.plans, lambda: parts.get_workers().plan_tasks) if not parts.is_owned else None
 
 
 class RunTask:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from quorum.application.calls.approval import Interrupted, Withheld
-from quorum.application.ports.subagents import SubagentPort, SubagentStopped
-from quorum.application.subagents.defined_tasks import DefinedTasks
+from quorum.application.ports.subagents import SubagentStopped
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -22,7 +21,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.builtin.parts import require_text
 
 if TYPE_CHECKING:
-    from quorum.infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers
 
 
 INLINE_BYTES = 16_000
@@ -48,18 +47,17 @@ TRAITS = ToolTraits(
 
 def build(parts: ToolParts) -> Task | None:
     """The tool; none for a subagent, whose calls its owner reviews."""
-    return Task(parts.get_subagents, parts.get_tasks) if not parts.is_owned else None
+    return Task(parts.get_workers) if not parts.is_owned else None
 
 
 class Task:
     """Gives a task to a subagent and waits for its last message. Low risk: each call in it is judged by itself.
 
-    `subagents` answers who runs them, and `tasks` who knows the agents, once the session is complete.
+    `get_workers` answers who runs them and who knows the agents, once the session is complete.
     """
 
-    def __init__(self, subagents: Callable[[], SubagentPort], tasks: Callable[[], DefinedTasks]) -> None:
-        self._subagents = subagents
-        self._tasks = tasks
+    def __init__(self, get_workers: Callable[[], Workers]) -> None:
+        self._get_workers = get_workers
         self.definition = ToolDefinition(
             name=NAME,
             description=(
@@ -97,9 +95,10 @@ class Task:
         prompt = require_text(arguments, "prompt").strip()
         if not prompt:
             raise ToolError("prompt is empty; say what the subagent is to do")
-        task = await self._tasks().build(prompt, require_text(arguments, "agent", "").strip())
+        workers = self._get_workers()
+        task = await workers.tasks.build(prompt, require_text(arguments, "agent", "").strip())
         with end_turn_when_stopped():
-            outcome = await self._subagents().run(task, context)
+            outcome = await workers.subagents.run(task, context)
         if not outcome.is_answer:
             raise ToolError(outcome.message)
         return outcome.message

@@ -296,7 +296,7 @@ class _Sessions:
 
     def _open_record(self, loaded: LoadedSettings, choice: SessionChoice, folder: Path) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""
-        from quorum.infrastructure.bootstrap import open_session
+        from quorum.infrastructure.storage import open_session
 
         fork = self._options.fork and self._is_first
         return open_session(loaded, folder, choice, fork=fork)
@@ -310,10 +310,12 @@ class _Sessions:
         folder: Path,
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
-        from quorum.application.session.session_folders import list_option_folders
+        from quorum.application.session_folders import list_option_folders
         from quorum.domain.events.masking import SecretMask
         from quorum.errors import mask_complaints
         from quorum.infrastructure.bootstrap import build_session
+        from quorum.infrastructure.composition.inputs import SessionInputs
+        from quorum.infrastructure.trust_decisions import open_trust_decisions
         from quorum.tui.keys.slash_commands import RESERVED_NAMES
         from quorum.tui.transcript.layout.view import TranscriptView
 
@@ -329,17 +331,19 @@ class _Sessions:
 
             external = find_external_agent(record.external_agent, loaded, folder.resolve())
         return build_session(
-            loaded,
-            folder,
+            SessionInputs(
+                loaded=loaded,
+                root=folder,
+                approver=person,
+                observer=observer,
+                record=record,
+                mask=self._mask,
+                sockets=own,
+                wanted_folders=list_option_folders(self._options.add_dirs),
+                reserved_commands=RESERVED_NAMES,
+                trust=self._trust or open_trust_decisions(os.environ),
+            ),
             external=external,
-            approver=person,
-            observer=observer,
-            record=record,
-            mask=self._mask,
-            sockets=own,
-            folders=list_option_folders(self._options.add_dirs),
-            reserved_commands=RESERVED_NAMES,
-            trust=self._trust,
             mask_outputs=(mask_complaints,),
             warm_up=TranscriptView.warm_up,
         )

@@ -9,7 +9,7 @@ from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.storage import Spill
-from quorum.application.turn.steering import PendingMessages
+from quorum.application.steering import PendingMessages
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.events.event import Event, JobEnded
 from quorum.domain.text.json_value import JsonValue

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.turn.steering import PendingMessage
+from quorum.application.steering import PendingMessage
 from quorum.domain.calls.job import JobStatus, JobStopper
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import LedgerError, ToolError

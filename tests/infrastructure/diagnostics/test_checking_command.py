@@ -12,6 +12,7 @@ from quorum.infrastructure.checking_command import (
     build_checking_commands,
 )
 from quorum.infrastructure.config.program_tables import DiagnosticsTable
+from quorum.infrastructure.execution.commands.environment import build_command_environment
 from tests.infrastructure.commands.command_bench import Daemon, eventually
 
 COMPILE = (sys.executable, "-m", "py_compile", "{files}")
@@ -21,7 +22,7 @@ def a_command(
     workspace: Path, *argv: str, pattern: str = "*.py", timeout_secs: float = 30.0
 ) -> CheckingCommand:
     table = DiagnosticsTable(name="check", pattern=pattern, command=argv, timeout_secs=timeout_secs)
-    (command,) = build_checking_commands([table], workspace=workspace, environ=os.environ)
+    (command,) = build_checking_commands([table], workspace, build_command_environment(os.environ, ()))
     return command
 
 
@@ -122,4 +123,4 @@ def test_a_program_of_the_opened_folder_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_is_off_makes_no_command(tmp_path: Path) -> None:
     table = DiagnosticsTable(name="check", pattern="*", command=("true",), enabled=False)
 
-    assert build_checking_commands([table], workspace=tmp_path, environ=os.environ) == ()
+    assert build_checking_commands([table], tmp_path, build_command_environment(os.environ, ())) == ()

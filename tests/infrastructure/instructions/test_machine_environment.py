@@ -9,6 +9,7 @@ import pytest
 
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
+from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.instructions import environment
 from quorum.infrastructure.instructions.environment import MachineEnvironment
 
@@ -24,11 +25,10 @@ class Machine:
         self.looked = asyncio.Event()
         self.environment = MachineEnvironment(
             root,
+            Settings(),
             variables={},
             judge=self._judge,
             sandbox=self._sandbox,
-            command_timeout_secs=60,
-            max_tool_turns=100,
         )
 
     async def _judge(self, command: str, cwd: Path) -> ShellVerdict:

@@ -79,8 +79,7 @@ def write(writer: subprocess.Popen[str], text: str) -> str:
 
 def let_leases_end(postgres: PostgresForTests, url: str) -> None:
     """As if half a minute had passed without a sign of life."""
-    with postgres.connect(parse_address(url).database) as connection:
-        connection.execute("UPDATE leases SET renewed_at = renewed_at - interval '1 minute'")
+    postgres.let_leases_end(parse_address(url).database)
 
 
 async def test_one_writes_and_another_reads_and_learns_by_whom_it_is_written(machine):

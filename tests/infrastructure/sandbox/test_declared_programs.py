@@ -13,6 +13,7 @@ from quorum.domain.errors import DiagnosticsFailed, ToolError
 from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import DiagnosticsTable
+from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
 from quorum.infrastructure.tools.custom_tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually
@@ -95,7 +96,7 @@ async def test_diagnostics_that_make_one_fail_with_what_was_renamed(household: H
     )
     root = Path(household.root.resolve())
     (command,) = build_checking_commands(
-        [table], workspace=root, environ=household.environ, sandbox=household.sandbox()
+        [table], root, build_command_environment(household.environ, ()), household.sandbox()
     )
 
     with pytest.raises(DiagnosticsFailed, match=_RENAMED):

@@ -193,7 +193,7 @@ def test_no_path_leads_a_patch_outside_and_it_is_applied_as_sealed_or_not_at_all
 
 
 @pytest.mark.long
-@examples(300)
+@examples(200)
 @given(harmless, st.sampled_from(["replace", "unlink", "link", "fsync", "write", "open"]), st.integers(0, 12))
 def test_whatever_fails_in_the_middle_all_of_it_is_done_or_none(
     wanted: list[tuple[str, str, str]], failing: str, nth: int
