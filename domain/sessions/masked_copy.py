@@ -1,6 +1,6 @@
-"""A copy of a session that may leave the machine: what is known to be secret by now is taken out of its records.
+"""A copy of a session that may leave the machine: what is known to be secret by now is taken out of it.
 
-The copy verifies as the session does: each record that lost something is redacted, and an entry in the copy's
+The copy verifies as the session does: each record that lost something is redacted, and an entry in its
 chain of redactions, behind those of the session, says so. The session itself is not changed.
 """
 

@@ -1,7 +1,7 @@
 """A session as one HTML file that checks itself where it is opened: evidence, verifier and what draws it.
 
-The page loads nothing. Its policy allows one script and one style, by their hashes; what is shown is made by the
-script from the evidence once that is verified.
+The page loads nothing. Its policy allows one script and one style, by their hashes; what is shown is made by
+the script from the evidence once that is verified.
 """
 
 from __future__ import annotations

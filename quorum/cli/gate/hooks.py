@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from quorum.application.program_lookup import find_as_shell_does
+from quorum.cli.confirmation import confirm
 from quorum.cli.gate import HookOptions
-from quorum.confirmation import confirm
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.toml_file import escape_path

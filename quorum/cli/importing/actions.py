@@ -14,8 +14,8 @@ from shutil import get_terminal_size
 
 import msgspec
 
+from quorum.cli.confirmation import confirm
 from quorum.cli.importing import AGENTS, ImportOptions
-from quorum.confirmation import confirm
 from quorum.domain.errors import ConfigError
 from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.amounts import format_amount, format_size

@@ -14,6 +14,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeVar
 
 from quorum.application.export.effects_report import encode_outcome, encode_packet, render_effects
+from quorum.cli.confirmation import confirm
 from quorum.cli.staged import (
     ApplyOptions,
     DiscardOptions,
@@ -22,7 +23,6 @@ from quorum.cli.staged import (
     ShowLayerOptions,
 )
 from quorum.command_line.options import StartOptions
-from quorum.confirmation import confirm
 from quorum.domain.errors import LedgerError, StagingError
 from quorum.domain.staging.effects_overview import EffectsOverview, list_choices
 from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
