@@ -92,8 +92,9 @@ def _preview(copy: MaskedCopy, evidence: SessionEvidence, size: int) -> Iterator
     count = format_amount(len(copy.stored.chain), "record")
     yield f'"{summary.title}": {count} of the session {summary.id}, {format_size(size)}'
     held = [format_amount(each, name) for name, each in evidence.amounts.items()]
-    held.append(format_amount(len(evidence.commands), "command"))
-    yield f"it holds {', '.join(held)}, with all their texts and outputs"
+    if evidence.commands:
+        held.append(format_amount(len(evidence.commands), "command"))
+    yield f"it holds {', '.join(held) or 'no prompt yet'}, with all their texts and outputs"
     if evidence.decisions:
         yield "calls: " + ", ".join(f"{each:,} {DECISIONS[name]}" for name, each in evidence.decisions.items())
     yield f"it names the folder {summary.cwd}" + _name_paths(evidence)

@@ -224,9 +224,11 @@ const transcript = (() => {
       card.isGood = event.outcome === "ok";
       Object.assign(card, { output: event.output, seconds: event.duration_secs });
       const { command } = card.ranWith ?? card.args;
-      if (typeof command !== "string" || event.tool !== "run_command") return;
+      if (typeof command !== "string" || event.tool !== "run_command" || !["ok", "error"].includes(event.outcome)) return;
       const code = findExitCode(event.outcome, event.output);
-      told.command(command, code === null ? card.outcome : `exit code ${code}`, code === 0);
+      card.isGood = code === 0;
+      if (code !== null) card.outcome = `exit code ${code}`;
+      told.command(command, card.outcome, card.isGood);
     },
     review_requested(told, event) {
       const card = told.card(event.context, event.packet.tool);
