@@ -65,9 +65,7 @@ def _mask_payload(payload: bytes, mask: SecretMask) -> bytes:
         text = payload.decode("utf-8", "replace")
         hidden = mask.mask_text(text)
         return payload if hidden == text else hidden.encode()
-    changed = _mask_event(payload, value, mask)
-    text = changed.decode()
-    return changed if mask.mask_text(text) == text else _mask_values(parse_payload(changed), mask)
+    return _mask_values(_mask_event(payload, value, mask), mask)
 
 
 def _mask_event(payload: bytes, value: JsonObject, mask: SecretMask) -> bytes:
@@ -85,7 +83,9 @@ def _mask_event(payload: bytes, value: JsonObject, mask: SecretMask) -> bytes:
     return changed if keeps_links(payload, changed) else payload
 
 
-def _mask_values(value: JsonObject, mask: SecretMask) -> bytes:
-    """The payload with every text and name in it masked, also those that events leave as they are."""
+def _mask_values(payload: bytes, mask: SecretMask) -> bytes:
+    """The payload with every text and name in it masked, also those that observers get as they are: ids, and
+    what goes back to a provider as it came."""
+    value = parse_payload(payload)
     masked = {name: each if name in _KEPT else mask.mask_json(each) for name, each in value.items()}
-    return encode_payload(masked)
+    return payload if masked == value else encode_payload(masked)

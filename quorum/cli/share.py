@@ -57,7 +57,7 @@ async def share(wish: ShareOptions, store: SessionStore) -> int:
 
     secrets, now_ms = store.gather_secrets(), read_wall_clock_ms()
     copy = mask_session(await store.archive.read_stored(session.id), secrets, at_ms=now_ms)
-    evidence = export_signed(copy.stored, key, mask=secrets.mask_text, exported_ms=now_ms)
+    evidence = export_signed(copy.stored, key, mask=secrets.mask_known, exported_ms=now_ms)
     page = render_shared_page(evidence, key.public_hex)
     file = wish.file or Path(f"quorum-{session.id}.html")
     complain(

@@ -93,6 +93,22 @@ def test_an_event_of_an_earlier_version_is_masked_without_new_fields_that_its_li
     assert copy.stored.verify().holds
 
 
+def test_what_goes_back_to_a_provider_is_masked_too_and_what_is_no_secret_is_not() -> None:
+    token = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+    blocks = [
+        {"type": "reasoning", "provider": "p", "payload": {"signature": each}, "text": ""}
+        for each in (token, "EqQBCkYIBxgCKkBW3nQm5Lr8")
+    ]
+    response = {"content": blocks, "stop_reason": "end_turn", "model": "m", "usage": {"input": 1, "output": 1}}
+    stored = store_events([{"type": "response_completed", "turn_index": 0, "response": response}])
+
+    (record,) = mask_session(stored, SecretMask(), at_ms=5).stored.chain
+
+    left = [each["payload"]["signature"] for each in json.loads(record.payload)["response"]["content"]]
+    assert token not in left[0]
+    assert left[1] == "EqQBCkYIBxgCKkBW3nQm5Lr8"
+
+
 def test_redactions_of_the_session_stay_before_those_of_the_copy() -> None:
     stored = an_eventful_store(f"first {SECRET} second")
     once = mask_session(stored, learnt(), at_ms=5).stored
