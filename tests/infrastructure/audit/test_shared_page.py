@@ -159,6 +159,34 @@ def test_every_record_of_every_format_fits_in_the_page_too(
     assert found == {"redacted": [], "signed": True}
 
 
+def describe(stored: StoredSession) -> bytes:
+    """The payload of an export, also of a session that does not hold."""
+    export = cbor2.loads(sign_export(store_events(EVENTS), a_key())).value[2]
+    records = [
+        {
+            "seq": each.seq,
+            "at_ms": each.at_ms,
+            "type": each.type,
+            "payload": each.payload.decode(),
+            "salt": each.salt.hex(),
+            "digest": each.digest.hex(),
+            "link": each.link.hex(),
+            "redaction": None,
+        }
+        for each in stored.chain
+    ]
+    return encode_canonical({**json.loads(export), "records": records})
+
+
+def mistype(stored: StoredSession) -> StoredSession:
+    """The session with a last record that says it is of another type than its event."""
+    *chain, last = stored.chain
+    other = chain_record(
+        SESSION, chain[-1].link, seq=last.seq, at_ms=1, event_type="prompt", payload=last.payload
+    )
+    return keep_chain([*chain, other])
+
+
 def undeclare(stored: StoredSession) -> StoredSession:
     """The session with records that do not name the format of their links."""
     chain: list[ChainedRecord] = []
@@ -189,6 +217,18 @@ def _swap(payload: dict[str, Any]) -> None:
 
 def _edit(payload: dict[str, Any]) -> None:
     payload["records"][0]["payload"] = payload["records"][0]["payload"].replace("turn", "tern")
+
+
+def _reword(payload: dict[str, Any]) -> None:
+    payload["records"][0]["payload"] = payload["records"][0]["payload"].replace("grüße", "gruesse")
+
+
+def _mark(payload: dict[str, Any]) -> None:
+    payload["records"][0]["redaction"] = payload["records"][0]["digest"]
+
+
+def _retime_redaction(payload: dict[str, Any]) -> None:
+    payload["redactions"][0]["at_ms"] += 1
 
 
 def _allow(payload: dict[str, Any]) -> None:
@@ -236,8 +276,8 @@ def _empty(payload: dict[str, Any]) -> None:
 
 
 CHANGES: tuple[Callable[[dict[str, Any]], None], ...] = (
-    _drop, _swap, _edit, _allow, _retype, _retime, _forget_redaction, _unmark, _misplace, _rename, _add_float,
-    _reformat, _empty,
+    _drop, _swap, _edit, _reword, _mark, _retime_redaction, _allow, _retype, _retime, _forget_redaction, _unmark,
+    _misplace, _rename, _add_float, _reformat, _empty,
 )  # fmt: skip
 
 
@@ -251,15 +291,21 @@ def test_what_somebody_with_the_key_changes_is_found_in_the_page_as_by_the_progr
         payload = json.loads(cbor2.loads(whole).value[2])
         change(payload)
         changed.append(sign(encode_canonical(payload), key))
+    changed += [
+        sign(cbor2.loads(whole).value[2].replace(b'{"at_ms"', b'{ "at_ms"', 1), key),
+        whole + b"\0",
+        sign(describe(mistype(store_events(EVENTS))), key),
+    ]
 
     first, *others = check_in_node(*((data, key.public_hex, "") for data in (whole, *changed)))
 
     assert first == {"redacted": [3], "signed": True}
     assert holds(program, whole, key.public_hex)
-    assert {change.__name__: found.get("flaw") for change, found in zip(CHANGES, others, strict=True)} == {
-        change.__name__: "Unsound" for change in CHANGES
-    }
-    assert [holds(program, data, key.public_hex) for data in changed] == [False] * len(CHANGES)
+    names = [*(change.__name__ for change in CHANGES), "blanks", "more behind it", "another type"]
+    assert {name: found.get("flaw") for name, found in zip(names, others, strict=True)} == dict.fromkeys(
+        names, "Unsound"
+    )
+    assert [holds(program, data, key.public_hex) for data in changed] == [False] * len(names)
 
 
 @needs_node
