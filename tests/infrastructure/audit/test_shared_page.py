@@ -276,8 +276,8 @@ def _empty(payload: dict[str, Any]) -> None:
 
 
 CHANGES: tuple[Callable[[dict[str, Any]], None], ...] = (
-    _drop, _swap, _edit, _reword, _mark, _retime_redaction, _allow, _retype, _retime, _forget_redaction, _unmark,
-    _misplace, _rename, _add_float, _reformat, _empty,
+    _drop, _swap, _edit, _reword, _mark, _retime_redaction, _allow, _retype, _retime, _forget_redaction,
+    _unmark, _misplace, _rename, _add_float, _reformat, _empty,
 )  # fmt: skip
 
 
