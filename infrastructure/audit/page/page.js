@@ -202,30 +202,40 @@ function verifyNotes(result, notes) {
 
 const toBase64 = (bytes) => btoa(String.fromCharCode(...bytes));
 
-// That the page around the evidence is the one that was written: the policy allows this script and this style
-// alone, and nothing else stands in it.
-async function checkShell() {
-  const digest = async (text) => `'sha256-${toBase64(await verifier.hash(new TextEncoder().encode(text)))}'`;
-  const [script, style] = [document.querySelector("body > script:not([id])"), document.querySelector("head > style")];
-  const policy = `default-src 'none'; script-src ${await digest(script?.textContent ?? "")}; style-src ` +
-    `${await digest(style?.textContent ?? "")}; base-uri 'none'; form-action 'none'`;
-  const isOurs = document.querySelector("head > meta[http-equiv]")?.content === policy;
+// The page as it was parsed: its script, style and policy, and the shell that is left without these and the evidence.
+function readShell() {
+  const [script, style, policy] = ["body > script:not([id])", "head > style", "head > meta[http-equiv]"].map((place) => document.querySelector(place));
   const shell = document.documentElement.cloneNode(true);
   shell.querySelector("head > meta[http-equiv]")?.setAttribute("content", "");
   shell.querySelector("#evidence")?.setAttribute("data-key", "");
   for (const part of shell.querySelectorAll("head > style, body > script")) part.textContent = "";
-  const parsed = `${document.compatMode} ${document.characterSet} ${shell.outerHTML}`;
-  if (!isOurs || !document.styleSheets.length || (await digest(parsed)) !== `'sha256-${SHELL_DIGEST}'`) {
+  return {
+    script: script?.textContent ?? "",
+    style: style?.textContent ?? "",
+    policy: policy?.content,
+    shell: `${document.compatMode} ${document.characterSet} ${shell.outerHTML}`,
+  };
+}
+
+// That the page around the evidence is the one that was written: the policy allows this script and this style
+// alone, and nothing else stands in it.
+async function checkShell({ script, style, policy, shell }) {
+  const digest = async (text) => `'sha256-${toBase64(await verifier.hash(new TextEncoder().encode(text)))}'`;
+  const expected = `default-src 'none'; script-src ${await digest(script)}; style-src ${await digest(style)}; ` +
+    "base-uri 'none'; form-action 'none'";
+  if (policy !== expected || !document.styleSheets.length || (await digest(shell)) !== `'sha256-${SHELL_DIGEST}'`) {
     throw new verifier.Unsound("The page around the evidence was changed, by somebody or by an extension of this browser");
   }
 }
 
 async function main() {
-  const evidence = document.getElementById("evidence");
   try {
+    const shell = readShell();
+    const { textContent: evidence, dataset } = document.getElementById("evidence");
+    document.body.replaceChildren(element("p", {}, "Checking the evidence…"));
     if (!globalThis.crypto?.subtle) throw new verifier.NotAble("This browser gives a page opened in this way no Web Crypto");
-    await checkShell();
-    const result = await verifier.verify(evidence.textContent, evidence.dataset.key);
+    await checkShell(shell);
+    const result = await verifier.verify(evidence, dataset.key);
     const given = new URLSearchParams(location.hash.slice(1)).get("check");
     draw(result, given === null ? [] : verifier.readNotes(given));
   } catch (error) {
