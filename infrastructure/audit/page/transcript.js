@@ -137,8 +137,8 @@ const transcript = (() => {
       return card;
     }
 
-    card(context, tool = "a call") {
-      return this.cards.get(context.call_id) ?? this.openCard(context.call_id, tool, {});
+    card(context, tool = "a call", args = {}) {
+      return this.cards.get(context.call_id) ?? this.openCard(context.call_id, tool, args);
     }
   }
 
@@ -213,7 +213,7 @@ const transcript = (() => {
       }
     },
     call_started(told, event) {
-      const card = told.card(event.context, event.tool);
+      const card = told.card(event.context, event.tool, event.arguments);
       card.diff = event.diff ?? card.diff;
       if (JSON.stringify(event.arguments) !== JSON.stringify(card.args)) card.ranWith = event.arguments;
     },
@@ -231,7 +231,7 @@ const transcript = (() => {
       told.command(command, card.outcome, card.isGood);
     },
     review_requested(told, event) {
-      const card = told.card(event.context, event.packet.tool);
+      const card = told.card(event.context, event.packet.tool, event.packet.arguments);
       card.diff = event.packet.diff ?? card.diff;
       card.decision = "put to review, and no answer is recorded";
       card.history.push(`put to review: ${list(event.reasons).join("; ") || "no reason given"} (packet sha256 ${event.digest})`);
