@@ -87,5 +87,8 @@ def _mask_values(payload: bytes, mask: SecretMask) -> bytes:
     """The payload with every text and name in it masked, also those that observers get as they are: ids, and
     what goes back to a provider as it came."""
     value = parse_payload(payload)
-    masked = {name: each if name in _KEPT else mask.mask_json(each) for name, each in value.items()}
-    return payload if masked == value else encode_payload(masked)
+    open_to_all = {name: each for name, each in value.items() if name not in _KEPT}
+    masked = mask.mask_json(open_to_all)
+    if masked == open_to_all or not isinstance(masked, Mapping):
+        return payload
+    return encode_payload({**{name: each for name, each in value.items() if name in _KEPT}, **masked})

@@ -106,7 +106,7 @@ def _preview(copy: MaskedCopy, evidence: SessionEvidence, size: int) -> Iterator
         yield f"something is taken out of {taken} for this file, and the page says so; the session keeps it"
     if not copy.marks and not copy.masked:
         yield "nothing in it looks like a secret, and nothing is masked"
-    yield "images, former contents of files and outputs stored apart are not part of it"
+    yield "images, former contents of files, outputs stored apart and sessions of subagents are not part of it"
 
 
 def _name_paths(evidence: SessionEvidence) -> str:

@@ -68,7 +68,12 @@ def test_a_masked_record_is_still_an_event_of_its_kind_with_its_outcome_and_deci
 
 @pytest.mark.parametrize("link_format", LinkFormat)
 def test_records_of_every_format_and_of_unknown_kinds_are_masked(link_format: LinkFormat) -> None:
-    event = {"type": "unknown", "decision": "x", "names": {SECRET: [{"is_error": False, "a": SECRET}]}}
+    event = {
+        "type": "unknown",
+        "decision": "x",
+        "api_key": "plain",
+        "names": {SECRET: [{"is_error": False, "a": SECRET}]},
+    }
     record = chain_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="unknown", payload=encode_payload(event))
     earlier = relink_record(record, SESSION, NO_LINK, link_format)
 

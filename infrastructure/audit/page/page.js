@@ -47,7 +47,8 @@ function drawCall(card) {
   const outcome = element("span", { class: card.isGood ? "tag good" : "tag bad" }, line(card.outcome));
   const seconds = typeof card.seconds === "number" ? ` · ${card.seconds.toFixed(1)} s` : "";
   const hint = card.args?.command ?? card.args?.path ?? "";
-  const head = [element("code", {}, line(card.tool)), " ", outcome, seconds, element("span", { class: "quiet" }, ` ${line(card.decision)}`)];
+  // What is known stands before what a model chose, which could read like it.
+  const head = [outcome, seconds, element("span", { class: "quiet" }, ` ${line(card.decision)} `), element("code", {}, line(card.tool))];
   if (typeof hint === "string" && hint) head.push(element("code", { class: "hint" }, line(hint)));
   return fold(
     element("span", {}, head),
@@ -81,8 +82,8 @@ function drawEntry(entry) {
 function drawCommands(commands) {
   if (!commands.length) return null;
   const rows = commands.map((command) => element(
-    "li", {}, element("code", {}, line(command.text)), " ",
-    element("span", { class: command.isGood ? "tag good" : "tag bad" }, line(command.ending)), element("span", { class: "quiet" }, ` ${command.at}`),
+    "li", {}, element("span", { class: command.isGood ? "tag good" : "tag bad" }, line(command.ending)),
+    element("span", { class: "quiet" }, ` ${command.at} `), element("code", {}, line(command.text)),
   ));
   return fold(`Commands and how they ended (${commands.length})`, element("ol", {}, rows));
 }
