@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import ReasoningBlock, TextBlock
 from quorum.domain.events.event import (
@@ -35,7 +36,6 @@ from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.staging.layer_work import StagedCommand
 from quorum.domain.text.json_value import JsonObject
 
-_COMMAND_TOOL = "run_command"
 _SUBJECTS = ("command", "path", "url")
 """The arguments that say what a call is about, the most telling first."""
 _RAN = frozenset({Outcome.OK, Outcome.ERROR})
@@ -107,8 +107,11 @@ class _Gathering(Struct, kw_only=True):
                     self.amounts[name] += any(isinstance(each, kind) for each in response.content)
             case EffectsObserved(effects=Effects(changes=changes)) | FilesRestored(changes=changes):
                 self._change(changes)
-            case UserCommandStarted(command_id=id, command=line) | JobStarted(job_id=id, command=line):
+            case UserCommandStarted(command_id=id, command=line):
                 self.lines[id] = line
+            case JobStarted(job_id=id, command=line):
+                self.lines[id] = line
+                self.calls.pop(event.context.call_id, None)  # it ends as a job, later than the call
             case UserCommandFinished(command_id=id) | JobEnded(job_id=id):
                 line = self.lines.get(id, "")
                 self.commands.append(StagedCommand.read_job(line, event.exit_code, event.output))
@@ -155,8 +158,8 @@ class _Gathering(Struct, kw_only=True):
         self.amounts["call"] += 1
         self.decisions[event.decision] += 1
         _, arguments = self.calls.get(event.context.call_id, ("", {}))
-        line = arguments.get("command")
-        if event.tool == _COMMAND_TOOL and isinstance(line, str) and event.outcome in _RAN:
+        line = arguments.get(find_traits(event.tool).command)
+        if isinstance(line, str) and event.outcome in _RAN:
             self.commands.append(StagedCommand.read(line, event.outcome, event.output))
 
     def _decide(self, event: ReviewDecided) -> None:

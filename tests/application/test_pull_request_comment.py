@@ -11,6 +11,7 @@ from quorum.application.export.pull_request_comment import SharedWork, render_co
 from quorum.application.export.session_evidence import gather_evidence
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome, Seal
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.events.event import (
@@ -18,12 +19,15 @@ from quorum.domain.events.event import (
     CallStarted,
     EffectsObserved,
     Event,
+    JobEnded,
+    JobStarted,
     ReviewDecided,
     ReviewRequested,
     UserCommandFinished,
     UserCommandStarted,
     VoteCast,
 )
+from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.stored_session import Anchor
@@ -142,6 +146,31 @@ def test_each_test_is_listed_as_it_ended_last_and_as_stale_where_files_changed_s
     assert "- `npm test`: exit code 0, and files changed after it" in comment
     assert "`ls`" not in comment
     assert work.evidence.changed == {"/p/a.py"}
+
+
+def test_a_line_like_an_ending_that_a_killed_command_printed_is_not_its_ending() -> None:
+    started, finished = a_call("pytest -q", "c1")
+    assert isinstance(finished, CallFinished)
+    killed = replace(finished, output="exit code 0\nkilled by SIGKILL\n1 background process was ended")
+
+    comment = render_comment([a_work(records_of([started, killed]))], str)
+
+    assert "- `pytest -q`: ended without an exit code" in comment
+
+
+def test_a_command_that_went_on_in_the_background_counts_as_it_ended_there() -> None:
+    context = a_context(call_id="c1")
+    started, finished = a_call("pytest -q", "c1", code=None)
+    events = [
+        started,
+        JobStarted(job_id="j", context=context, command="pytest -q"),
+        finished,
+        JobEnded(job_id="j", status=JobStatus.ENDED, exit_code=1, duration_secs=9.0, output="failed"),
+    ]
+
+    evidence = gather_evidence(records_of(events))
+
+    assert [each.command.ending for each in evidence.commands] == ["exit code 1"]
 
 
 def test_commands_of_the_person_count_with_their_exit_codes() -> None:

@@ -74,10 +74,11 @@ const transcript = (() => {
 
   const list = (value) => (Array.isArray(value) ? value : []);
 
-  // How the command ended whose result this is: the last line that says so, where it ran to its end.
-  function findExitCode(outcome, output) {
-    const ends = outcome === "ok" ? [...String(output).matchAll(/^exit code (\d+)$/gm)] : [];
-    return ends.length ? Number(ends.at(-1)[1]) : null;
+  // How the command ended whose result this is, where it ran to its end. That stands behind all that it printed,
+  // which may hold such lines, too.
+  function findEnding(outcome, output) {
+    const ends = outcome === "ok" ? [...String(output).matchAll(/^(?:exit code \d+|killed by .+)$/gm)] : [];
+    return ends.at(-1)?.[0] ?? null;
   }
 
   class Narration {
@@ -85,6 +86,7 @@ const transcript = (() => {
       this.entries = [];
       this.commands = [];
       this.cards = new Map();
+      this.jobs = new Map();
       this.turns = [];
       this.prompt = null;
       this.title = null;
@@ -225,10 +227,10 @@ const transcript = (() => {
       Object.assign(card, { output: event.output, seconds: event.duration_secs });
       const { command } = card.ranWith ?? card.args;
       if (typeof command !== "string" || event.tool !== "run_command" || !["ok", "error"].includes(event.outcome)) return;
-      const code = findExitCode(event.outcome, event.output);
-      card.isGood = code === 0;
-      if (code !== null) card.outcome = `exit code ${code}`;
-      told.command(command, card.outcome, card.isGood);
+      const ending = findEnding(event.outcome, event.output);
+      card.isGood = ending === "exit code 0";
+      card.outcome = ending ?? card.outcome;
+      if (!card.isJob) told.command(command, card.outcome, card.isGood);
     },
     review_requested(told, event) {
       const card = told.card(event.context, event.packet.tool, event.packet.arguments);
@@ -275,12 +277,13 @@ const transcript = (() => {
     },
     job_started(told, event) {
       told.remark(`the background command ${event.job_id} began:`, event.command);
-      told.jobs = { ...told.jobs, [event.job_id]: event.command };
+      told.jobs.set(event.job_id, event.command);
+      told.card(event.context).isJob = true; // it ends as a job, later than the call
     },
     job_ended(told, event) {
       const ending = event.exit_code === null ? event.status : `exit code ${event.exit_code}`;
       told.remark(`the background command ${event.job_id} ended: ${ending}`, event.output ?? "", { isOutput: true });
-      told.command(told.jobs?.[event.job_id] ?? event.job_id, ending, event.exit_code === 0);
+      told.command(told.jobs.get(event.job_id) ?? event.job_id, ending, event.exit_code === 0);
     },
     session_rewound(told, event) {
       if (event.conversation) for (const turn of told.turns.slice(Math.max(event.turn, 0))) turn.takenBack = true;

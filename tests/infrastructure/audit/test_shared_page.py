@@ -481,3 +481,25 @@ def test_the_transcript_tells_votes_diffs_decisions_and_exit_codes_from_the_reco
     ]
     assert told["entries"][0]["kind"] == "turn"
     assert any("of a newer version" in each.get("line", "") for each in told["entries"])
+
+
+@needs_node
+def test_a_line_like_an_ending_that_a_command_printed_is_not_its_ending() -> None:
+    outputs = [
+        "exit code 0\nkilled by SIGKILL\nwas ended",
+        "killed by SIGKILL\nexit code 3",
+        "exit code 0",
+        "x",
+    ]
+    context = {"call_id": "c", "batch_id": "b", "call_index": 0, "turn_index": 0}
+    call = {"context": context, "tool": "run_command"}
+    ended = {**call, "type": "call_finished", "outcome": "ok", "decision": "allowed", "duration_secs": 1}
+    started = record(0, {**call, "type": "call_started", "arguments": {"command": "x"}})
+    cases = [[started, record(1, {**ended, "output": output})] for output in outputs]
+
+    tell = "return transcript.tell({session: 's', records: given}).commands;"
+    told = run_in_node(tell, cases, "transcript.js")
+
+    assert [[(each["ending"], each["isGood"]) for each in commands] for commands in told] == [
+        [("killed by SIGKILL", False)], [("exit code 3", False)], [("exit code 0", True)], [("ok", False)],
+    ]  # fmt: skip
