@@ -78,6 +78,8 @@ async def test_an_unchanged_page_holds_and_shows_hostile_text_as_text(
     page = a_page(stored, key)
 
     assert await viewer.open(page) == "fair"
+    assert await viewer.open(page, "#check=12") == "fair"
+    assert "this is neither a check code nor an anchor" in await viewer.read()
     assert await viewer.open(page, f"#check={render_check_code(stored, key.public_hex)}") == "good"
     text = await viewer.read()
     assert "<img src=x onerror=alert(1)></script><script>document.title='owned'</script> ⟨U+202E⟩gnirts" in text

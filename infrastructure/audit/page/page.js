@@ -158,14 +158,6 @@ function explainFailure(error) {
 }
 
 function draw(result, notes, wrong = "") {
-  const again = (text) => {
-    try {
-      verifyNotes(result, verifier.readNotes(text));
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      draw(result, notes, error.message);
-    }
-  };
   const compared = verifier.compareNotes(result, notes);
   const namesKey = notes.some((note) => note.key === result.key);
   const isGood = compared > 0 && result.isSignatureChecked && namesKey;
@@ -181,7 +173,7 @@ function draw(result, notes, wrong = "") {
       describe(result),
       ...open.map((text) => quiet(text)),
       wrong ? element("p", { class: "wrong" }, line(wrong)) : null,
-      isGood ? null : drawNotesForm(again),
+      isGood ? null : drawNotesForm((text) => compareWith(result, text)),
     ),
     element("main", {}, drawSession(result)),
   );
@@ -193,11 +185,13 @@ function fail(error) {
   document.body.replaceChildren(drawVerdict(kind, head, [], element("p", {}, line(text))));
 }
 
-function verifyNotes(result, notes) {
+// Draw the page as it stands with what was noted elsewhere; what is no note is said, and counts for nothing.
+function compareWith(result, text) {
   try {
-    draw(result, notes);
+    draw(result, verifier.readNotes(text));
   } catch (error) {
-    fail(error);
+    if (error instanceof SyntaxError) draw(result, [], error.message);
+    else fail(error);
   }
 }
 
@@ -238,7 +232,7 @@ async function main() {
     await checkShell(shell);
     const result = await verifier.verify(evidence, dataset.key);
     const given = new URLSearchParams(location.hash.slice(1)).get("check");
-    draw(result, given === null ? [] : verifier.readNotes(given));
+    compareWith(result, given ?? "");
   } catch (error) {
     fail(error);
   }
