@@ -14,6 +14,9 @@ holds anchors (`quorum sessions anchor`) that were noted elsewhere before: witho
 before the signature cannot be seen. The FILE of --signers names people and their keys, one of each in a line
 (`ada ssh-ed25519 AAAA…`): each approval that people had to sign is then held against it, by ssh-keygen.
 
+EXPORT may be a page of `quorum share`: what is signed in it is checked, and nothing else of it counts.
+PUBLIC_KEY may be its check code, which also says which record is the last.
+
 Exit code 0: all holds. 1: something does not, and is named. 2: it could not be looked at, or it is of a newer
 quorum, whose own copy of this program can check it.
 """
@@ -21,6 +24,7 @@ quorum, whose own copy of this program can check it.
 from __future__ import annotations
 
 import argparse
+import base64
 import hashlib
 import io
 import json
@@ -28,6 +32,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +57,11 @@ SESSION = re.compile(r"[0-9A-Za-z._-]{1,100}")
 LONGEST = 200
 
 
+PAGE = b"<!DOCTYPE html>"
+EVIDENCE = re.compile(rb'<script type="application/octet-stream" id="evidence"[^>]*>([A-Za-z0-9+/=]*)</script>')
+CHECK_CODE = re.compile(r"([0-9a-fA-F]{64})-([0-9a-fA-F]{64})")
+
+
 class Unsound(Exception):
     """Something in the export does not hold."""
 
@@ -65,6 +75,22 @@ def escape(value: object) -> str:
     text = str(value)
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:LONGEST])
     return shown if len(text) <= LONGEST else f"{shown}…"
+
+
+def find_evidence(data: bytes) -> bytes:
+    """The export in a page; the data itself where it is no page."""
+    if not data.startswith(PAGE):
+        return data
+    found = EVIDENCE.findall(data)
+    if len(found) != 1:
+        raise Unsound("it is a page without evidence of a session, or with several")
+    try:
+        evidence = base64.b64decode(found[0], validate=True)
+    except ValueError as error:
+        raise Unsound(f"its evidence is not base64: {escape(error)}") from None
+    if base64.b64encode(evidence) != found[0]:
+        raise Unsound("its evidence is not base64 in its one form")
+    return evidence
 
 
 def read_signed(data: bytes, public_key: bytes) -> bytes:
@@ -346,23 +372,57 @@ def is_signed(given: dict[str, Any], digest: str, signers: str) -> bool:
         return subprocess.run(words, input=statement, capture_output=True, check=False).returncode == 0
 
 
+def read_key(given: str) -> tuple[bytes, str]:
+    """The public key, and the last link where a check code was given. Raises OSError and ValueError."""
+    code = CHECK_CODE.fullmatch(given)
+    text, last = code.groups() if code else (given, "")
+    if len(text) != 64 or not set(text.lower()) <= set("0123456789abcdef"):
+        text = Path(text).read_text(encoding="ascii").strip()
+    key = bytes.fromhex(text)
+    if len(key) != 32:
+        raise ValueError(f"a public key has 32 bytes, and this one {len(key)}")
+    return key, last.lower()
+
+
+def find_head(export: dict[str, Any]) -> str:
+    """The link of the last record."""
+    link: str = export["records"][-1]["link"] if export["records"] else NO_LINK.hex()
+    return link
+
+
+def check_code(export: dict[str, Any], last: str) -> None:
+    if last and find_head(export) != last:
+        raise Unsound("its last record is not the one that the check code names: its tail was cut")
+
+
+def describe(export: dict[str, Any], redacted: list[int], anchors: int | None, last: str) -> Iterator[str]:
+    """What holds, line by line."""
+    count, head = len(export["records"]), find_head(export) if export["records"] else "none"
+    yield f"session {export['session']}, {count} records, every one fits; head {head}"
+    if redacted:
+        yield f"something was taken out on purpose of: {', '.join(map(str, redacted))}"
+    if last:
+        yield "its last record is the one that the check code names"
+    if anchors is not None:
+        yield f"it holds all that {anchors} anchor{'s' if anchors != 1 else ''} of it noted"
+    elif not last:
+        yield "without --anchors it is not seen whether records were cut off at the end before it was signed"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Check a signed export of a quorum session.")
     parser.add_argument("export", type=Path, metavar="EXPORT")
     parser.add_argument(
-        "--key", required=True, help="the public key of who signed: 64 hexadecimal digits, or a file"
+        "--key",
+        required=True,
+        help="the public key of who signed: 64 hexadecimal digits, or a file; or a check code",
     )
     parser.add_argument("--anchors", type=Path, metavar="FILE", help="anchors that were noted elsewhere before")
     parser.add_argument("--signers", type=Path, metavar="FILE", help="people and their public keys")
     given = parser.parse_args()
     name = escape(given.export)
     try:
-        text = given.key
-        if len(text) != 64 or not set(text.lower()) <= set("0123456789abcdef"):
-            text = Path(text).read_text(encoding="ascii").strip()
-        key = bytes.fromhex(text)
-        if len(key) != 32:
-            raise ValueError(f"a public key has 32 bytes, and this one {len(key)}")
+        key, last = read_key(given.key)
         data = given.export.read_bytes()
         anchors = read_anchors(given.anchors.read_text(encoding="utf-8")) if given.anchors else None
         signers = given.signers.read_text(encoding="utf-8") if given.signers else None
@@ -370,9 +430,10 @@ def main() -> int:
         print(f"cannot be checked: {escape(error)}", file=sys.stderr)
         return 2
     try:
-        export = read_export(read_signed(data, key))
+        export = read_export(read_signed(find_evidence(data), key))
         redacted = check_chain(export)
-        count = check_anchors(export, anchors) if anchors is not None else 0
+        check_code(export, last)
+        count = check_anchors(export, anchors) if anchors is not None else None
         signed, held = check_signatures(export, signers)
         for number, named in find_newer_links(export).items():
             raise TooNew(f"record {number} is in format {named} of links, and this program knows {NEWEST_LINK}")
@@ -385,18 +446,12 @@ def main() -> int:
     except Exception as error:  # noqa: BLE001 - whoever signed chose what stands in it
         print(f"{name}: DOES NOT HOLD: it is not built as an export is ({escape(repr(error))})")
         return 1
-    records = export["records"]
-    head = records[-1]["link"] if records else "none"
-    print(f"{name}: session {export['session']}, {len(records)} records, every one fits; head {head}")
-    if redacted:
-        print(f"  something was taken out on purpose of: {', '.join(map(str, redacted))}")
+    print(f"{name}: " + "\n  ".join(describe(export, redacted, count, last)))
     if signed:
         how = "each by those who had to" if held == signed else "not checked without --signers"
         print(f"  {signed} approval{'s' if signed != 1 else ''} that people had to sign, {how}")
-    if anchors is None:
-        print("  without --anchors it is not seen whether records were cut off at the end before it was signed")
-    else:
-        print(f"  it holds all that {count} anchor{'s' if count != 1 else ''} of it noted")
+    if data.startswith(PAGE):
+        print("  the evidence in the page was checked, and not what the page shows or says of it")
     return 0
 
 

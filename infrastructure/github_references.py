@@ -43,9 +43,10 @@ async def run_gh(
     *,
     most_bytes: int = _MOST_BYTES,
     timeout_secs: float | None = None,
+    payload: bytes = b"",
 ) -> bytes:
-    """What `gh` prints, of which no more than `most_bytes` is kept. It runs outside of the workspace, `root`:
-    nothing in it is executed. Raises ToolError."""
+    """What `gh` prints, given the payload on standard input; no more than `most_bytes` is kept. It runs outside
+    of the workspace, `root`: nothing in it is executed. Raises ToolError."""
     limit = TIMEOUT_SECS if timeout_secs is None else timeout_secs
     more = (str(root),)
     environment = filter_environment(build_command_environment(environ, ()), more)
@@ -59,7 +60,7 @@ async def run_gh(
     try:
         with start_with_payload(
             (program, *words),
-            b"",
+            payload,
             cwd=Path("/"),
             environment={**environment, **_QUIET, **login},
             timeout_secs=limit,

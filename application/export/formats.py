@@ -138,8 +138,8 @@ def render_markdown(account: Account) -> str:
 
 
 def _render_blocks(account: Account) -> Iterator[str]:
-    yield f"# {_quote_code(account.title)}"
-    yield "\n".join(f"- {label}: {_quote_code(value)}" for label, value in account.facts)
+    yield f"# {quote_code(account.title)}"
+    yield "\n".join(f"- {label}: {quote_code(value)}" for label, value in account.facts)
     for entry in account.entries:
         yield from _formats_render_entry(entry)
 
@@ -150,7 +150,7 @@ def _formats_render_entry(entry: Entry) -> Iterator[str]:
             yield f"## Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
             yield _fence(entry.prompt) if entry.prompt else "It continues the previous turn."
         case Said():
-            yield f"### The answer of {_quote_code(entry.model)}"
+            yield f"### The answer of {quote_code(entry.model)}"
             yield _fence(entry.text, "markdown")
         case Thought(text):
             yield "### Reasoning"
@@ -158,19 +158,19 @@ def _formats_render_entry(entry: Entry) -> Iterator[str]:
         case CallCard():
             yield from _formats_render_card(entry)
         case ExportRemark(line, body):
-            yield f"> {_quote_code(line)}"
+            yield f"> {quote_code(line)}"
             if body:
                 yield _fence(body)
 
 
 def _formats_render_card(card: CallCard) -> Iterator[str]:
     ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
-    yield f"### Call of {_quote_code(card.tool)}"
+    yield f"### Call of {quote_code(card.tool)}"
     yield "\n".join(
         (
-            f"- outcome: {_quote_code(card.outcome)}{ran}",
-            f"- decision: {_quote_code(card.decision)}",
-            *(f"- {_quote_code(line)}" for line in card.history),
+            f"- outcome: {quote_code(card.outcome)}{ran}",
+            f"- decision: {quote_code(card.decision)}",
+            *(f"- {quote_code(line)}" for line in card.history),
         )
     )
     yield _fence(card.arguments, "json")
@@ -190,7 +190,7 @@ def _fence(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
-def _quote_code(line: str) -> str:
+def quote_code(line: str) -> str:
     """A span of code on one line. One space on either side is taken off again by whoever reads it."""
     fence = "`" * (_measure_longest_row(line) + 1)
     return f"{fence} {line.strip() or '(empty)'} {fence}" if "`" in line else f"`{line.strip() or '(empty)'}`"

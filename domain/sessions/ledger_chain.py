@@ -153,6 +153,14 @@ def redact_record(record: ChainedRecord, payload: bytes) -> ChainedRecord:
     return replace(record, payload=payload, salt=salt, redaction=_compute_digest(salt, payload))
 
 
+def keeps_links(payload: bytes, changed: bytes) -> bool:
+    """Whether a record's link fits it also with the changed payload, in whichever format it is."""
+    return all(
+        extract(payload, None) == extract(changed, None)
+        for extract in (_extract_fixed_event_fields, _extract_fixed_fields)
+    )
+
+
 def build_redaction(record: ChainedRecord, changed: ChainedRecord, *, seq: int, at_ms: int) -> RedactionEntry:
     """The entry, not linked yet, that says that `changed` is a redaction of the record as it stood."""
     return RedactionEntry(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quorum.domain.errors import LedgerError, UnreadableEvent
@@ -43,11 +43,23 @@ def redact_records(
     that say so, linked behind the `earlier` ones. Raises LedgerError for a record that a newer version wrote:
     what may be taken out of it is not known.
     """
+    return replace_payloads(session_id, chain, earlier, lambda payload: _without(payload, text), at_ms=at_ms)
+
+
+def replace_payloads(
+    session_id: str,
+    chain: Sequence[ChainedRecord],
+    earlier: Sequence[RedactionEntry],
+    hide: Callable[[bytes], bytes],
+    *,
+    at_ms: int,
+) -> tuple[list[tuple[int, ChainedRecord]], list[RedactionEntry]]:
+    """The same for whatever `hide` takes out of a payload."""
     changes: list[tuple[int, ChainedRecord]] = []
     entries: list[RedactionEntry] = []
     previous = earlier[-1].link if earlier else NO_LINK
     for index, record in enumerate(chain):
-        payload = _without(record.payload, text)
+        payload = hide(record.payload)
         if payload == record.payload:
             continue
         if newer := explain_newer_format(record.seq, parse_payload(record.payload)):

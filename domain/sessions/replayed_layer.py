@@ -93,6 +93,7 @@ class ReplayedLayer:
                 self._finish(event)
             case JobStarted():
                 self._jobs[event.job_id] = event.command
+                self._arguments.pop(event.context, None)  # it ends as a job, later than the call
             case JobEnded():
                 if (command := self._jobs.pop(event.job_id, None)) is not None:
                     self._add(StagedCommand.read_job(command, event.exit_code, event.output))

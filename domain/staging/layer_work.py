@@ -12,7 +12,8 @@ from quorum.domain.calls.execution import Outcome
 MOST_COMMANDS = 200
 _LAST_LINES = 6
 _LONGEST_LINE = 300
-_EXIT_CODE = re.compile(r"^exit code (\d+)$")
+# How a command ended stands behind all that it printed, which may hold such lines, too.
+_ENDING = re.compile(r"exit code (\d+)|killed by .+")
 _TESTS = re.compile(
     r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nextest|"
     r"(?:npm|pnpm|yarn|bun|deno|cargo|go|dotnet|mvn|gradlew?|make|just|mix|rake|swift|zig build|bazel)"
@@ -21,8 +22,8 @@ _TESTS = re.compile(
 
 
 class StagedCommand(Struct, frozen=True, kw_only=True):
-    """A command that ran in the layer. `exit_code` is None where it has none, as after a timeout; `last_lines`
-    are those that it printed last."""
+    """A command that ran in the layer. `exit_code` is None where it has none, as after a timeout or a signal;
+    `last_lines` are those that it printed last."""
 
     command: str
     outcome: Outcome
@@ -41,18 +42,20 @@ class StagedCommand(Struct, frozen=True, kw_only=True):
     @property
     def ending(self) -> str:
         """How it ended, in a few words."""
-        return f"exit code {self.exit_code}" if self.exit_code is not None else self.outcome.value
+        if self.exit_code is not None:
+            return f"exit code {self.exit_code}"
+        return "ended without an exit code" if self.outcome is Outcome.OK else self.outcome.value
 
     @classmethod
     def read(cls, command: str, outcome: Outcome, output: str) -> StagedCommand:
         """The command whose result a model was given as this text: what it printed, then how it exited."""
         lines = output.rstrip().splitlines()
-        ends = [(place, found) for place, line in enumerate(lines) if (found := _EXIT_CODE.match(line))]
+        ends = [(place, found) for place, line in enumerate(lines) if (found := _ENDING.fullmatch(line))]
         place, found = ends[-1] if ends and outcome is Outcome.OK else (len(lines), None)
         return cls(
             command=command,
             outcome=outcome,
-            exit_code=int(found.group(1)) if found is not None else None,
+            exit_code=int(found[1]) if found is not None and found[1] is not None else None,
             last_lines=_shorten(lines[:place]),
         )
 

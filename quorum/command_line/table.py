@@ -26,6 +26,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "quorum.cli.sessions",
         "List, find, show, rename, diff, export, fork, verify, anchor, delete or resume sessions.",
     ),
+    "share": ("quorum.cli.share", "Write a session as one HTML file, which checks itself in a browser."),
+    "pr": (
+        "quorum.cli.pull_request",
+        "Print or post what was approved, voted and checked on the work of a branch.",
+    ),
     "usage": ("quorum.cli.usage", "Print tokens and costs of recorded sessions, by model, day and project."),
     "staged": ("quorum.cli.staged", "List, show, apply, discard and take back changes that wait in layers."),
     "inbox": ("quorum.cli.inbox", "List and answer decisions that wait in any session."),

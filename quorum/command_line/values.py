@@ -50,6 +50,13 @@ def parse_session_name(text: str) -> str:
     return text
 
 
+def parse_pull_request(text: str) -> int:
+    """The number of a pull request."""
+    if not text.removeprefix("#").isdecimal() or not 0 < int(text.removeprefix("#")) < 10**9:
+        raise refuse_value(f"{text!r} is not the number of a pull request")
+    return int(text.removeprefix("#"))
+
+
 def parse_descriptor(text: str) -> int:
     """The number of an open descriptor."""
     if not text.isdecimal() or len(text) > 6:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     EffectsApproved,
     EffectsReviewed,
     Event,
+    JobEnded,
     JobStarted,
     LayerEntered,
     LayerWaits,
@@ -155,3 +157,19 @@ def test_files_are_known_to_be_others_than_the_model_saw_until_it_answers_again(
 ) -> None:
     assert replay(ENTERED, ANSWERED, reviewed(decision)).was_reset
     assert not replay(ENTERED, ANSWERED, reviewed(decision), ANSWERED).was_reset
+
+
+def test_a_line_like_an_ending_that_a_killed_command_printed_is_not_its_ending() -> None:
+    (command,) = replay(ENTERED, *run(0, "pytest -q", "exit code 0\nkilled by SIGKILL")).commands
+
+    assert (command.exit_code, command.failed, command.ending) == (None, True, "ended without an exit code")
+
+
+def test_a_command_that_went_on_in_the_background_is_told_once_as_it_ended_there() -> None:
+    started, finished = run(0, "make serve", "it continues in the background")
+    job = JobStarted(job_id="j", context=a_context(0), command="make serve")
+    ended = JobEnded(job_id="j", status=JobStatus.ENDED, exit_code=0, duration_secs=2.0, output="served")
+
+    (command,) = replay(ENTERED, started, job, finished, ended).commands
+
+    assert (command.command, command.ending) == ("make serve", "exit code 0")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from quorum.application.program_lookup import find_as_shell_does
+from quorum.cli.confirmation import confirm
 from quorum.cli.gate import HookOptions
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.printable import make_printable
-from quorum.errors import UsageError
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.gate.hook_files import (
     HOOKED_AGENTS,
@@ -43,7 +42,13 @@ def change_hooks(options: HookOptions, root: Path, *, is_installation: bool) -> 
         _name_remaining(agent, path, is_installation=is_installation)
         return 0
     print("\n".join(make_printable(line) for line in change.diff.splitlines()), flush=True)
-    if not (options.accepted or _ask(path)):
+    if not (
+        options.accepted
+        or confirm(
+            f"Write this to {escape_path(path)}?",
+            otherwise="so nothing was written; --yes writes without asking",
+        )
+    ):
         print("nothing was written")
         return 1
     write_change(change)
@@ -62,13 +67,6 @@ def _name_remaining(agent: HookedAgent, path: Path, *, is_installation: bool) ->
         print(
             f"{escape_path(path)} still asks the gate, by hooks that were written otherwise: edit it yourself"
         )
-
-
-def _ask(path: Path) -> bool:
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to ask, so nothing was written; --yes writes without asking")
-    print(f"Write this to {escape_path(path)}? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def print_status(_options: HookOptions, root: Path) -> int:

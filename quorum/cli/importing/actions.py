@@ -14,12 +14,13 @@ from shutil import get_terminal_size
 
 import msgspec
 
+from quorum.cli.confirmation import confirm
 from quorum.cli.importing import AGENTS, ImportOptions
 from quorum.domain.errors import ConfigError
 from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
-from quorum.errors import UsageError, complain
+from quorum.errors import complain
 from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.config.schema import Settings
@@ -112,7 +113,13 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
     ):
         print("nothing is left to take over")
         return int(bool(problems))
-    if options.dry_run or not (options.accepted or _ask()):
+    if options.dry_run or not (
+        options.accepted
+        or confirm(
+            "Write what stands under here?",
+            otherwise="--yes writes without asking, --dry-run only shows",
+        )
+    ):
         print("nothing was written")
         return int(bool(problems))
     report = take_over(findings, rules=rules, settings=settings)
@@ -158,11 +165,3 @@ def _print_setups(setups: Sequence[AgentSetup]) -> None:
         print("\n".join((*render_setup(setup, width), "")))
     if not setups:
         print("nothing of another agent is found")
-
-
-def _ask() -> bool:
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to ask; --yes writes without asking, --dry-run only shows")
-    sys.stdout.flush()
-    print("Write what stands under here? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -9,7 +9,7 @@ from typing import ClassVar
 from quorum.command_line import shared
 from quorum.command_line.command import ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import SessionOptions
-from quorum.command_line.values import parse_session_name, refuse_value
+from quorum.command_line.values import parse_pull_request, parse_session_name, refuse_value
 from quorum.run_signals import RunSignals
 
 FORMATS = {
@@ -55,12 +55,6 @@ def _review(options: ReviewOptions, root: Path, signals: RunSignals) -> int:
     return review_change(options, root, signals)
 
 
-def _parse_number(text: str) -> int:
-    if not text.removeprefix("#").isdecimal() or not 0 < int(text.removeprefix("#")) < 10**9:
-        raise refuse_value(f"{text!r} is not the number of a pull request")
-    return int(text.removeprefix("#"))
-
-
 def _parse_range(text: str) -> str:
     first, dots, last = text.partition("...") if "..." in text else text.partition("..")
     if not dots or not (first or last) or ".." in last or text.startswith("-") or last.startswith("-"):
@@ -77,7 +71,9 @@ COMMAND = CliCommand(
         ArgumentGroup(
             (
                 argument("--diff", metavar="FILE", help="a unified diff; - reads it from stdin"),
-                argument("--pr", metavar="N", type=_parse_number, help="a pull request of the remote origin"),
+                argument(
+                    "--pr", metavar="N", type=parse_pull_request, help="a pull request of the remote origin"
+                ),
                 argument(
                     "--range",
                     metavar="A..B",

@@ -24,6 +24,7 @@ from quorum.settings import load
 if TYPE_CHECKING:
     from quorum.application.ports.storage import SessionArchive
     from quorum.domain.sessions.session_summary import SessionSummary, Verification
+    from quorum.infrastructure.audit.signed_export import SigningKey
 
 
 ActedOn = TypeVar("ActedOn", bound=StartOptions)
@@ -223,6 +224,16 @@ async def export(wish: ExportOptions, store: SessionStore) -> int:
 _OTHERWISE = "quorum keeps the signing key in a file of its state folder"
 
 
+async def load_audit_key(what: str) -> SigningKey:
+    """The key that this person signs with. Raises ConfigError for one that cannot be used, and UsageError where
+    what it needs is not installed."""
+    if not (is_installed("cbor2") and is_installed("cryptography")):
+        raise UsageError(f"{what} needs: {render_install_command('audit')}")
+    from quorum.infrastructure.audit.signed_export import load_signing_key
+
+    return await asyncio.to_thread(load_signing_key, os.environ, KeyRing(otherwise=_OTHERWISE))
+
+
 async def write_signed_export(
     session_id: str, file: Path, archive: SessionArchive, mask: Callable[[str], str]
 ) -> int:
@@ -231,12 +242,10 @@ async def write_signed_export(
     Raises ConfigError for a signing key that cannot be used, LedgerError for a session that cannot be
     signed, and UsageError.
     """
-    if not (is_installed("cbor2") and is_installed("cryptography")):
-        raise UsageError(f"a signed export needs: {render_install_command('audit')}")
-    from quorum.infrastructure.audit.signed_export import export_signed, load_signing_key
+    key = await load_audit_key("a signed export")
+    from quorum.infrastructure.audit.signed_export import export_signed
 
     stored = await archive.read_stored(session_id)
-    key = await asyncio.to_thread(load_signing_key, os.environ, KeyRing(otherwise=_OTHERWISE))
     data = export_signed(stored, key, mask=mask, exported_ms=time.time_ns() // 1_000_000)
     try:
         await asyncio.to_thread(write_whole_file, file, data, replaces=True)

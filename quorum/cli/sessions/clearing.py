@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from quorum.cli.confirmation import confirm
 from quorum.cli.sessions import PruneOptions, RedactOptions
 from quorum.cli.sessions.table import print_table
 from quorum.domain.sessions.pruning import Pruned
@@ -48,7 +49,7 @@ async def prune(wish: PruneOptions, store: SessionStore) -> int:
         print_table(shown, sessions, width=None, folders=wish.all)
     if wish.dry_run:
         complain([f"{_render_amount(seen, unbegun)} would be deleted; nothing was done"])
-    elif wish.yes or _confirm(_render_amount(seen, unbegun)):
+    elif wish.yes or _is_confirmed(_render_amount(seen, unbegun)):
         if seen.sessions:
             discard_search_index(locate_search_index(os.environ))
             seen = await store.archive.prune(ids=[gone.id for gone in seen.sessions])
@@ -75,14 +76,10 @@ def _find_latest_ms(wish: PruneOptions) -> int:
     return round(time.time_ns() // 1_000_000 - (wish.older_than or 0) * _DAY_MS)
 
 
-def _confirm(amount: str) -> bool:
-    """Ask on the terminal. Raises UsageError where there is none."""
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to ask; --yes deletes them without asking, --dry-run only shows them")
-    sys.stdout.flush()
-    sys.stderr.write(f"Delete {amount} for good? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def _is_confirmed(amount: str) -> bool:
+    return confirm(
+        f"Delete {amount} for good?", otherwise="--yes deletes them without asking, --dry-run only shows them"
+    )
 
 
 def _render_amount(pruned: Pruned, unbegun: int) -> str:

@@ -14,6 +14,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeVar
 
 from quorum.application.export.effects_report import encode_outcome, encode_packet, render_effects
+from quorum.cli.confirmation import confirm
 from quorum.cli.staged import (
     ApplyOptions,
     DiscardOptions,
@@ -274,7 +275,9 @@ async def discard(wish: DiscardOptions, store: LayerStore) -> int:
     stored = store.find(wish.layer)
     async with store.open(stored) as review:
         packet, summary = await _read_to_discard(review)
-        if not wish.yes and not _confirm(f"Discard {summary} of the layer {stored.id} for good?"):
+        if not wish.yes and not confirm(
+            f"Discard {summary} of the layer {stored.id} for good?", otherwise="--yes discards without asking"
+        ):
             complain(["nothing was discarded"])
             return 0
         await review.discard(packet)
@@ -317,15 +320,6 @@ def _print_outcome(
         complain(f"{path}: {why}" if path else why for path, why in list(applied.refused.items())[:_MOST_NAMED])
         if (more := len(applied.refused) - _MOST_NAMED) > 0:
             complain([f"and {more:,} more"])
-
-
-def _confirm(question: str) -> bool:
-    """Ask on the terminal. Raises UsageError where there is none."""
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to ask; --yes discards without asking")
-    sys.stderr.write(f"{make_printable(question)} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _print_json(value: object) -> None:
