@@ -241,6 +241,10 @@ class Approval:
         packet = await self._call.get_packet()
         if packet.digest in self._state.approved_ahead and not stale:
             return await self._grant(packet, "approved ahead, with the calls before it")
+        if not (self._edited or stale) and self._state.approved_checks.cover(
+            packet.content_digest, is_objected_to=decision.objects
+        ):
+            return await self._allow_check(packet)
         if self._edited:
             return await self._ask(decision, VoteFeed(), stale=stale)
         if (judged := self._judgement) is not None:
@@ -258,6 +262,11 @@ class Approval:
             await self._record_decision(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
             return Granted(DecisionLabel.ALLOWED)
         return await self._ask(decision, feed, stale=stale, votes=votes)
+
+    async def _allow_check(self, packet: ReviewPacket) -> Granted:
+        reason = "you approved it as a check of the goal, and it is what it was then"
+        await self._record_decision(packet, DecisionLabel.ALLOWED, reason)
+        return Granted(DecisionLabel.ALLOWED)
 
     # ---------------------------------------------------------------- the person
 

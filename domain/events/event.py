@@ -39,6 +39,14 @@ from quorum.domain.events.calls import (
     UserCommandProgressed,
     UserCommandStarted,
 )
+from quorum.domain.events.goals import (
+    ChecksApproved,
+    GoalChecked,
+    GoalDropped,
+    GoalReceiptOutdated,
+    GoalSet,
+    OutdatedTestsClaimed,
+)
 from quorum.domain.events.panels import (
     AnswerDefended,
     AnswerProgressed,
@@ -439,6 +447,7 @@ __all__ = [
     "CallQueued",
     "CallStarted",
     "ChangeReviewed",
+    "ChecksApproved",
     "ConsensusChanged",
     "ContextReceived",
     "ConversationCompacted",
@@ -455,6 +464,10 @@ __all__ = [
     "FindingsTried",
     "FolderAdded",
     "FolderOrigin",
+    "GoalChecked",
+    "GoalDropped",
+    "GoalReceiptOutdated",
+    "GoalSet",
     "HookRan",
     "InstructionsLoaded",
     "JobEnded",
@@ -473,6 +486,7 @@ __all__ = [
     "ObjectionsRuled",
     "OfferedAgent",
     "OfferedSkill",
+    "OutdatedTestsClaimed",
     "OutputStored",
     "PanelAnswered",
     "PanelConcluded",
@@ -603,6 +617,12 @@ Event: TypeAlias = (
     | PlanApproved
     | PlanWithdrawn
     | FinalReviewDropped
+    | GoalSet
+    | ChecksApproved
+    | GoalChecked
+    | GoalReceiptOutdated
+    | GoalDropped
+    | OutdatedTestsClaimed
     | ReviewerLooked
     | PartReviewed
     | FindingsTried

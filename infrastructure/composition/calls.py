@@ -11,6 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
+from quorum.application.goal.goal_service import GoalService
 from quorum.application.plan_service import PhaseTools, PlanService
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
@@ -83,6 +84,10 @@ class CallParts:
             is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
             changes=self.plan_changes,
         )
+        secs = settings.agent.check_timeout_secs
+        self.goals: Final = GoalService(
+            core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, secs
+        )
         skill_folders = SkillFolders(root, environ)
         self.skills: Final = SkillCatalog(
             skill_folders, decisions=given.trust, approver=given.approver, cwd=root
@@ -107,6 +112,7 @@ class CallParts:
             attachments=self.call_attachments,
             jobs=self.jobs,
             plans=self.plans,
+            goals=self.goals,
             outputs=self.outputs,
             store=shared.store,
             open_spill=self.open_spill,
