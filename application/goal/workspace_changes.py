@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from quorum.application.cancellation import run_off_loop
 from quorum.application.ports.workspace import FileKeeper
-from quorum.domain.calls.effects import FileState, KeptFiles, is_like
+from quorum.domain.calls.effects import FileLook, FileMark, FileState, KeptFiles, is_like
 from quorum.domain.goal.goal import GoalFile
+
+_NO_MARK = FileMark(kind=0, size=0, modified_ns=0, changed_ns=0, inode=0)
 
 
 class WorkspaceState(Struct, frozen=True, kw_only=True):
@@ -56,8 +58,9 @@ class WorkspaceChanges:
         if not differing:
             return WorkspaceDifference(files=(), is_complete=is_complete)
         states = {path: state for path, state in then.states.items() if path in differing}
-        # Asked for by name, only these are read again, and by-products are told from the rest.
-        asked = KeptFiles(roots=tuple(sorted(differing)), states=states, complete=then.complete)
+        # Asked for by name, with marks that no file has, only these are read again, and by-products are told.
+        look = FileLook(marks=dict.fromkeys(states, _NO_MARK))
+        asked = KeptFiles(roots=tuple(sorted(differing)), states=states, complete=then.complete, look=look)
         effects = await self._keeper.find_changes(asked, frozenset())
         files = sorted(
             (

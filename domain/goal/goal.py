@@ -114,7 +114,7 @@ class GoalReceipt(Struct, frozen=True, kw_only=True):
             f"{format_amount(self.changed_count, 'file')} changed, tree {self.tree[:_SHORT_DIGEST]}",
         ]
         if self.check_files:
-            parts.append(f"changed in this goal and read by a check: {name_files(self.check_files)}")
+            parts.append(f"changed in this goal, and a check depends on it: {name_files(self.check_files)}")
         if self.written:
             parts.append(f"changed by the checks themselves: {name_files(self.written)}")
         if not self.is_complete:
