@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from quorum.application.ports.people import ReviewQuestion
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import (
@@ -20,7 +18,7 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.goal.goal import GoalReceipt, TypedGoal
 from quorum.domain.plan.phase import PhaseScope
-from quorum.domain.review.questions import Approve, NobodyThere, Reject, ReviewAnswer
+from quorum.domain.review.questions import Approve, NobodyThere, Reject
 from quorum.domain.sessions.session_summary import LatestSession
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import RealSession, SessionStage, call, says, shell, write

@@ -225,7 +225,8 @@ class Session:
             case SessionKind.AGENT if self.agent.plans.phase.is_planning:
                 return "plan"
             case SessionKind.AGENT:
-                return ", ".join(filter(None, (self.facts.mode, self.agent.consensus.current.label)))
+                goal = "goal" if (set_goal := self.agent.state.goal) is not None and set_goal.is_open else ""
+                return ", ".join(filter(None, (self.facts.mode, self.agent.consensus.current.label, goal)))
             case SessionKind.EXTERNAL:
                 return self.facts.mode
             case SessionKind.ASK:
