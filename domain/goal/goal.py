@@ -173,14 +173,14 @@ class Goal(Struct, frozen=True, kw_only=True):
         return f"{counted} in attempt {self.receipt.attempt}{stale}"
 
     @property
-    def lines(self) -> tuple[str, ...]:
-        """All that the person asks for who asks how it stands."""
-        checks = [f"check: {check.command}" for check in self.checks]
-        shown = [f"goal: {self.text}", *checks, self.standing]
+    def paragraphs(self) -> tuple[tuple[str, ...], ...]:
+        """What the person reads who asks how it stands: lines that belong together."""
+        checks = tuple(f"check: {check.command}" for check in self.checks)
+        shown = [(f"goal: {self.text}", *checks), (self.standing,)]
         if self.receipt is not None:
-            shown.append(self.receipt.sentence)
+            shown.append((self.receipt.sentence,))
         if self.is_outdated:
-            shown.append(describe_outdated(self.outdated_by))
+            shown.append((describe_outdated(self.outdated_by),))
         return tuple(shown)
 
 

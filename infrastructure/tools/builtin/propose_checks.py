@@ -20,7 +20,8 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
 TRAITS = ToolTraits(
     verb="propose",
     title="Approve the checks of the goal",
-    telling=("commands",),
+    counted={"commands": "check"},
+    commands="commands",
     kind="think",
     is_conditional=True,
     is_owners=True,

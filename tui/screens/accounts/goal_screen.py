@@ -36,6 +36,8 @@ class GoalScreen(AccountSheet):
         if self._goal is None:
             yield from wrap_text(_NONE, width)
             return
-        for line in (*self._goal.lines, _HOW_TO_END):
-            yield from wrap_text(self._hide(line), width, longest=_LONGEST)
-            yield Content("")
+        for place, paragraph in enumerate((*self._goal.paragraphs, (_HOW_TO_END,))):
+            if place:
+                yield Content("")
+            for line in paragraph:
+                yield from wrap_text(self._hide(line), width, longest=_LONGEST)
