@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from quorum.application.ports.people import ReviewQuestion
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import (
@@ -105,6 +107,7 @@ async def test_a_turn_goes_on_until_the_check_passes(tmp_path: Path) -> None:
         await session.check()
 
 
+@pytest.mark.long
 async def test_attempts_end_at_the_limit_and_a_retry_has_as_many_again(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path, AUTO + "[agent]\nmax_goal_attempts = 2\n"), RecordingObserver()
     async with stage.opened(observer=observer) as session:
@@ -122,6 +125,7 @@ async def test_attempts_end_at_the_limit_and_a_retry_has_as_many_again(tmp_path:
         await session.check()
 
 
+@pytest.mark.long
 async def test_a_later_change_makes_the_receipt_stale_whoever_makes_it(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     async with stage.opened(observer=observer) as session:
@@ -142,6 +146,7 @@ async def test_a_later_change_makes_the_receipt_stale_whoever_makes_it(tmp_path:
         assert len(kinds(observer, GoalReceiptOutdated)) == 1
 
 
+@pytest.mark.long
 async def test_a_later_edit_of_the_session_makes_the_receipt_stale(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     async with stage.opened(observer=observer) as session:
@@ -153,6 +158,7 @@ async def test_a_later_edit_of_the_session_makes_the_receipt_stale(tmp_path: Pat
         assert len(receipts(observer)) == 1
 
 
+@pytest.mark.long
 async def test_a_change_while_no_process_was_there_makes_the_receipt_stale(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     (stage.root / "a.py").write_text("x = 1\n")
@@ -166,6 +172,7 @@ async def test_a_change_while_no_process_was_there_makes_the_receipt_stale(tmp_p
         assert kinds(observer, GoalReceiptOutdated) == [GoalReceiptOutdated(files=("a.py",))]
 
 
+@pytest.mark.long
 async def test_deleted_tests_and_what_the_checks_write_are_in_the_receipt(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     (stage.root / "tests").mkdir()
@@ -181,6 +188,7 @@ async def test_deleted_tests_and_what_the_checks_write_are_in_the_receipt(tmp_pa
         assert "changed by the checks themselves: listed.txt" in receipt.sentence
 
 
+@pytest.mark.long
 async def test_a_check_that_hangs_has_not_passed(tmp_path: Path) -> None:
     stage, observer = (
         a_stage(tmp_path, AUTO + "[agent]\ncheck_timeout_secs = 1\nmax_goal_attempts = 1\n"),
@@ -196,6 +204,7 @@ async def test_a_check_that_hangs_has_not_passed(tmp_path: Path) -> None:
         assert not receipt.has_passed
 
 
+@pytest.mark.long
 async def test_a_check_that_was_named_is_not_asked_about_until_what_it_runs_is_another(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path, '[review]\nmode = "accept-edits"\n'), RecordingObserver()
     (stage.root / "check.sh").write_text("exit 3\n")
@@ -213,6 +222,7 @@ async def test_a_check_that_was_named_is_not_asked_about_until_what_it_runs_is_a
         assert receipts(observer)[-1].has_passed
 
 
+@pytest.mark.long
 async def test_what_was_approved_in_a_review_is_not_asked_about_again(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path, '[review]\nmode = "accept-edits"\n'), RecordingObserver()
     (stage.root / "check.sh").write_text("exit 3\n")
@@ -226,6 +236,7 @@ async def test_what_was_approved_in_a_review_is_not_asked_about_again(tmp_path: 
         assert [each.has_passed for each in receipts(observer)] == [False, True]
 
 
+@pytest.mark.long
 async def test_a_guard_asks_about_a_named_check_and_a_rejection_ends_the_turn(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path, '[review]\nmode = "ask"\n'), RecordingObserver()
     person = Answering("no")
@@ -242,6 +253,7 @@ async def test_a_guard_asks_about_a_named_check_and_a_rejection_ends_the_turn(tm
         await session.check()
 
 
+@pytest.mark.long
 async def test_the_model_proposes_checks_and_the_person_approves_them(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     person = Answering("yes")
@@ -287,6 +299,7 @@ async def test_no_check_runs_while_a_plan_is_made(tmp_path: Path) -> None:
         assert receipts(observer) == []
 
 
+@pytest.mark.long
 async def test_an_answer_that_speaks_of_tests_older_than_the_last_edit_is_said_so(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     async with stage.opened(observer=observer) as session:

@@ -74,7 +74,9 @@ class GoalController:
         """Show it as it stands, with what happened to the files meanwhile."""
         from quorum.tui.screens.accounts.goal_screen import GoalScreen
 
-        agent = session.agent
-        if agent.goals is not None and not agent.record.in_use:
-            await agent.goals.look_again()
-        self._host.app.push_screen(GoalScreen(agent.state.goal, agent.mask.mask_text))
+        agent, goal = session.agent, None
+        if agent.goals is not None:
+            if not agent.record.in_use:
+                await agent.goals.look_again()
+            goal = agent.goals.goal
+        self._host.app.push_screen(GoalScreen(goal, agent.mask.mask_text))
