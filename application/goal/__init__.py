@@ -1,1 +1,1 @@
-"""Goals: who sets one, what runs its checks after each attempt, and what is found out about the files."""
+"""Goals: how one is set and its checks approved, and what is found out about the files since."""

@@ -13,7 +13,6 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from quorum.application.event_bus import EventBus
-from quorum.application.goal.check_runner import CheckRunner
 from quorum.application.goal.goal_service import GoalService
 from quorum.application.identifiers import generate_id
 from quorum.application.plan_service import read_progress
@@ -22,6 +21,7 @@ from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.review.review import Review
 from quorum.application.turn.attachments import Attachments
+from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
 from quorum.application.turn.recovery import Recovery, choose_continuation, plan_recovery

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
-from quorum.application.goal.check_runner import CheckRunner
 from quorum.application.ports.instructions import InstructionKeeper
+from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.recovery import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
 from quorum.application.turn.run_tally import AgentLimits, RunTally

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec import Struct
 
@@ -14,8 +13,8 @@ from quorum.domain.errors import GoalRefused
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonValue
 
-PROPOSE_CHECKS: Final = "propose_checks"
-MOST_CHECKS: Final = 10
+PROPOSE_CHECKS = "propose_checks"
+MOST_CHECKS = 10
 _LONGEST_CHECK = 2_000
 _FILES_NAMED = 3
 _SHORT_DIGEST = 12
