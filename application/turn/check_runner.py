@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from quorum.application.calls.tool_runtime import BatchResult, EndedCall, ToolRuntime, build_batch
 from quorum.application.event_bus import EventBus
 from quorum.application.goal.goal_service import GoalService
+from quorum.application.goal.workspace_changes import WorkspaceDifference
 from quorum.application.identifiers import generate_id
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
@@ -15,7 +16,8 @@ from quorum.application.turn.steering import PendingMessage
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import StopKind, ToolUseBlock
-from quorum.domain.events.event import GoalChecked
+from quorum.domain.errors import LedgerError, LostConnection
+from quorum.domain.events.event import ErrorOccurred, GoalChecked
 from quorum.domain.events.report import MAX_GOAL_ATTEMPTS, CallRecord
 from quorum.domain.goal.goal import PROPOSE_CHECKS, CheckRun, Goal, GoalReceipt
 from quorum.domain.review.permission_rules import COMMAND_TOOL
@@ -210,7 +212,7 @@ class CheckRunner:
     async def _build_receipt(self, goal: Goal, runs: Sequence[CheckRun], before: int) -> GoalReceipt:
         changes = self.goals.changes
         now = await changes.capture()
-        found = await changes.find_since(goal.manifest)
+        found = await self._find_changed(goal)
         by_label = {file.path: file.label for file in found.files}
         read = dict.fromkeys(path for run in runs for path in find_files_read(run.command, list(by_label)))
         return GoalReceipt(
@@ -224,6 +226,16 @@ class CheckRunner:
             written=self._list_written(before),
             is_complete=now.is_complete and found.is_complete,
         )
+
+    async def _find_changed(self, goal: Goal) -> WorkspaceDifference:
+        """What differs since the goal was set. Where the list of that moment cannot be read, nothing is known."""
+        try:
+            return await self.goals.changes.find_since(goal.manifest)
+        except LostConnection:
+            raise
+        except LedgerError as error:
+            await self._events.record(ErrorOccurred(message=f"not known what changed in this goal: {error}"))
+            return WorkspaceDifference(files=(), is_complete=False)
 
     def _count_changes(self) -> int:
         turns = self._events.state.turns

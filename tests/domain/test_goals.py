@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from quorum.domain.calls.effects import ChangeKind
@@ -29,6 +31,8 @@ from quorum.domain.goal.goal import (
     parse_goal,
     read_commands,
 )
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.pruning import find_named_manifests
 from quorum.domain.sessions.replay import Replay
 
 CHECK = GoalCheck(command="pytest", digest="d")
@@ -117,6 +121,17 @@ def test_a_goal_is_open_until_all_checks_pass_and_its_receipt_may_become_stale()
     assert reached.standing == "reached in attempt 1, receipt stale"
 
 
+@pytest.mark.parametrize("event", [SET, checked(1, ran(0))])
+def test_lists_of_files_that_a_goal_names_are_spared_by_pruning(event: GoalSet | GoalChecked) -> None:
+    named = replace(event, manifest="ab" * 32) if isinstance(event, GoalSet) else event
+    if isinstance(named, GoalChecked):
+        named = GoalChecked(receipt=replace(named.receipt, manifest="ab" * 32))
+
+    payload = json.dumps(named.to_json()).encode()
+
+    assert find_named_manifests(named.type, payload) == {bytes.fromhex("ab" * 32)}
+
+
 def test_a_goal_that_is_off_stays_off_whatever_a_record_says_later() -> None:
     assert replay(SET, GoalDropped(), checked(1, ran(0)), ChecksApproved(checks=(CHECK,))) is None
 
@@ -142,9 +157,10 @@ def test_the_receipt_is_one_line_with_all_that_may_be_wrong_with_it() -> None:
     )
 
     assert receipt.sentence == (
-        "goal not reached, attempt 2: `pytest` passed, `pytest` exited with 3, `pytest` ended with no exit code "
-        "(error); 2 files changed, tree 0123456789ab; changed in this goal, and a check depends on it: "
-        "tests/test_a.py (deleted); changed by the checks themselves: out.txt; not every file could be looked at"
+        "goal not reached, attempt 2: `pytest` passed, `pytest` exited with 3, `pytest` ended with no exit "
+        "code (error); 2 files changed, tree 0123456789ab; changed in this goal, and a check depends on it: "
+        "tests/test_a.py (deleted); changed by the checks themselves: out.txt; not every file could be looked "
+        "at"
     )
     assert "- deleted tests/test_a.py" in receipt.details
     assert "1 more file not listed" in receipt.details
