@@ -223,8 +223,6 @@ class CallRun(DeclaredCall):
         self.output: str | ToolOutput = ""
         self._label = DecisionLabel.NONE
         self.reply: str | None = None
-        self.content = ""
-        """The digest of what ran, but for its place in the session; empty until a review let it run."""
         self._refusal: tuple[Outcome, str] | None = None
         self._started_at: float | None = None
         self._loop = asyncio.get_running_loop()
@@ -422,7 +420,6 @@ class CallRun(DeclaredCall):
                 match await approval.obtain(decision, stale=stale > 0 or await self._has_changed_since_asked()):
                     case Granted(label, reply):
                         self._label, self.reply = label, reply
-                        self.content = (await self.get_packet()).content_digest
                     case Withheld(label, message):
                         await self._withhold(label, message)
                         return

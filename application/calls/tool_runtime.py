@@ -162,13 +162,6 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     is_record_lost: bool = False
 
 
-class EndedCall(Struct, frozen=True, kw_only=True):
-    """What a call of the newest batch put out, whole; `content` is the digest of what was reviewed and ran."""
-
-    output: str
-    content: str
-
-
 class ToolRuntime:
     """Executes batches: validates, plans, reviews, runs in parallel what the plan allows.
 
@@ -220,11 +213,9 @@ class ToolRuntime:
         """The tracked records of the newest batch: what waits, runs, is done, has reported progress."""
         return tuple(call.execution for call in self._current)
 
-    def list_ends(self) -> tuple[EndedCall, ...]:
-        """How the calls of the newest batch ended."""
-        return tuple(
-            EndedCall(output=extract_text(call.output), content=call.content) for call in self._current
-        )
+    def list_outputs(self) -> tuple[str, ...]:
+        """What the calls of the newest batch put out, whole."""
+        return tuple(extract_text(call.output) for call in self._current)
 
     def give_example(self, tool: str) -> str:
         """Arguments that a tool takes, as JSON; empty where there is no such tool."""

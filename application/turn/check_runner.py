@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from quorum.application.calls.tool_runtime import BatchResult, EndedCall, ToolRuntime, build_batch
+from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
 from quorum.application.event_bus import EventBus
 from quorum.application.goal.goal_service import GoalService
 from quorum.application.goal.workspace_changes import WorkspaceDifference
@@ -167,7 +167,7 @@ class CheckRunner:
     ) -> GoalReceipt | None:
         """Record the receipt; None where some check did not run, which ends the turn. `before` counts the
         changes of files in the turn before the checks."""
-        ends = self._runtime.list_ends()
+        outputs = self._runtime.list_outputs()
         withheld = [
             check.command
             for check, record in zip(goal.checks, result.records, strict=True)
@@ -189,23 +189,20 @@ class CheckRunner:
                 tally.give_up(f"a check of the goal may not run: {', '.join(withheld)}")
             return None
         runs = [
-            self._describe_run(check.command, record, end)
-            for check, record, end in zip(goal.checks, result.records, ends, strict=True)
+            self._describe_run(check.command, record, output)
+            for check, record, output in zip(goal.checks, result.records, outputs, strict=True)
         ]
         receipt = await self._build_receipt(goal, runs, before)
         await self._events.record(GoalChecked(receipt=receipt))
         return receipt
 
-    def _describe_run(self, command: str, record: CallRecord, end: EndedCall) -> CheckRun:
-        """What came of one check. What the person was asked about and approved is not asked about again as long
-        as it stays what it is."""
-        kept = self._events.hide(end.output).encode("utf-8", "surrogatepass")
+    def _describe_run(self, command: str, record: CallRecord, output: str) -> CheckRun:
+        kept = self._events.hide(output).encode("utf-8", "surrogatepass")
         return CheckRun(
             command=command,
             outcome=record.outcome,
-            exit_code=StagedCommand.read(command, record.outcome, end.output).exit_code,
+            exit_code=StagedCommand.read(command, record.outcome, output).exit_code,
             output_sha256=hashlib.sha256(kept).hexdigest(),
-            digest=end.content if record.decision is DecisionLabel.APPROVED else "",
             is_edited=record.decision is DecisionLabel.EDITED,
         )
 
@@ -228,7 +225,7 @@ class CheckRunner:
         )
 
     async def _find_changed(self, goal: Goal) -> WorkspaceDifference:
-        """What differs since the goal was set. Where the list of that moment cannot be read, nothing is known."""
+        """What differs since the goal was set; nothing is known where that list of files cannot be read."""
         try:
             return await self.goals.changes.find_since(goal.manifest)
         except LostConnection:

@@ -42,14 +42,12 @@ class ApprovedChecks(Struct, frozen=True, kw_only=True):
 
 class CheckRun(Struct, frozen=True, kw_only=True):
     """One run of a check. `exit_code` is None where it has none, as after a timeout; `output_sha256` is that of
-    the output as the session has it. `digest` is that of what ran where the person was asked about it
-    and approved it, else empty; `is_edited`: they changed the command in that review."""
+    the output as the session has it. `is_edited`: the person changed the command in its review."""
 
     command: str
     outcome: Outcome
     exit_code: int | None
     output_sha256: str
-    digest: str = ""
     is_edited: bool = False
 
     @property

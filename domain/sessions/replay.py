@@ -512,6 +512,7 @@ class Replay:
                 self._conversation.follow(event)
                 self._approvals.apply(event)
                 self._plan_rounds.apply(event)
+                self._goal.follow_review(event)
             case BatchPlanned() | HookRan():
                 self._conversation.follow(event)
             case SubagentFinished():

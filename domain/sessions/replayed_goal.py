@@ -20,6 +20,8 @@ from quorum.domain.events.event import (
     GoalSet,
     JobEnded,
     JobStarted,
+    ReviewDecided,
+    ReviewRequested,
     SubagentFinished,
     SubagentStarted,
     UserCommandFinished,
@@ -29,6 +31,7 @@ from quorum.domain.goal.claimed_tests import SeenTestRun
 from quorum.domain.goal.goal import Goal
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import COMMAND_TOOL
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.shell.known_test_runners import runs_tests
 from quorum.domain.staging.layer_work import StagedCommand
 
@@ -40,10 +43,12 @@ class ReplayedGoal:
 
     def __init__(self) -> None:
         self.goal: Goal | None = None
+        self._asked: dict[str, str] = {}
 
     def begin_turn(self, *, continues: bool) -> None:
         """Start another turn; `continues`: the process of the one before died in it."""
         if self.goal is not None and not continues:
+            self._asked.clear()
             self.goal = replace(self.goal, attempts_in_turn=0)
 
     def apply(self, event: GoalEvent) -> None:
@@ -61,12 +66,25 @@ class ReplayedGoal:
                     outdated_by=(),
                     attempts=self.goal.attempts + 1,
                     attempts_in_turn=self.goal.attempts_in_turn + 1,
-                    seen=self.goal.seen.union(run.digest for run in receipt.runs if run.digest),
                 )
             case GoalReceiptOutdated() if self.goal is not None:
                 self.goal = replace(self.goal, outdated_by=event.files)
             case _:
                 return  # of a goal that the record does not have
+
+    def follow_review(self, event: ReviewRequested | ReviewDecided) -> None:
+        """Remember the content of a check that the person was asked about and approved, whichever process ran
+        it then. What they edited is another command."""
+        if (goal := self.goal) is None:
+            return
+        match event:
+            case ReviewRequested(packet=packet) if packet.call.tool_name == COMMAND_TOOL:
+                if packet.call.arguments.get("command") in [check.command for check in goal.checks]:
+                    self._asked[event.digest] = packet.content_digest
+            case ReviewDecided(decision=DecisionLabel.APPROVED, digest=digest) if digest in self._asked:
+                self.goal = replace(goal, seen=goal.seen | {self._asked.pop(digest)})
+            case _:
+                return
 
 
 TestEvent: TypeAlias = (

@@ -7,7 +7,9 @@ import json
 import pytest
 
 from quorum.domain.calls.effects import ChangeKind
-from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.execution import Outcome, Seal
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.tool import ToolCall
 from quorum.domain.errors import GoalRefused
 from quorum.domain.events.event import (
     ChecksApproved,
@@ -16,6 +18,8 @@ from quorum.domain.events.event import (
     GoalDropped,
     GoalReceiptOutdated,
     GoalSet,
+    ReviewDecided,
+    ReviewRequested,
     TurnFinished,
     TurnStarted,
 )
@@ -32,8 +36,10 @@ from quorum.domain.goal.goal import (
     read_commands,
 )
 from quorum.domain.replacing import replace
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.pruning import find_named_manifests
 from quorum.domain.sessions.replay import Replay
+from tests.support.builders import a_context
 
 CHECK = GoalCheck(command="pytest", digest="d")
 SET = GoalSet(text="pass", manifest="m", checks=(CHECK,))
@@ -42,8 +48,8 @@ ENDED = TurnFinished(
 )
 
 
-def ran(exit_code: int | None = 0, outcome: Outcome = Outcome.OK, digest: str = "") -> CheckRun:
-    return CheckRun(command="pytest", outcome=outcome, exit_code=exit_code, output_sha256="o", digest=digest)
+def ran(exit_code: int | None = 0, outcome: Outcome = Outcome.OK) -> CheckRun:
+    return CheckRun(command="pytest", outcome=outcome, exit_code=exit_code, output_sha256="o")
 
 
 def checked(attempt: int, *runs: CheckRun) -> GoalChecked:
@@ -136,11 +142,32 @@ def test_a_goal_that_is_off_stays_off_whatever_a_record_says_later() -> None:
     assert replay(SET, GoalDropped(), checked(1, ran(0)), ChecksApproved(checks=(CHECK,))) is None
 
 
-def test_what_the_person_approved_in_a_review_is_remembered() -> None:
-    goal = replay(SET, checked(1, ran(1, digest="reviewed")))
+def review(command: str, decision: DecisionLabel) -> tuple[str, tuple[Event, Event]]:
+    packet = ReviewPacket(
+        call=ToolCall(tool_name="run_command", arguments={"command": command}, native_id="c"),
+        context=a_context(1),
+        seal=Seal(cwd="/w"),
+    )
+    asked = ReviewRequested(context=a_context(1), packet=packet, digest=packet.digest, reasons=())
+    decided = ReviewDecided(context=a_context(1), digest=packet.digest, decision=decision, reason=None)
+    return packet.content_digest, (asked, decided)
+
+
+def test_what_the_person_approved_in_a_review_is_remembered_by_its_content() -> None:
+    content, approved = review("pytest", DecisionLabel.APPROVED)
+    goal = replay(SET, *approved)
 
     assert goal is not None
-    assert goal.approved == ApprovedChecks(named=frozenset({"d"}), seen=frozenset({"reviewed"}))
+    assert goal.approved == ApprovedChecks(named=frozenset({"d"}), seen=frozenset({content}))
+    for command, decision in (
+        ("other", DecisionLabel.APPROVED),
+        ("pytest", DecisionLabel.EDITED),
+        ("pytest", DecisionLabel.REJECTED),
+        ("pytest", DecisionLabel.ALLOWED),
+    ):
+        untold = replay(SET, *review(command, decision)[1])
+        assert untold is not None
+        assert untold.seen == frozenset()
 
 
 def test_the_receipt_is_one_line_with_all_that_may_be_wrong_with_it() -> None:
