@@ -571,7 +571,7 @@ def _has_same_beginning(one: str, other: str) -> bool:
 
 
 GROUPS: tuple[tuple[str, str], ...] = (
-    ("Work", "plan ensemble strategy fast mode stage model image steer retry compact init"),
+    ("Work", "goal plan ensemble strategy fast mode stage model image steer retry compact init"),
     ("Undo", "undo rewind redo diff effects"),
     ("Ask", "ask discuss debate review findings"),
     ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),
