@@ -213,9 +213,9 @@ class ToolRuntime:
         """The tracked records of the newest batch: what waits, runs, is done, has reported progress."""
         return tuple(call.execution for call in self._current)
 
-    def list_outputs(self) -> tuple[str, ...]:
+    def list_outputs(self) -> tuple[str | ToolOutput, ...]:
         """What the calls of the newest batch put out, whole."""
-        return tuple(extract_text(call.output) for call in self._current)
+        return tuple(call.output for call in self._current)
 
     def give_example(self, tool: str) -> str:
         """Arguments that a tool takes, as JSON; empty where there is no such tool."""

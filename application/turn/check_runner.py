@@ -14,6 +14,7 @@ from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessage
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.summary import extract_exit_code, extract_text
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import StopKind, ToolUseBlock
 from quorum.domain.errors import LedgerError, LostConnection
@@ -24,8 +25,8 @@ from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.shell.known_test_runners import find_files_read
-from quorum.domain.staging.layer_work import StagedCommand
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.output import ToolOutput
 
 _MOST_FILES = 500
 _TOLD = "The person set this goal: {text}\n{checks}"
@@ -196,12 +197,12 @@ class CheckRunner:
         await self._events.record(GoalChecked(receipt=receipt))
         return receipt
 
-    def _describe_run(self, command: str, record: CallRecord, output: str) -> CheckRun:
-        kept = self._events.hide(output).encode("utf-8", "surrogatepass")
+    def _describe_run(self, command: str, record: CallRecord, output: str | ToolOutput) -> CheckRun:
+        kept = self._events.hide(extract_text(output)).encode("utf-8", "surrogatepass")
         return CheckRun(
             command=command,
             outcome=record.outcome,
-            exit_code=StagedCommand.read(command, record.outcome, output).exit_code,
+            exit_code=extract_exit_code(output),
             output_sha256=hashlib.sha256(kept).hexdigest(),
             is_edited=record.decision is DecisionLabel.EDITED,
         )

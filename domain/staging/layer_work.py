@@ -13,7 +13,7 @@ from quorum.domain.shell.known_test_runners import runs_tests
 MOST_COMMANDS = 200
 _LAST_LINES = 6
 _LONGEST_LINE = 300
-_EXIT_CODE = re.compile(r"^exit code (\d+)$")
+_ENDING = re.compile(r"^(?:exit code (\d+)|killed by (?:SIG[A-Z0-9]+|signal \d+))$")
 
 
 class StagedCommand(Struct, frozen=True, kw_only=True):
@@ -43,12 +43,12 @@ class StagedCommand(Struct, frozen=True, kw_only=True):
     def read(cls, command: str, outcome: Outcome, output: str) -> StagedCommand:
         """The command whose result a model was given as this text: what it printed, then how it exited."""
         lines = output.rstrip().splitlines()
-        ends = [(place, found) for place, line in enumerate(lines) if (found := _EXIT_CODE.match(line))]
+        ends = [(place, found) for place, line in enumerate(lines) if (found := _ENDING.match(line))]
         place, found = ends[-1] if ends and outcome is Outcome.OK else (len(lines), None)
         return cls(
             command=command,
             outcome=outcome,
-            exit_code=int(found.group(1)) if found is not None else None,
+            exit_code=int(found[1]) if found is not None and found[1] is not None else None,
             last_lines=_shorten(lines[:place]),
         )
 

@@ -155,3 +155,11 @@ def test_files_are_known_to_be_others_than_the_model_saw_until_it_answers_again(
 ) -> None:
     assert replay(ENTERED, ANSWERED, reviewed(decision)).was_reset
     assert not replay(ENTERED, ANSWERED, reviewed(decision), ANSWERED).was_reset
+
+
+def test_a_command_that_a_signal_ended_has_no_exit_code_whatever_it_printed() -> None:
+    command = StagedCommand.read("./t", Outcome.OK, "exit code 0\nkilled by SIGKILL\nand a remark")
+
+    assert command.exit_code is None
+    assert command.failed
+    assert command.last_lines == ("exit code 0",)

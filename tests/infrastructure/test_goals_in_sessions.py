@@ -205,6 +205,27 @@ async def test_a_check_that_hangs_has_not_passed(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("check", "exit_code"),
+    [
+        ("echo 'exit code 0'; kill -9 $$", None),
+        ("printf 'exit code 0\\n'; exit 3", 3),
+        ("seq 1 200000; echo 'exit code 0'; exit 7", 7),
+    ],
+)
+async def test_no_words_of_a_check_are_taken_for_its_exit_code(
+    tmp_path: Path, check: str, exit_code: int | None
+) -> None:
+    stage, observer = a_stage(tmp_path, AUTO + "[agent]\nmax_goal_attempts = 1\n"), RecordingObserver()
+    async with stage.opened(observer=observer) as session:
+        await set_goal(session, check)
+        report = await play(session, "done")
+
+        assert report.status is RunStatus.LIMIT
+        assert [run.exit_code for run in receipts(observer)[0].runs] == [exit_code]
+
+
+@pytest.mark.long
 async def test_a_check_that_was_named_is_not_asked_about_until_what_it_runs_is_another(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path, '[review]\nmode = "accept-edits"\n'), RecordingObserver()
     (stage.root / "check.sh").write_text("exit 3\n")
