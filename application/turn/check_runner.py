@@ -107,14 +107,14 @@ class CheckRunner:
             return None
         if not goal.checks:
             return self._ask_for_checks(tally)
-        if (told := self._find_untold(goal)) is None:
+        if (receipt := self._find_untold(goal)) is None:
             before = self._count_changes()
             result = await self._run(goal, tally)
-            told = await self._conclude(goal, result, tally, before)
-        if told is None or told.has_passed:
+            receipt = await self._conclude(goal, result, tally, before)
+        if receipt is None or (goal := self._find_open()) is None:  # reached, or taken away meanwhile
             return None
-        attempts = self._events.state.goal.attempts_in_turn if self._events.state.goal is not None else 0
-        failed = ", ".join(f"`{run.command}` {run.ending}" for run in told.runs if not run.has_passed)
+        attempts = goal.attempts_in_turn
+        failed = ", ".join(f"`{run.command}` {run.ending}" for run in receipt.runs if not run.has_passed)
         if attempts >= self._most:
             made = format_amount(attempts, "attempt")
             tally.limit(
@@ -123,7 +123,7 @@ class CheckRunner:
             return None
         await self._dialogue.say_pending()
         left = format_amount(self._most - attempts, "more attempt")
-        return _AGAIN.format(failed=failed, attempt=told.attempt, left=left)
+        return _AGAIN.format(failed=failed, attempt=receipt.attempt, left=left)
 
     def _find_open(self) -> Goal | None:
         """The goal whose checks are due; while a plan is made none are, for nothing is changed."""
