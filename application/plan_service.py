@@ -18,6 +18,7 @@ from quorum.domain.events.event import (
     PlanWithdrawn,
     StateMerged,
 )
+from quorum.domain.goal.goal import PROPOSE_CHECKS
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK, PhaseScope, SessionPhase
 from quorum.domain.plan.plan import Plan
 from quorum.domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
@@ -168,7 +169,8 @@ def _describe_progress(
 
 
 class PhaseTools:
-    """The tools that the model is offered in the present phase: what only reads while a plan is made."""
+    """The tools that the model is offered in the present phase: what only reads while a plan is made, and what
+    proposes checks while there is a goal without any."""
 
     def __init__(self, events: EventBus, tools: ToolSet) -> None:
         self._events, self._tools = events, tools
@@ -179,6 +181,9 @@ class PhaseTools:
 
     def _is_offered(self, name: str) -> bool:
         phase = self._events.phase
+        if name == PROPOSE_CHECKS:
+            goal = self._events.state.goal
+            return goal is not None and goal.is_open and not goal.checks and not phase.is_planning
         if phase.is_planning:
             tool = self._tools.find(name)
             only_reads = tool is not None and tool.definition.risk is RiskLevel.LOW

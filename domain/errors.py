@@ -93,6 +93,10 @@ class PlanRefused(QuorumError):
     """A plan cannot be made or withdrawn here. The text says why."""
 
 
+class GoalRefused(QuorumError):
+    """A goal or one of its checks cannot be set here. The text says why, and what to do."""
+
+
 class WorktreeRefused(QuorumError):
     """A worktree cannot be made, merged or dropped; the message says why, and what to do."""
 

@@ -102,6 +102,7 @@ def build_agent_limits(settings: Settings) -> AgentLimits:
     return AgentLimits(
         max_tool_turns=agent.max_tool_turns,
         max_turn_end_retries=agent.max_turn_end_retries,
+        max_goal_attempts=agent.max_goal_attempts,
         max_secs=agent.max_time_secs or None,
     )
 

@@ -243,6 +243,10 @@ class Approval:
         packet = await self._call.get_packet()
         if self._is_approved_ahead(packet, decision) and not stale:
             return await self._grant(packet, "approved ahead, with the calls before it")
+        if not (self._edited or stale) and self._state.approved_checks.cover(
+            packet.content_digest, is_objected_to=decision.objects
+        ):
+            return await self._allow_check(packet)
         if self._edited:
             return await self._ask(decision, VoteFeed(), stale=stale)
         if (judged := self._judgement) is not None:
@@ -260,6 +264,11 @@ class Approval:
             await self._record_decision(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
             return Granted(DecisionLabel.ALLOWED)
         return await self._ask(decision, feed, stale=stale, votes=votes)
+
+    async def _allow_check(self, packet: ReviewPacket) -> Granted:
+        reason = "you approved it as a check of the goal, and it is what it was then"
+        await self._record_decision(packet, DecisionLabel.ALLOWED, reason)
+        return Granted(DecisionLabel.ALLOWED)
 
     # ---------------------------------------------------------------- the person
 

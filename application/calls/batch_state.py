@@ -20,6 +20,7 @@ from quorum.domain.calls.planners import PlannedCall, Planner, Predecessors, add
 from quorum.domain.calls.run_state import RunState, apply_modifiers
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
+from quorum.domain.goal.goal import ApprovedChecks
 from quorum.domain.review.ballot import Tally
 from quorum.domain.review.decision import Decision
 from quorum.domain.review.permission_rules import Subject
@@ -156,7 +157,8 @@ class BatchCall(Protocol):
 class BatchState:
     """The calls of a batch, who follows whom, and what was approved with "the rest".
 
-    `scope` is what the person asked for; `asked_by` names the subagent whose calls they are.
+    `scope` is what the person asked for; `asked_by` names the subagent whose calls they are, `approved_checks`
+    what they approved as checks of a goal.
     """
 
     def __init__(  # noqa: PLR0913 - all that the calls of a batch share meets here
@@ -173,7 +175,9 @@ class BatchState:
         secrets: SecretFinder | None = None,
         asked_by: str = "",
         one_session: OneSession | None = None,
+        approved_checks: ApprovedChecks = ApprovedChecks(),  # noqa: B008 - it is immutable
     ) -> None:
+        self.approved_checks = approved_checks
         self.scope = scope
         self.asked_by = asked_by
         self.one_session = one_session

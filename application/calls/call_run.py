@@ -24,7 +24,7 @@ from quorum.domain.calls.hook_points import Skip
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
 from quorum.domain.calls.server_tools import OfferedTools
-from quorum.domain.calls.summary import extract_styles, extract_text
+from quorum.domain.calls.summary import extract_exit_code, extract_styles, extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
 from quorum.domain.errors import LedgerError, LostConnection, StaleSeal, ToolError, explain_host_failure
 from quorum.domain.events.event import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
@@ -564,7 +564,8 @@ class CallRun(DeclaredCall):
             return output
         changed = await run_off_loop(lambda: json.dumps(self.arguments, ensure_ascii=False), self.arguments)
         note = f"[the user edited this call before it ran; its arguments were {changed}]\n"
-        return Printed(note + extract_text(output), shift_styles(extract_styles(output), len(note)))
+        styles = shift_styles(extract_styles(output), len(note))
+        return Printed(note + extract_text(output), styles, extract_exit_code(output))
 
 
 def _encode_denial(decision: Decision) -> str:

@@ -12,6 +12,7 @@ from quorum.application.ports.storage import BlobStore, LineSource, Spill
 from quorum.domain.calls.summary import extract_text, is_long, keep_both_ends, summarise_content
 from quorum.domain.calls.tool import ToolDefinition
 from quorum.domain.errors import BlobError, ToolError
+from quorum.domain.replacing import replace
 from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.output import (
     Inline,
@@ -33,13 +34,14 @@ def store_whole(spill: Spill, printed: Printed) -> Printed | Spilled:
     try:
         blob_id = spill.keep()
     except BlobError as error:
-        return Printed(f"{printed.text}\nthe whole output: {error}", printed.styles)
+        return replace(printed, text=f"{printed.text}\nthe whole output: {error}")
     return Spilled(
         blob_id=blob_id,
         text=printed.text,
         lines=spill.lines,
         size_bytes=spill.size_bytes,
         styles=printed.styles,
+        exit_code=printed.exit_code,
     )
 
 

@@ -32,6 +32,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.errors import HookAborted, LostConnection
 from quorum.domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
 from quorum.domain.events.report import CallRecord
+from quorum.domain.goal.goal import ApprovedChecks
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.state import CallEnd
@@ -112,6 +113,7 @@ class ToolBatch(Struct, frozen=True, kw_only=True):
     `scope` is what the person asked for. A batch that another process began has `ends`, the
     results of calls that will not run (again), by call id, and `reviews`, what was asked about the others.
     `offered` are the tools that the request offered, no other runs; None where that was settled before.
+    `approved` are checks of a goal, which need no further question.
     """
 
     id: str
@@ -120,6 +122,7 @@ class ToolBatch(Struct, frozen=True, kw_only=True):
     ends: Mapping[str, CallEnd] = field(default_factory=dict)
     reviews: Mapping[str, AskedBefore] = field(default_factory=dict)
     offered: frozenset[str] | None = None
+    approved: ApprovedChecks = field(default_factory=ApprovedChecks)
 
     @property
     def is_taken_up(self) -> bool:
@@ -128,17 +131,22 @@ class ToolBatch(Struct, frozen=True, kw_only=True):
 
 
 def build_batch(
-    calls: Sequence[ToolCall], *, turn_index: int, scope: RequestedScope, offered: frozenset[str] | None = None
+    calls: Sequence[ToolCall],
+    *,
+    turn_index: int,
+    scope: RequestedScope,
+    offered: frozenset[str] | None = None,
+    approved: ApprovedChecks = ApprovedChecks(),  # noqa: B008 - it is immutable
 ) -> ToolBatch:
     """The calls of one response as a batch of their own; `scope` is what the person asked for, `offered` the
-    tools that may run."""
+    tools that may run, `approved` what the person approved as checks."""
     batch_id = generate_id()
     contexts = [
         ToolExecutionContext(call_id=call.native_id, batch_id=batch_id, call_index=index, turn_index=turn_index)
         for index, call in enumerate(calls)
     ]
     placed = tuple(zip(contexts, calls, strict=True))
-    return ToolBatch(id=batch_id, calls=placed, scope=scope, offered=offered)
+    return ToolBatch(id=batch_id, calls=placed, scope=scope, offered=offered, approved=approved)
 
 
 class BatchResult(Struct, frozen=True, kw_only=True):
@@ -204,6 +212,10 @@ class ToolRuntime:
     def executions(self) -> tuple[ToolExecution, ...]:
         """The tracked records of the newest batch: what waits, runs, is done, has reported progress."""
         return tuple(call.execution for call in self._current)
+
+    def list_outputs(self) -> tuple[str | ToolOutput, ...]:
+        """What the calls of the newest batch put out, whole."""
+        return tuple(call.output for call in self._current)
 
     def give_example(self, tool: str) -> str:
         """Arguments that a tool takes, as JSON; empty where there is no such tool."""
@@ -279,6 +291,7 @@ class ToolRuntime:
             secrets=self._secrets,
             asked_by=self._asker.title,
             one_session=self._one_session,
+            approved_checks=batch.approved,
         )
         self._current = tuple(
             CallRun(

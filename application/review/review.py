@@ -25,6 +25,7 @@ from quorum.domain.conversation.history import ToolResults
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConfigError, ModeRefused, QuorumError
 from quorum.domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
+from quorum.domain.goal.goal import PROPOSE_CHECKS
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
@@ -340,7 +341,7 @@ class Review:
         wanted = not as_advice or (self._person.is_there and self.mode.traits.shows_votes)
         sensitive = bool(subject.access.secret) or any(map(self.is_sensitive, subject.read | subject.written))
         is_fast_plan = subject.tool == CREATE_PLAN and self.phase.is_fast
-        is_question = subject.tool == ASK_PERSON
+        is_question = subject.tool in (ASK_PERSON, PROPOSE_CHECKS)
         is_closed = sensitive or is_fast_plan or is_question or bool(self._list_outside(subject))
         return self._voting.feed() if wanted and not is_closed else VoteFeed()
 

@@ -60,16 +60,19 @@ class SessionAdvance:
         self._changed.set()
 
     async def advance(self, agent: AgentSession, prompt: str = "") -> Advanced:
-        """Resume what is unfinished, else run a turn for `prompt`. The session has been opened.
+        """Resume what is unfinished, else run a turn for `prompt`, or for a goal that is not reached. The
+        session has been opened.
 
         Cancelled, the turn is interrupted, and that is its end. Raises ConversationError where nothing is
         unfinished and there is no prompt, and where there is a prompt and something is unfinished: it would
         take the open review away.
         """
+        goal = agent.state.goal
         is_unfinished = agent.run.has_pending or not agent.state.finished
+        is_open = is_unfinished or (goal is not None and goal.is_open)
         if is_unfinished and prompt:
             raise ConversationError("the session has a turn that is not finished; advance it without a prompt")
-        if not is_unfinished and not prompt:
+        if not is_open and not prompt:
             raise ConversationError("the session has no turn that is not finished; give it a prompt")
         turn = asyncio.ensure_future(agent.run.execute(prompt) if prompt else agent.run.retry())
         rest = asyncio.ensure_future(self._wait_for_rest(agent))

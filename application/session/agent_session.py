@@ -60,10 +60,10 @@ class AgentSession:
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
     `user_commands`, `exchanges`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`,
-    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `inbox`, `record`, `external`, the turns where
-    an agent of another vendor makes them, and `effects`, their review where the process stands in a layer. All
-    front ends hold these parts as they are. What takes the conversation apart, as `context.compact` and
-    `rewind.rewind_to` do, is not called while a turn runs.
+    `tool_servers`, `attachments`, `goals`, `outputs`, `reviewed_files`, `inbox`, `record`, `external`, the
+    turns where an agent of another vendor makes them, and `effects`, their review where the process stands in a
+    layer. All front ends hold these parts as they are. What takes the conversation apart, as `context.compact`
+    and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -129,6 +129,7 @@ class AgentSession:
         self.plans = plans
         self._plan_tasks = plan_tasks
         self.attachments = run.attachments
+        self.goals = run.goals
         self.outputs = outputs
         self.reviewed_files = reviewed_files
         self.inbox = inbox
@@ -180,6 +181,8 @@ class AgentSession:
             self.run.add_notice(notice)
         await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
+        if is_resumed and self.goals is not None:
+            await self.goals.look_again()
         for work in self._background:
             work.begin()
 

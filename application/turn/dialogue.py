@@ -225,16 +225,22 @@ class Dialogue:
             await self._make_room(None)
         return await self._ask(tally, tool_choice)
 
-    async def call(self, said: UserMessage, call: ToolUseBlock, tally: RunTally) -> LlmResponse:
-        """Say a message and have the answer be this call, without asking the model. Raises LedgerError."""
+    async def call(self, said: UserMessage, calls: Sequence[ToolUseBlock]) -> LlmResponse:
+        """Say a message and have the answer be these calls, without asking the model. Raises LedgerError."""
         self._held = None
         await self._append(MessageAdded(message=said))
-        return self._put_answer(LlmResponse(content=(call,), stop_reason=TOOL_USE), tally)
+        return self._put_answer(LlmResponse(content=tuple(calls), stop_reason=TOOL_USE))
 
-    async def conclude_call(self, results: Sequence[ToolResultMessage], text: str, tally: RunTally) -> None:
-        """Add the results of such a call, and this text as the answer to them."""
+    async def conclude_call(self, results: Sequence[ToolResultMessage], text: str) -> LlmResponse:
+        """Add the results of such calls, and this text as the answer to them."""
         await self.add(ToolResults(tuple(results)))
-        self._put_answer(LlmResponse.from_text(text), tally)
+        return self._put_answer(LlmResponse.from_text(text))
+
+    async def say_pending(self) -> None:
+        """Say what waits for the next request, which no results go with."""
+        if self.pending_messages.any_waiting:
+            await self._say_pending(steering=True)
+            await self._make_room(None)
 
     def note_leaked_call(self, response: LlmResponse) -> CallLeaked | None:
         """Note that an answer calls a tool in its text, which never runs; None where it does not."""
@@ -531,11 +537,10 @@ class Dialogue:
         self.responses += 1
         tally.add_response(response, cost, continues=continues)
 
-    def _put_answer(self, response: LlmResponse, tally: RunTally) -> LlmResponse:
-        """The same for one that no model gave."""
+    def _put_answer(self, response: LlmResponse) -> LlmResponse:
+        """The same for one that no model gave, and which is in no tally."""
         self._record_answer(response)
         self.responses += 1
-        tally.add_response(response, None, continues=False)
         return response
 
     def _record_answer(self, response: LlmResponse) -> None:

@@ -15,6 +15,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from quorum.application.event_bus import EventBus
+from quorum.application.goal.goal_service import GoalService
 from quorum.application.identifiers import generate_id
 from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.plan_service import read_progress
@@ -23,6 +24,7 @@ from quorum.application.ports.subagents import SubagentPort
 from quorum.application.review.review import Review
 from quorum.application.steering import PendingMessage
 from quorum.application.turn.attachments import Attachments
+from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
 from quorum.application.turn.recovery import Recovery, choose_continuation, plan_recovery
@@ -79,7 +81,7 @@ class RunAgent:
     Calls that another process left open are recovered first: see `recover`. `begin_turn` is called at the
     beginning of each turn. `rewind_refusal` says why the conversation cannot be taken back; it is empty where
     it can. With `leaves_host_failures` a turn that ends for one raises HostFailed in place of a report, and is
-    not over: another process may go on with it.
+    not over: another process may go on with it. `goals` is the goal that its turns work for, if one is set.
     """
 
     rewind_refusal = ""
@@ -99,8 +101,10 @@ class RunAgent:
         final_review: FinalReviewStep | None = None,
         is_job_running: Callable[[], bool] = lambda: False,
         staged: StagedTurns | None = None,
+        goals: GoalService | None = None,
     ) -> None:
         self._staged = staged
+        self.goals = goals
         self._final_review = final_review
         self._spenders = spenders
         self._subagents = subagents
@@ -118,6 +122,18 @@ class RunAgent:
         self._events = parts.events
         self._limits = parts.limits
         self.attachments = parts.attachments
+        self._checks = (
+            CheckRunner(
+                goals=goals,
+                events=parts.events,
+                dialogue=dialogue,
+                runtime=parts.runtime,
+                get_scope=lambda: self.scope,
+                most=parts.limits.max_goal_attempts,
+            )
+            if goals is not None
+            else None
+        )
         self._loop = TurnLoop(
             dialogue=dialogue,
             runtime=parts.runtime,
@@ -127,6 +143,7 @@ class RunAgent:
             instructions=instructions,
             diagnostics=diagnostics,
             is_job_running=is_job_running,
+            checks=self._checks,
         )
         if staged is not None:
             self._loop.note_files = staged.note_files
@@ -235,11 +252,17 @@ class RunAgent:
             return await self._run_turn("", lambda tally: self._dialogue.say(said, tally), said)
         if self._final_review is not None and self._final_review.is_next:
             return await self._run_turn("", _ask_nothing)
+        if self._checks is not None and self._checks.is_next:
+            return await self._run_turn("", self._continue_with_checks)
         messages = self._conversation.messages
         if not messages:
             raise ConversationError("there is nothing to continue: the conversation is empty")
         prompt = choose_continuation(messages[-1], rounds=self._limits.max_tool_turns)
         return await self._run_turn("", lambda tally: self._dialogue.say(prompt, tally))
+
+    async def _continue_with_checks(self, tally: RunTally) -> LlmResponse | None:
+        more = await self._loop.run_checks(tally)
+        return await self._dialogue.say(more, tally) if more is not None else None
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Add the prompts that were never sent to the conversation, before any later message."""
@@ -380,6 +403,8 @@ class RunAgent:
             await self._instructions.refresh()
         if self._tool_servers is not None:
             notices = (*notices, *await self._tool_servers.settle())
+        if self._checks is not None:
+            self._checks.begin_turn()
         await self._dialogue.tell_of_changes()
         if self._commands is not None:
             notices = (*notices, *await self._commands.begin(self._command))
@@ -410,6 +435,9 @@ class RunAgent:
         tally.add_spent(self._review, *self._spenders)
         tally.add_subagents(self._subagents)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
+        if self.goals is not None:
+            await self.goals.note_claim(tally.text)
+            await self.goals.look_again()
         if (report := tally.report(read_progress(self._events.state))).error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
         if self._staged is not None and await self._staged.conclude():

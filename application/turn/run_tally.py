@@ -16,6 +16,7 @@ from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import LlmResponse, Usage, says_anything
 from quorum.domain.events.report import MAX_TIME, CallRecord, RunReport, RunStatus
+from quorum.domain.goal.goal import PROPOSE_CHECKS
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.review.person_question import ASK_PERSON
@@ -29,13 +30,14 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
     `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
     often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
     same call end the turn; hooks at its end may make it continue `max_turn_end_retries` times, and so may
-    diagnostics. A turn is ended after `max_secs`.
+    diagnostics. A turn makes `max_goal_attempts` attempts at a goal, and is ended after `max_secs`.
     """
 
     max_tool_turns: int = 100
     max_continuations: int = 3
     max_identical_rejections: int = 3
     max_turn_end_retries: int = 3
+    max_goal_attempts: int = 10
     max_secs: float | None = None
 
 
@@ -51,8 +53,9 @@ class Spender(Protocol):
 
 
 def _waits_for_person(record: CallRecord) -> bool:
-    """Whether it is a plan that no person was asked about, or a question that nobody was there to answer."""
-    if record.tool == ASK_PERSON:
+    """Whether it is a plan that no person was asked about, or a question, also about the checks of a goal, that
+    nobody was there to answer."""
+    if record.tool in (ASK_PERSON, PROPOSE_CHECKS):
         return record.decision is DecisionLabel.NEEDS_APPROVAL
     return record.tool == CREATE_PLAN and record.outcome is Outcome.OK and record.decision not in _APPROVED
 

@@ -11,6 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
 from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.steering import PendingMessage
+from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.recovery import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
 from quorum.application.turn.run_tally import AgentLimits, RunTally
@@ -216,7 +217,9 @@ class TurnLoop:
         instructions: ProjectInstructions | None = None,
         diagnostics: TurnDiagnostics | None = None,
         is_job_running: Callable[[], bool] = lambda: False,
+        checks: CheckRunner | None = None,
     ) -> None:
+        self._checks = checks
         self._dialogue = dialogue
         self._runtime = runtime
         self._hooks = hooks
@@ -273,7 +276,12 @@ class TurnLoop:
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
                     is_asked_again = False
                     more = await end.ask_for_more() or end.send_back(self.find_answer_problem(tally.text))
+                    more = more or await self.run_checks(tally)
                     response = await self._dialogue.say(more, tally) if more is not None else None
+
+    async def run_checks(self, tally: RunTally) -> str | None:
+        """Run the checks of the goal, if one is open; what the model is to read where it is to go on."""
+        return await self._checks.check(tally) if self._checks is not None else None
 
     async def _reply_to_leaked_call(self, leaked: CallLeaked, tally: RunTally) -> LlmResponse | None:
         """Tell the model, once in a turn, that its call was text; the second time, the turn has failed."""
@@ -319,7 +327,8 @@ class TurnLoop:
     ) -> None:
         """Run one call that no model made, as one that a model made. What `conclude` makes of its outcome and
         output is the answer to it."""
-        response = await self._dialogue.call(said, call, tally)
+        response = await self._dialogue.call(said, [call])
+        tally.add_response(response, None, continues=False)
         calls = response.tool_calls()
         batch = build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self._get_scope())
         result = await self._runtime.run(batch)
@@ -330,7 +339,8 @@ class TurnLoop:
             tally.interrupt()
         (record,), (message,) = result.records, result.results
         text = conclude(record.outcome, extract_text(message.output))
-        await self._dialogue.conclude_call(result.results, text, tally)
+        answer = await self._dialogue.conclude_call(result.results, text)
+        tally.add_response(answer, None, continues=False)
 
     def _create_batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
         return build_batch(

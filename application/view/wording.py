@@ -33,7 +33,7 @@ from quorum.domain.events.event import (
     SessionResumed,
     SessionRewound,
 )
-from quorum.domain.events.report import MAX_TIME, MAX_TOOL_TURNS, RunReport, RunStatus
+from quorum.domain.events.report import MAX_GOAL_ATTEMPTS, MAX_TIME, MAX_TOOL_TURNS, RunReport, RunStatus
 from quorum.domain.panel.cost_estimate import CostEstimate, sum_estimates
 from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
 from quorum.domain.panel.panel_answer import PanelAnswer, PeerReview
@@ -72,7 +72,8 @@ def describe_approval(label: DecisionLabel, reason: str | None) -> str:
 
 PROCESS_ENDED = "interrupted: the process ended here"
 _SPEND_CAPS = frozenset(cap.value for cap in SpendCap)
-_KNOWN_STOPS = frozenset({*StopKind, MAX_TOOL_TURNS, MAX_TIME}) | _SPEND_CAPS
+_LIMITS = {MAX_TIME: "time limit", MAX_GOAL_ATTEMPTS: "limit of attempts"}
+_KNOWN_STOPS = frozenset({*StopKind, MAX_TOOL_TURNS, *_LIMITS}) | _SPEND_CAPS
 RECORD_ENDS = "the record ends here; the process that writes it may be at work on this turn"
 
 
@@ -87,8 +88,8 @@ def describe_ending(report: RunReport, last_error: str) -> str | None:
             return "stopped at the token limit of one answer"
         case RunStatus.LIMIT if report.stop_reason == MAX_TOOL_TURNS:
             return f"stopped at the turn limit, after {format_amount(report.tool_turns, 'turn')}"
-        case RunStatus.LIMIT if report.stop_reason == MAX_TIME:
-            return f"stopped at the time limit agent.{MAX_TIME}"
+        case RunStatus.LIMIT if report.stop_reason in _LIMITS:
+            return f"stopped at the {_LIMITS[report.stop_reason]} agent.{report.stop_reason}"
         case RunStatus.LIMIT if report.stop_reason in _SPEND_CAPS:
             return f"stopped at the spend cap agent.{report.stop_reason}"
         case RunStatus.LIMIT:

@@ -39,6 +39,13 @@ class ReviewPacket(Struct, frozen=True, kw_only=True, dict=True):
     def _digest(self) -> str:
         return hashlib.sha256(self.to_canonical_json().encode("utf-8", "surrogatepass")).hexdigest()
 
+    @cached_property
+    def content_digest(self) -> str:
+        """SHA-256 of the same without its place in the session: of what would run, and with what."""
+        content = {key: value for key, value in self._as_json().items() if key != "context"}
+        text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
     def to_json(self) -> JsonObject:
         """The packet as a JSON object, the keys of all its objects in the order of the canonical form."""
         return {key: _sort_keys(value) for key, value in sorted(self._as_json().items())}

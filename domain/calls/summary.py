@@ -154,6 +154,12 @@ def extract_styles(output: str | ToolOutput) -> Styles:
     return output.styles if isinstance(output, Printed | Spilled) else ()
 
 
+def extract_exit_code(output: str | ToolOutput) -> int | None:
+    """The exit code of the command whose whole result this is; None for any other output, and where a signal
+    ended it."""
+    return output.exit_code if isinstance(output, Printed | Spilled) else None
+
+
 def describe_schema(first: JsonValue) -> list[str]:
     """Describe the elements of an array by the first one: its keys with their types, or its type."""
     if isinstance(first, Mapping) and first:

@@ -53,9 +53,10 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     its name); `telling` are the arguments that tell its calls apart; `counted` are the only others that are
     shown, lists, each as its length with this noun; `output` is what it answers, unknown where None; `look` is
     there where it only looks.
-    Arguments: `command` is the one that is shell text, `patch` the one that is a patch, `text` the one that a
-    person edits as plain text, `texts` a list of parts that each have one. `wording` says arguments in words:
-    `{}` is a text's or number's place, without it the words say that it is there; empty: a screen shows it.
+    Arguments: `command` is the one that is shell text, `commands` a list of such texts, `patch` the one that is
+    a patch, `text` the one that a person edits as plain text, `texts` a list of parts that each have one.
+    `wording` says arguments in words: `{}` is a text's or number's place, without it the words say that it is
+    there; empty: a screen shows it.
     Editors and the gate: `kind`, and `effect` with `arguments`, those a call from outside may have.
     Choice: `is_conditional`: only sessions that have a use for it have it; `turned_on_by` is the setting that
     turns it on, where it is off else; `is_owners`: no subagent has it; `companion_of` is the tool without which
@@ -72,6 +73,7 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     output: OutputKind | None = None
     look: CountedLook | None = None
     command: str = ""
+    commands: str = ""
     patch: str = ""
     text: str = ""
     texts: str = ""
@@ -92,6 +94,11 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     def find_command(self, arguments: JsonObject) -> str | None:
         """The shell text among the arguments of a call; None where it has none."""
         return _find_text(arguments, self.command)
+
+    def find_commands(self, arguments: JsonObject) -> tuple[str, ...]:
+        """The shell texts that a call has in a list; none where it has no such list."""
+        given = arguments.get(self.commands) if self.commands else None
+        return tuple(map(str, given)) if isinstance(given, list | tuple) else ()
 
     def find_patch(self, arguments: JsonObject) -> str | None:
         """The patch among the arguments of a call; None where it has none."""

@@ -39,6 +39,14 @@ from quorum.domain.events.calls import (
     UserCommandProgressed,
     UserCommandStarted,
 )
+from quorum.domain.events.goals import (
+    ChecksApproved,
+    GoalChecked,
+    GoalDropped,
+    GoalReceiptOutdated,
+    GoalSet,
+    OutdatedTestsClaimed,
+)
 from quorum.domain.events.panels import (
     AnswerDefended,
     AnswerProgressed,
@@ -444,6 +452,7 @@ __all__ = [
     "CallQueued",
     "CallStarted",
     "ChangeReviewed",
+    "ChecksApproved",
     "ConsensusChanged",
     "ContextReceived",
     "ConversationCompacted",
@@ -460,6 +469,10 @@ __all__ = [
     "FindingsTried",
     "FolderAdded",
     "FolderOrigin",
+    "GoalChecked",
+    "GoalDropped",
+    "GoalReceiptOutdated",
+    "GoalSet",
     "HookRan",
     "InstructionsLoaded",
     "JobEnded",
@@ -478,6 +491,7 @@ __all__ = [
     "ObjectionsRuled",
     "OfferedAgent",
     "OfferedSkill",
+    "OutdatedTestsClaimed",
     "OutputStored",
     "PanelAnswered",
     "PanelConcluded",
@@ -608,6 +622,12 @@ Event: TypeAlias = (
     | PlanApproved
     | PlanWithdrawn
     | FinalReviewDropped
+    | GoalSet
+    | ChecksApproved
+    | GoalChecked
+    | GoalReceiptOutdated
+    | GoalDropped
+    | OutdatedTestsClaimed
     | ReviewerLooked
     | PartReviewed
     | FindingsTried

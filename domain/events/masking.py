@@ -53,7 +53,7 @@ _UNFIT = re.compile(r"[^\w.:/@ -]+")
 _LEFT = frozenset(
     {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "plan_digest",
      "sha256", "former_sha256", "manifest", "command_id", "note_id", "job_id", "of_call", "panel_id",
-     "subagent_id", "timestamp", "styles", "original", "projected"}
+     "subagent_id", "tree", "output_sha256", "timestamp", "styles", "original", "projected"}
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 # The stop reason of a run that used up its rounds of tool calls.
 MAX_TOOL_TURNS = "max_tool_turns"
 MAX_TIME = "max_time_secs"
+MAX_GOAL_ATTEMPTS = "max_goal_attempts"
 # That of one whose work waits in a layer, with nobody there to approve it.
 EFFECTS_WAIT = "effects_wait"
 _LEFT_OUT_WHERE_EMPTY = frozenset({"error", "provider_failed", "fallback_models", "jobs"})

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.goal.goal import PROPOSE_CHECKS
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Tally, Verdict
 from quorum.domain.review.mode import Mode
@@ -49,6 +50,11 @@ class Decision(Struct, frozen=True, kw_only=True):
         """The reasons that say no more than that the mode asks about such calls."""
         return tuple(reason for id, reason in zip(self.spoke, self.reasons, strict=False) if id in _ROUTINE)
 
+    @property
+    def objects(self) -> bool:
+        """Whether anything speaks against the call but its mode, and that no plan or rule covers it."""
+        return not all(id in _PLAIN or id.startswith("mode ") for id in self.spoke)
+
     def with_notes(self, notes: Sequence[str]) -> Decision:
         """The same, with what the person is told first."""
         return replace(self, reasons=(*notes, *self.reasons), spoke=(*("note" for _ in notes), *self.spoke))
@@ -69,6 +75,7 @@ class _Voice(Struct, frozen=True):
 _ROUTINE = frozenset(
     ("note", "plan", "question", *(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM)))
 )
+_PLAIN = frozenset(("note", "outside the plan", "word that no rule covers"))
 _ASKED_FOR = ", asked for"
 UNUSABLE_EDIT = "edit"
 _NOTICES = frozenset(
@@ -281,8 +288,15 @@ def _judge_planning(subject: Subject, plan: PlanTerms, said: Sequence[Rule]) -> 
 
 
 def _judge_question(subject: Subject) -> list[_Voice]:
-    """A question to the person is answered by them, whatever else is allowed."""
-    return [_Voice(Answer.ASK, "question", "the model asks you")] if subject.tool == ASK_PERSON else []
+    """A question to the person is answered by them, whatever else is allowed; so is what counts as reached."""
+    match subject.tool:
+        case tool if tool == ASK_PERSON:
+            return [_Voice(Answer.ASK, "question", "the model asks you")]
+        case tool if tool == PROPOSE_CHECKS:
+            reason = "your yes has these commands run after each attempt, and say whether the goal is reached"
+            return [_Voice(Answer.ASK, "question", reason)]
+        case _:
+            return []
 
 
 def _judge_beside_mode(subject: Subject, plan: PlanTerms, web_doubt: str) -> list[_Voice]:

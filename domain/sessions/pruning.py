@@ -14,6 +14,7 @@ from quorum.domain.sessions.session_summary import SessionSummary
 
 _DAY_MS = 24 * 3600 * 1000
 _LIST_BEGINS = b'{"roots":'
+_NAMING_LISTS = frozenset({"files_kept", "goal_set", "goal_checked"})
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -72,10 +73,10 @@ def is_list_of_files(beginning: bytes) -> bool:
 
 def find_named_manifests(event_type: str, payload: bytes) -> set[bytes]:
     """The hash of the stored list of files that a record refers to, if it does."""
-    if event_type != "files_kept":
+    if event_type not in _NAMING_LISTS:
         return set()
     try:
         value: Any = json.loads(payload)
-        return {bytes.fromhex(value["manifest"])}
-    except (ValueError, RecursionError, TypeError, KeyError):
+        return {bytes.fromhex(value.get("receipt", value)["manifest"])}
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
         return set()

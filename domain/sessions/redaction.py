@@ -26,7 +26,7 @@ MARK = "[redacted]"
 _SHORTEST = 4
 _KEPT = frozenset({"type", "v", *FIXED})
 # They lead to stored contents, and hold parts of a short text by chance.
-_HASHES = frozenset({"sha256", "manifest", "blob_id", "digest"})
+_HASHES = frozenset({"sha256", "output_sha256", "tree", "manifest", "blob_id", "digest"})
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 

@@ -19,6 +19,7 @@ from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     ChangeReviewed,
+    ChecksApproved,
     ConsensusChanged,
     ContextReceived,
     ConversationCompacted,
@@ -30,6 +31,10 @@ from quorum.domain.events.event import (
     FilesRestored,
     FinalReviewDropped,
     FolderAdded,
+    GoalChecked,
+    GoalDropped,
+    GoalReceiptOutdated,
+    GoalSet,
     HookRan,
     JobEnded,
     JobStarted,
@@ -86,6 +91,7 @@ from quorum.domain.sessions.replayed_calls import (
     ReplayedJobs,
     ReplayedUserCommands,
 )
+from quorum.domain.sessions.replayed_goal import ReplayedGoal, ReplayedTestRuns
 from quorum.domain.sessions.replayed_layer import ReplayedLayer
 from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
 from quorum.domain.sessions.replayed_plans import ReplayedPhase, ReplayedPlanRounds
@@ -343,6 +349,8 @@ class Replay:
         self._approvals = ReplayedApprovals()
         self._folders = ReplayedFolders()
         self._layer = ReplayedLayer()
+        self._goal = ReplayedGoal()
+        self._test_runs = ReplayedTestRuns()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
@@ -398,6 +406,8 @@ class Replay:
                 git_approvals=self._approvals.git,
                 folders=self._folders.folders,
                 layer=self._layer.work,
+                goal=self._goal.goal,
+                test_run=self._test_runs.last,
                 open_panel=self._open_panel,
                 consensus=self._consensus,
                 undos=self._undos.list_past_undos(),
@@ -428,6 +438,7 @@ class Replay:
                 self._consensus = event.consensus or self._consensus
                 self._approvals.begin_session(event.session_id, event.cwd)
                 self._undos.begin_process()
+                self._test_runs.begin_session(event.cwd)
                 if isinstance(event, SessionResumed):
                     self._layer.apply(event)
             case ModeChanged():
@@ -443,6 +454,7 @@ class Replay:
             case TurnStarted():
                 self._turns.begin(event, at_ms, self._conversation.capture_moment(), self._values)
                 self._phase.begin_turn(is_another_task=bool(event.prompt))
+                self._goal.begin_turn(continues=not self._finished)
                 self._approvals.begin_turn()
                 self._folders.begin_turn()
                 self._undos.clear()
@@ -455,16 +467,20 @@ class Replay:
                 self._add(event)
             case UserCommandStarted():
                 self._user_commands.start(event)
+                self._test_runs.apply(event)
             case UserCommandFinished():
                 self._user_commands.finish(event)
+                self._test_runs.apply(event)
                 self._blobs.update([event.blob_id] if event.blob_id and event.note else [])
             case ContextReceived() | ResultReceived():
                 self._exchanges.apply(event)
             case JobStarted():
                 self._jobs.start(event, self._turns.start_job(event.job_id))
+                self._test_runs.apply(event)
                 self._layer.apply(event)
             case JobEnded():
                 self._jobs.end(event)
+                self._test_runs.apply(event)
                 self._layer.apply(event)
                 self._blobs.update([event.blob_id] if event.blob_id else [])
             case ResponseCompleted():
@@ -486,26 +502,37 @@ class Replay:
                 self._turns.apply(event)
                 self._layer.apply(event)
                 self._approvals.apply(event)
+                self._test_runs.apply(event)
             case CallFinished():
                 self._conversation.follow(event)
                 self._turns.apply(event)
                 self._layer.apply(event)
+                self._test_runs.apply(event)
             case ReviewRequested() | ReviewDecided():
                 self._conversation.follow(event)
                 self._approvals.apply(event)
                 self._plan_rounds.apply(event)
-            case BatchPlanned() | HookRan() | SubagentFinished():
+                self._goal.follow_review(event)
+            case BatchPlanned() | HookRan():
                 self._conversation.follow(event)
+            case SubagentFinished():
+                self._conversation.follow(event)
+                self._test_runs.apply(event)
             case SubagentStarted():
                 self._subagents += 1
                 self._conversation.follow(event)
+                self._test_runs.apply(event)
             case OutputStored():
                 self._conversation.follow(event)
                 self._blobs.add(event.blob_id)
             case FilesRestored():
                 self._restore_files(event)
-            case FilesKept() | EffectsObserved():
+                self._test_runs.apply(event)
+            case FilesKept():
                 self._turns.apply(event)
+            case EffectsObserved():
+                self._turns.apply(event)
+                self._test_runs.apply(event)
             case StateMerged():
                 merged = {**self._values, **event.changed}
                 self._values = {key: value for key, value in merged.items() if value is not None}
@@ -526,6 +553,8 @@ class Replay:
                 if isinstance(event, PlanApproved):
                     self._plan_rounds.apply(event)
                     self._values = drop_progress(self._values)
+            case GoalSet() | ChecksApproved() | GoalChecked() | GoalReceiptOutdated() | GoalDropped():
+                self._goal.apply(event)
             case PlanReviewStarted() | VoteCast() | QuorumConcluded() | PlanProposed():
                 self._plan_rounds.apply(event)
             case TurnFinished():
@@ -558,6 +587,7 @@ class Replay:
         undo = self._undos.rewind(event.turn, files=event.files)
         if not event.conversation:  # commands of these turns may run on, in the folders added since
             return
+        self._test_runs.forget()
         self._folders.undo(event.turn)
         standing, before = self._turns.list_standing(event.turn), self._conversation.capture_moment()
         turn = self._turns.undo(event.turn)

@@ -8,17 +8,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.shell.known_test_runners import runs_tests
 
 MOST_COMMANDS = 200
 _LAST_LINES = 6
 _LONGEST_LINE = 300
 # How a command ended stands behind all that it printed, which may hold such lines, too.
-_ENDING = re.compile(r"exit code (\d+)|killed by .+")
-_TESTS = re.compile(
-    r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nextest|"
-    r"(?:npm|pnpm|yarn|bun|deno|cargo|go|dotnet|mvn|gradlew?|make|just|mix|rake|swift|zig build|bazel)"
-    r"(?: run)? [\w:-]*test[\w:-]*)\b"
-)
+_ENDING = re.compile(r"exit code (\d+)|killed by (?:SIG[A-Z0-9]+|signal \d+)")
 
 
 class StagedCommand(Struct, frozen=True, kw_only=True):
@@ -33,7 +29,7 @@ class StagedCommand(Struct, frozen=True, kw_only=True):
     @property
     def is_test(self) -> bool:
         """Whether it runs tests, by its words."""
-        return _TESTS.search(self.command) is not None
+        return runs_tests(self.command) is True
 
     @property
     def failed(self) -> bool:

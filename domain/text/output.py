@@ -78,10 +78,12 @@ class Inline(Struct, frozen=True):
 
 
 class Printed(Struct, frozen=True):
-    """What a program printed, and how it styled it; for the conversation a text like any other."""
+    """What a program printed, and how it styled it; for the conversation a text like any other. `exit_code` is
+    there where it is the whole result of a command that ended by itself: its text may say anything."""
 
     text: str
     styles: Styles = ()
+    exit_code: int | None = None
 
 
 class Stored(Struct, frozen=True):
@@ -95,13 +97,15 @@ class Stored(Struct, frozen=True):
 
 
 class Spilled(Struct, frozen=True, kw_only=True):
-    """An output that was put into the blob store while it grew. `text` is its beginning and its end."""
+    """An output that was put into the blob store while it grew. `text` is its beginning and its end,
+    `exit_code` that of a `Printed`."""
 
     blob_id: str
     text: str
     lines: int
     size_bytes: int
     styles: Styles = ()
+    exit_code: int | None = None
 
 
 ToolOutput: TypeAlias = Inline | Printed | Structured | Stored | Spilled

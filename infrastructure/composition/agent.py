@@ -208,6 +208,7 @@ class AgentParts:
             subagents=self.subagents,
             is_job_running=lambda: calls.jobs.is_any_running,
             staged=staged,
+            goals=calls.goals,
             final_review=build_final_review(
                 calls.plan_changes,
                 conversation.turn_parts,

@@ -11,6 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
+from quorum.application.goal.goal_service import GoalService
 from quorum.application.plan_service import PlanService
 from quorum.application.steering import PendingMessages
 from quorum.application.turn.attachments import Attachments, CallAttachments
@@ -73,6 +74,10 @@ class CallParts:
             is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
             changes=self.plan_changes,
         )
+        secs = settings.agent.check_timeout_secs
+        self.goals: Final = GoalService(
+            core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, secs
+        )
         self.skills: Final = SkillCatalog(root, environ, decisions=given.trust, approver=given.approver)
         self.agents: Final = AgentCatalog(root, environ, decisions=given.trust, approver=given.approver)
 
@@ -91,6 +96,7 @@ class CallParts:
             attachments=self.call_attachments,
             jobs=self.jobs,
             plans=self.plans,
+            goals=self.goals,
             outputs=self.outputs,
             load_skill=self.skills.load if self.skills.has_any else None,
             is_owned=terms.owner is not None,

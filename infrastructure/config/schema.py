@@ -362,6 +362,23 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.CAP,
         ),
     ] = 0.0
+    max_goal_attempts: Annotated[
+        int,
+        Meta(ge=1, le=1_000),
+        About(
+            description="How often in one turn the checks of a goal run before it ends with the status limit, "
+            "where they do not pass: docs/goals.md.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 10
+    check_timeout_secs: Annotated[
+        int,
+        Meta(ge=1, le=86_400),
+        About(
+            description="Seconds after which a check of a goal is ended. It has not passed then.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 600
     consensus_level: Annotated[
         ConsensusLevel,
         About(

@@ -27,6 +27,7 @@ MODULES: Final = {
     "create_plan": ".builtin.create_plan",
     "update_task": ".builtin.update_task",
     "ask_person": ".builtin.ask_person",
+    "propose_checks": ".builtin.propose_checks",
     "load_skill": ".builtin.load_skill",
     "inspect": ".builtin.inspect",
     "task": ".builtin.task",

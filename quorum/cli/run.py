@@ -15,11 +15,15 @@ class RunOptions(PromptOptions):
     """What `quorum run` was asked."""
 
     def find_conflict(self) -> str:
-        """A session can be continued without a prompt where its reviews are left open."""
+        """A session can be continued without a prompt where its reviews are left open, or it has a goal, which
+        is known once it is open."""
         if conflict := PromptOptions.find_conflict(self):
             return conflict
-        if self.prompt is None and not (self.leave_open and (self.continues or self.resume is not None)):
+        is_continued = self.continues or self.resume is not None
+        if self.prompt is None and self.goal is None and not is_continued:
             return "the following arguments are required: PROMPT"
+        if self.checks and self.goal is None and not is_continued:
+            return "--check goes with --goal, or with --continue in a session that has a goal"
         return ""
 
 
@@ -35,6 +39,19 @@ COMMAND = CliCommand(
             "--leave-open",
             help="leave a review that needs you open, for quorum inbox, and end with code 3; without PROMPT, "
             "continue what is unfinished in the session",
+        ),
+        argument(
+            "--goal",
+            metavar="TEXT",
+            help="what is to be reached: the turn goes on until all checks pass, or to a limit; TEXT is the "
+            "prompt where there is no other",
+        ),
+        argument(
+            "--check",
+            dest="checks",
+            metavar="CMD",
+            action="append",
+            help="a shell command that passes with exit code 0, run after each attempt; repeat for more",
         ),
         argument(
             "--json-schema",
@@ -59,6 +76,7 @@ COMMAND = CliCommand(
         ('quorum run --output json --max-cost-usd 0.50 "fix the lint errors"', "one JSON object"),
         ('quorum run --json-schema release.schema.json "what is the next version?"', "the answer as JSON"),
         ('quorum run --continue "and now the tests"', "in the latest session of this folder"),
+        ('quorum run --mode sandboxed --goal "all tests pass" --check "pytest -q"', "until they do"),
         ("quorum run --leave-open --resume latest", "after quorum inbox has answered its review"),
     ),
 )

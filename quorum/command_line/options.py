@@ -95,7 +95,7 @@ class PromptOptions(SessionOptions):
     """A prompt that is answered without a screen, with these `images`.
 
     `leave_open`: a review that needs a person is left open. `json_schema` is what the answer has to fit, as
-    text or as the name of a file.
+    text or as the name of a file. `goal` is what is to be reached, and `checks` are the commands that say so.
     """
 
     prompt: str | None = None
@@ -103,6 +103,8 @@ class PromptOptions(SessionOptions):
     images: tuple[Path, ...] = ()
     leave_open: bool = False
     json_schema: str | None = None
+    goal: str | None = None
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

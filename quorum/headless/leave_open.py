@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,6 +17,7 @@ from quorum.domain.errors import ConfigError, ConversationError
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.errors import UsageError, complain
 from quorum.event_loop import run_event_loop
+from quorum.headless.goal_options import prepare_goal
 from quorum.headless.printer import HeadlessPrinter, prepare_nothing, watch_reader
 from quorum.headless.session import (
     add_attachments,
@@ -42,7 +42,7 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
 
     Raises as `run_prompt` does, and UsageError where there is nothing to continue.
     """
-    prompt = "" if options.prompt is None else read_prompt(options)
+    prompt = read_prompt(options)
     with explain_start_failures():
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
@@ -70,7 +70,11 @@ async def advance_session(
         agent, _ = await compose_session(options, root, loaded, advance, reviews=advance.reviews)
     async with close_session(agent, signals):
         text = await add_attachments(agent, prompt, options.images, root) if prompt else ""
-        prepare = partial(require_schema, agent, schema, prompt)
+
+        async def prepare() -> None:
+            await require_schema(agent, schema, prompt)
+            await prepare_goal(agent, options, prompt)
+
         advanced = await advance_opened(agent, advance, text, printer, signals, prepare=prepare)
         match advanced:
             case Ended(report):

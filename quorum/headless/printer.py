@@ -21,7 +21,7 @@ from quorum.domain.calls.job import describe_job_end
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.errors import ConfigError, StagingError
+from quorum.domain.errors import ConfigError, ConversationError, StagingError
 from quorum.domain.events.event import (
     AgentConnected,
     AgentPlanUpdated,
@@ -30,9 +30,12 @@ from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     ChangeReviewed,
+    ChecksApproved,
     DiagnosticsReported,
     ErrorOccurred,
     Event,
+    GoalChecked,
+    GoalSet,
     HookRan,
     InstructionsLoaded,
     JobEnded,
@@ -74,6 +77,8 @@ from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
+from quorum.errors import UsageError
+from quorum.headless.goal_report import GoalReport
 from quorum.headless.panel_report import PanelReport
 from quorum.standard_streams import OutputLost
 
@@ -259,6 +264,7 @@ class HeadlessPrinter:
         self._questions = QuestionReport()
         self._final_review = FinalReviewReport()
         self._staged = StagedReport()
+        self._goal = GoalReport()
         self._panels = PanelReport()
         self._percent_told = 0
         self._on_lost: Callable[[], object] = lambda: None
@@ -283,6 +289,7 @@ class HeadlessPrinter:
         self._panels.follow(event)
         self._final_review.follow(event)
         self._staged.follow(event)
+        self._goal.follow(event)
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
@@ -296,6 +303,7 @@ class HeadlessPrinter:
         """Take in what the session did before: a panel or a review may be continued."""
         self._panels.follow_past(records)
         self._final_review.follow_past(records)
+        self._goal.follow_past(records)
 
     def _tell_reading(self, percent: int) -> None:
         """Say how far the server has read the prompt, at each quarter of it but the last."""
@@ -317,6 +325,8 @@ class HeadlessPrinter:
                 new and not self._quiet
             ):
                 _tell(f"quorum: {make_printable(event.sentence)}")
+            case GoalSet() | ChecksApproved() | GoalChecked() if not self._quiet:
+                _tell(f"quorum: {make_printable(event.sentence, newlines=False)}")
             case _ if event.is_warning and not self._quiet:
                 _tell(f"quorum: {make_printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
@@ -469,7 +479,7 @@ class HeadlessPrinter:
 
     @property
     def _more(self) -> JsonObject:
-        reports = (self._panels, self._plan, self._questions, self._final_review, self._staged)
+        reports = (self._panels, self._plan, self._questions, self._final_review, self._staged, self._goal)
         return {key: value for report in reports for key, value in report.to_json().items()}
 
 
@@ -485,7 +495,7 @@ async def run_headless(
     *,
     prepare: Callable[[], Awaitable[None]] = prepare_nothing,
 ) -> int:
-    """Answer one prompt. Returns the exit code of its ending.
+    """Answer one prompt, or continue what is unfinished without one. Returns the exit code of its ending.
 
     `prepare` is awaited before the prompt, once the session is open. `listen` is given what a signal calls: it
     interrupts the run. Raises LedgerError where the session cannot be recorded, and OutputLost, with all that
@@ -495,7 +505,10 @@ async def run_headless(
 
     async def execute() -> RunReport:
         await may_begin.wait()
-        return await agent.run.execute(prompt)
+        try:
+            return await (agent.run.execute(prompt) if prompt else agent.run.retry())
+        except ConversationError as error:
+            raise UsageError(f"{error} (session {agent.session_id})") from error
 
     task = asyncio.create_task(execute())
     loop = asyncio.get_running_loop()

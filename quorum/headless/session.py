@@ -7,7 +7,6 @@ import gc
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +63,10 @@ def work_staged(loaded: LoadedSettings, root: Path) -> None:
 
 
 def read_prompt(options: PromptOptions) -> str:
-    """The prompt that the options name. Raises UsageError for an empty one."""
+    """The prompt that the options name; empty where a session is continued without one. Raises UsageError for
+    an empty one."""
+    if options.prompt is None and (options.goal is not None or options.continues or options.resume is not None):
+        return options.goal or ""
     prompt = options.prompt or ""
     if prompt == "-":
         prompt = sys.stdin.read() if sys.stdin else ""  # None where it is closed
@@ -124,8 +126,14 @@ async def _answer(
         agent, container = await compose_session(options, root, loaded, printer)
     async with close_session(agent, signals):
         _require_debaters(agent.record.form, container.inputs().asked.participants)
-        prompt = await add_attachments(agent, prompt, options.images, root)
-        prepare = partial(require_schema, agent, schema, prompt)
+        from quorum.headless.goal_options import prepare_goal
+
+        prompt = await add_attachments(agent, prompt, options.images, root) if prompt else ""
+
+        async def prepare() -> None:
+            await require_schema(agent, schema, prompt)
+            await prepare_goal(agent, options, prompt)
+
         return await run_headless(agent, prompt, printer, signals.listen, prepare=prepare)
 
 

@@ -56,6 +56,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "EffectsScreen": "effects",
     "EndJobsDialog": "end_jobs",
     "FindingsScreen": "findings",
+    "GoalScreen": "goal",
     "HelpScreen": "help",
     "HunksScreen": "hunks",
     "InboxScreen": "inbox",

@@ -173,3 +173,11 @@ def test_a_command_that_went_on_in_the_background_is_told_once_as_it_ended_there
     (command,) = replay(ENTERED, started, job, finished, ended).commands
 
     assert (command.command, command.ending) == ("make serve", "exit code 0")
+
+
+def test_a_command_that_a_signal_ended_has_no_exit_code_whatever_it_printed() -> None:
+    command = StagedCommand.read("./t", Outcome.OK, "exit code 0\nkilled by SIGKILL\nand a remark")
+
+    assert command.exit_code is None
+    assert command.failed
+    assert command.last_lines == ("exit code 0",)

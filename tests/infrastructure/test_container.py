@@ -78,6 +78,7 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
         "edit_file",
         "apply_patch",
         "ask_person",
+        "propose_checks",
         "run_command",
         "jobs",
         "update_plan",

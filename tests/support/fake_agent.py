@@ -26,6 +26,7 @@ from quorum.domain.errors import (
     AnswerRefused,
     AttachmentError,
     BlobError,
+    GoalRefused,
     LoginError,
     PlanRefused,
     ProviderError,
@@ -55,6 +56,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import MAX_TOOL_TURNS, CallRecord, RunReport, RunStatus
+from quorum.domain.goal.goal import Goal, GoalCheck, TypedGoal
 from quorum.domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
 from quorum.domain.instructions.instruction import MemoryDraft, MemoryProposal
 from quorum.domain.instructions.offer_list import AgentDefinition, Skill
@@ -257,6 +259,32 @@ class FakeInbox:
         return found
 
 
+class FakeGoals:
+    """The goal of a session. What is refused is said in `refusal`."""
+
+    def __init__(self) -> None:
+        self.goal: Goal | None = None
+        self.refusal = ""
+        self.looks = 0
+
+    async def set_goal(self, typed: TypedGoal) -> None:
+        """Set it, its checks approved."""
+        if self.refusal:
+            raise GoalRefused(self.refusal)
+        checks = tuple(GoalCheck(command=command, digest="") for command in typed.checks)
+        self.goal = Goal(text=typed.text, manifest="", checks=checks)
+
+    async def drop(self) -> None:
+        """There is none any more."""
+        if self.goal is None:
+            raise GoalRefused("no goal is set")
+        self.goal = None
+
+    async def look_again(self) -> None:
+        """Nothing changed."""
+        self.looks += 1
+
+
 class FakeAgent:
     """Plays `scenes`, one per prompt; after the last it answers "done". Remembers prompts and answers."""
 
@@ -329,6 +357,7 @@ class FakeAgent:
         self.user_commands = FakeUserCommands(self)
         self.jobs = FakeJobs()
         self.plans = FakePlans()
+        self.goals = FakeGoals()
         self.memory = FakeMemory(self)
         self.tool_servers = FakeToolServers()
         self.commands: list[tuple[str, bool]] = []

@@ -192,7 +192,7 @@ def test_a_copy_of_a_session_can_be_gone_on_with(argv: list[str]) -> None:
         (["--demo", "-m", "openai/x"], "--demo is a tour of its own"),
         (["--continue", "--resume", "0199ab"], "not allowed with"),
         (["--resume", "fix the test"], "is not the id of a session"),
-        (["run", "--resume", "0199ab"], "PROMPT"),
+        (["run", "--check", "true", "go"], "--check goes with --goal"),
         (["run", "--resume", "", "hi"], "is not the id of a session"),
         (["run", "hi", "--resume"], "expected one argument"),
         (["sessions"], "ACTION"),

@@ -22,6 +22,7 @@ from quorum.tui.chat.controllers.arrangement import ArrangementController
 from quorum.tui.chat.controllers.copying import CopyController
 from quorum.tui.chat.controllers.effects import EffectsController
 from quorum.tui.chat.controllers.finding import FindController
+from quorum.tui.chat.controllers.goals import GoalController
 from quorum.tui.chat.controllers.host import CHANGES, CurrentSession, collect_actions
 from quorum.tui.chat.controllers.interrupting import InterruptController
 from quorum.tui.chat.controllers.jobs import JobController
@@ -220,6 +221,7 @@ class ChatScreen(DrawnOnce):
         )
         self.settings = SettingsController(self, self.current)
         self.modes = ModeController(self, self.current, prompt=self.prompt, submit=self.sending.submit)
+        goals = GoalController(self, self.current, prompt=self.prompt, submit=self.sending.submit)
         self.local_servers = LocalServerController(self, self.current, self.questions, self._clock)
         self.rewinding = RewindController(self, self.current, self.turns, self.prompt, self.transcript)
         self.effects = EffectsController(
@@ -253,6 +255,7 @@ class ChatScreen(DrawnOnce):
             self.sessions,
             self.settings,
             self.modes,
+            goals,
             self.rewinding,
             self.effects,
             self.views,

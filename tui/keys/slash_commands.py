@@ -30,7 +30,7 @@ class Command(NamedTuple):
     is one, which the model reads as a longer text. `aliases` are other names, which no list shows; nor does
     one show a command that is not `is_listed`. `hint` is what stands after a custom command, in its own words.
     `is_free`: a remote client needs no approval for it. `waits`: with its argument it is carried out once the
-    session is there, as prompts are.
+    session is there, as prompts are. `takes_lines`: its argument may have several lines.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Command(NamedTuple):
     is_free: bool = False
     waits: bool = False
     is_listed: bool = True
+    takes_lines: bool = False
 
     @property
     def usage(self) -> str:
@@ -145,6 +146,15 @@ COMMANDS = (
         sample="add a retry limit",
         sends=True,
         waits=True,
+    ),
+    Command(
+        "goal",
+        "Work until the checks of a goal pass; alone: how it stands; off ends it",
+        "goal",
+        free="TEXT ! COMMAND|off",
+        sample="all tests pass ! pytest -q",
+        waits=True,
+        takes_lines=True,
     ),
     Command(
         "model",
@@ -372,9 +382,13 @@ def list_actions() -> list[tuple[str, str, str]]:
 
 
 def is_command(text: str) -> bool:
-    """Whether a prompt is meant as a command: one line, and its first word no path."""
+    """Whether a prompt is meant as a command: one line, unless the command takes several, and its first word no
+    path."""
     word = text.rstrip().partition(" ")[0]
-    return word.startswith("/") and "/" not in word[1:] and "\n" not in text.rstrip()
+    if not word.startswith("/") or "/" in word[1:]:
+        return False
+    command = find_command(word[1:])
+    return "\n" not in text.rstrip() or (command is not None and command.takes_lines)
 
 
 def find_command(name: str, among: Sequence[Command] = COMMANDS) -> Command | None:
@@ -446,6 +460,7 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("/mode quorum", "quorum vote"),
     ("/stage", "staged layer transaction overlay"),
     ("/effects", "apply accept-changes pending-changes"),
+    ("/goal", "goals loop ralph until-done checks"),
     ("/plan", "plan-mode plan-only architect"),
     ("/permissions", "approvals approve allow allowed-tools rules"),
     ("/config", "preferences options set statusline output-style privacy-settings"),
@@ -556,7 +571,7 @@ def _has_same_beginning(one: str, other: str) -> bool:
 
 
 GROUPS: tuple[tuple[str, str], ...] = (
-    ("Work", "plan ensemble strategy fast mode stage model image steer retry compact init"),
+    ("Work", "goal plan ensemble strategy fast mode stage model image steer retry compact init"),
     ("Undo", "undo rewind redo diff effects"),
     ("Ask", "ask discuss debate review findings"),
     ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),

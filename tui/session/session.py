@@ -225,7 +225,8 @@ class Session:
             case SessionKind.AGENT if self.agent.plans.phase.is_planning:
                 return "plan"
             case SessionKind.AGENT:
-                return ", ".join(filter(None, (self.facts.mode, self.agent.consensus.current.label)))
+                goal = "goal" if self.has_open_goal else ""
+                return ", ".join(filter(None, (self.facts.mode, self.agent.consensus.current.label, goal)))
             case SessionKind.EXTERNAL:
                 return self.facts.mode
             case SessionKind.ASK:
@@ -236,6 +237,12 @@ class Session:
                 return "debate"
             case SessionKind.REVIEW:
                 return "code review"
+
+    @property
+    def has_open_goal(self) -> bool:
+        """Whether its turns go on until the checks of a goal pass."""
+        goals = self.agent.goals
+        return goals is not None and goals.goal is not None and goals.goal.is_open
 
     @property
     def model_label(self) -> str:

@@ -86,7 +86,8 @@ class RunningCommand:
             printed = output.close()
             result = render_result(ending, printed.text, self._timeout_secs, self._notes)
             result = "\n".join([result, *self._launch.list_remarks(ending.exit_code, result)])
-            shown = Printed(result, printed.styles)  # what was printed stands in front
+            code = ending.exit_code if ending.exit_code is not None and ending.exit_code >= 0 else None
+            shown = Printed(result, printed.styles, code)  # what was printed stands in front
         except ToolError as error:
             if spill is None or not output.overflows:
                 raise

@@ -13,6 +13,7 @@ from msgspec import Struct
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_set import ToolSet
+from quorum.application.goal.goal_service import GoalService
 from quorum.application.plan_service import PlanService
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
@@ -98,6 +99,7 @@ class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     attachments: CallAttachments
     jobs: BackgroundJobs
     plans: PlanService
+    goals: GoalService
     outputs: Outputs
     load_skill: Callable[[str, str], Awaitable[str]] | None
     is_owned: bool

@@ -66,7 +66,7 @@ TRAITS = ToolTraits(
     text="command",
     wording={
         "working_dir": "in {}",
-        "timeout_secs": "stopped after {} s",
+        "timeout_secs": "at most {} s",
         "background": "in the background",
         "opens_git": "with .git open",
         "outside_sandbox": "outside the sandbox",

@@ -128,7 +128,7 @@ async def test_a_command_tells_its_styles_at_its_end_and_while_it_runs(tmp_path:
     )
 
     styles = (StyleChange(2, "32"), StyleChange(7, "0"))
-    assert output == Printed("a green word\nexit code 0", styles)
+    assert output == Printed("a green word\nexit code 0", styles, 0)
     assert controls.shown[-1] == Printed("a green word", styles)
 
 

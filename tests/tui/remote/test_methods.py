@@ -182,6 +182,7 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
         "add-dir",
         "agent",
         "fast",
+        "goal",
         "mode",
         "plan",
         "read-calls",

@@ -41,11 +41,14 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
         path = next((file.path for file in packet.seal.files), "")
         objected = find_in_diff(quotes, parse_lines(diff)) if quotes else None
         return render_diff(diff, width, path=path, objected=objected)
-    if (command := find_command(packet)) is not None:
-        lines_of_command = command.split("\n")
-        marks = find_in_lines(quotes, lines_of_command)
-        heads = ["$ ", *["  "] * (len(lines_of_command) - 1)]
-        return fold(map(_render_command_line, heads, lines_of_command, marks), width)
+    command = find_command(packet)
+    commands = find_traits(packet.call.tool_name).find_commands(packet.call.arguments)
+    if command is not None or commands:
+        texts = [text.split("\n") for text in (commands if command is None else (command,))]
+        lines_of_commands = [line for lines in texts for line in lines]
+        marks = find_in_lines(quotes, lines_of_commands)
+        heads = [head for lines in texts for head in ("$ ", *["  "] * (len(lines) - 1))]
+        return fold(map(_render_command_line, heads, lines_of_commands, marks), width)
     if says_all(packet):
         return []
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2).split("\n")

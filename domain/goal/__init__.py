@@ -1,0 +1,1 @@
+"""A goal: what the person wants reached, the checks that say whether it is, and receipts of attempts."""
