@@ -54,6 +54,12 @@ async def test_nothing_but_blanks_is_not_sent(tmp_path):
         assert stage.agent.prompts == []
 
 
+async def test_empty_lines_at_the_end_are_not_sent(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"hi", "ctrl+j", *"ho", "ctrl+j", "ctrl+j", "enter")
+        await stage.until(lambda: stage.agent.prompts == ["hi\nho"])
+
+
 @pytest.mark.long
 async def test_the_prompt_grows_to_ten_lines_and_no_further(tmp_path):
     async with on_stage(tmp_path, size=(80, 40)) as stage:

@@ -327,7 +327,7 @@ class Prompt(CompletingPrompt):
         if column and self.document[row][column - 1] == "\\":
             self.replace("\n", (row, column - 1), (row, column))
             return
-        if not (text := self.whole_text):
+        if not (text := self.whole_text.rstrip()):
             self.post_message(self.SentNothing())
             return
         self._folds.clear()
