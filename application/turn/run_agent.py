@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from quorum.application.calls.call_run import INTERRUPTED
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
@@ -28,7 +27,7 @@ from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.application.turn.turn_loop import TurnLoop
 from quorum.application.turn.user_commands import CommandTerms
-from quorum.domain.calls.execution import Outcome, ToolExecution
+from quorum.domain.calls.execution import INTERRUPTED, Outcome, ToolExecution
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
 from quorum.domain.errors import (

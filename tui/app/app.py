@@ -265,6 +265,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             return
         from quorum.application.program_lookup import find_own_command
 
+        self.keep_unsent_texts()
         words = [f"a review waits for your answer; {find_own_command()} inbox lists it", *self.parting_words]
         with suppress(OSError):  # it may be the terminal that is gone
             print(*map(make_printable, words), sep="\n", file=sys.__stderr__, flush=True)

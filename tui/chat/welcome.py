@@ -203,7 +203,9 @@ class Welcome(VerticalGroup):
     async def _watch_servers(self, session: Session) -> None:
         """Name the servers of tools that do not start, while there is no turn yet that would."""
         while self.display and (servers := session.agent.tool_servers.list_statuses()):
-            down = tuple(f"MCP server {one.name} is not running: {one.problem}" for one in servers if one.is_down)
+            down = tuple(
+                f"MCP server {one.name} is not running: {one.problem}" for one in servers if one.is_down
+            )
             if down != self._down:
                 self._down = down
                 self._draw()

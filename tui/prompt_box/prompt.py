@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # The table is a plain dict that its parser looks up; it is only typed as if it were not.
 cast("dict[str, object]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (Keys.ControlJ,)
 
-_KEEPING_SECS = 2.0
+_KEEPING_SECS = 0.3
 _NEW_LINE_KEYS = frozenset({"ctrl+j", "shift+enter", "alt+enter", "shift+\r", "alt+\r"})
 
 
