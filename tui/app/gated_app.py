@@ -118,7 +118,7 @@ class GatedApp(TabbedApp):
         return closing
 
     def keep_unsent_texts(self) -> None:
-        """Have what is typed at a question or in the prompt of a tab outlive the process, which is about to end."""
+        """Have what is typed at a question or in the prompt of a tab outlive the process, which ends."""
         if isinstance(screen := self.screen, Guarded) and (unsent := screen.unsent_text.strip()):
             self._keep_in_prompt(unsent)
         for tab in self.tabs.all:
