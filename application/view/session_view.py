@@ -372,7 +372,7 @@ class SessionView:
                 self._note(*describe_diagnostics(event))
             case ev.ErrorOccurred():
                 self._last_error = event.message
-                self._note(NoticeKind.ERROR, event.message)
+                self._fail(event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
             case _:
@@ -494,6 +494,16 @@ class SessionView:
     def _note(self, kind: NoticeKind, text: str) -> None:
         self._settle_countdown()
         self.entries.append(Notice(kind, text))
+
+    def _fail(self, message: str) -> None:
+        """Show an error, in the place of the attempts where it is the last one's."""
+        waited = self._countdown
+        reason, _, attempt = waited.text.rpartition("; attempt ") if waited is not None else ("", "", "")
+        self._settle_countdown()
+        if waited is None or self.entries[-1] is not waited or reason != message.rstrip("."):
+            self._note(NoticeKind.ERROR, message)
+        else:
+            waited.kind, waited.text = NoticeKind.ERROR, f"{reason}; {attempt} attempts"
 
     def _count_down(self, event: ev.RetryScheduled) -> None:
         if self._countdown is None:
