@@ -384,6 +384,7 @@ async def test_esc_stops_a_compaction_and_what_was_typed_meanwhile_comes_back(tm
         await stage.shows("↑ takes it back")
         await stage.pilot.press("escape")
         await stage.until(lambda: stage.prompt.text == "and then")
+        await stage.shows("interrupted: the conversation stays as it was")
 
         assert stage.agent.prompts == []
 

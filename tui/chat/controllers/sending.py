@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,11 @@ class SendController:
             return
 
         async def compact(agent: AgentSession) -> None:
-            self._host.say(await agent.context.compact(focus))
+            try:
+                self._host.say(await agent.context.compact(focus))
+            except asyncio.CancelledError:
+                self._host.say("interrupted: the conversation stays as it was")
+                raise
 
         self._turns.submit(QueuedTask("compacting", compact))
 
