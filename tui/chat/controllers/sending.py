@@ -150,8 +150,12 @@ class SendController:
             return
 
         async def compact(agent: AgentSession) -> None:
+            from quorum.domain.errors import ConversationError
+
             try:
                 self._host.say(await agent.context.compact(focus))
+            except ConversationError as nothing_gained:
+                self._host.refuse(str(nothing_gained))
             except asyncio.CancelledError:
                 self._host.say("interrupted: the conversation stays as it was")
                 raise
