@@ -60,9 +60,14 @@ async def test_empty_lines_at_the_end_are_not_sent(tmp_path):
         await stage.until(lambda: stage.agent.prompts == ["hi\nho"])
 
 
-async def test_a_slash_right_after_a_prompt_that_came_back_begins_a_command_in_its_place(tmp_path):
+async def test_a_slash_right_after_a_prompt_that_was_undone_begins_a_command_in_its_place(tmp_path):
     async with on_stage(tmp_path) as stage:
-        stage.prompt.give_back("change it")
+        stage.prompt.give_back("never sent")
+        await stage.pilot.press("/")
+        assert stage.prompt.text == "never sent/"
+
+        stage.prompt.replace_text("")
+        stage.prompt.give_back("change it", yields=True)
         await stage.pilot.press("/")
         assert stage.prompt.text == "/"
         await stage.shows("/plan [PROMPT")

@@ -113,7 +113,7 @@ class Prompt(CompletingPrompt):
         self._held: list[events.Key] | None = None
         self._keeping: Timer | None = None
         self.is_typed_by_person = True
-        self._given_back = ""
+        self._yielding = ""
         self._holds_other_text = False  # pasted, recalled, offered or given back
         """False where another program typed some of it; what is kept of it is then no command."""
 
@@ -139,15 +139,15 @@ class Prompt(CompletingPrompt):
         draft = self.text
         self.replace_text(f"{typed}\n{draft}" if draft else typed)
 
-    def give_back(self, prompts: str) -> None:
+    def give_back(self, prompts: str, *, yields: bool = False) -> None:
         """Put prompts back to where they can be edited, before what is being written.
 
-        They stay prompts: whoever sent them, Enter makes no command of them. A slash right after them begins
-        a command in their place, as `/redo` after `/undo`.
+        They stay prompts: whoever sent them, Enter makes no command of them. `yields`: the history has them,
+        too, so a slash right behind them begins a command in their place, as `/redo` after `/undo`.
         """
-        is_empty = not self.text
+        is_alone = not self.text
         self.put_before(escape_command(prompts))
-        self._given_back = self.text if is_empty else ""
+        self._yielding = self.text if yields and is_alone else ""
 
     def withdraw(self, prompts: str) -> None:
         """Remove prompts that were given back, if they still stand before what is being written."""
@@ -212,17 +212,16 @@ class Prompt(CompletingPrompt):
         if event.key in _NEW_LINE_KEYS:
             self.action_new_line()
             return True
-        if event.character == "/" and self.text and self._is_as_given_back and not self.takes_escape:
+        if event.character == "/" and self._yields and not self.takes_escape:
             self.replace_text("")
-            self._holds_other_text = False
         if event.key == "question_mark" and not self.text:
             await self.run_action("app.show_help")
             return True
         return self._press_in_vim(event) or await super().takes(event)
 
     @property
-    def _is_as_given_back(self) -> bool:
-        return self.text == self._given_back and self.cursor_location == self.document.end
+    def _yields(self) -> bool:
+        return bool(self.text) and self.text == self._yielding and self.cursor_location == self.document.end
 
     @property
     def takes_escape(self) -> bool:
