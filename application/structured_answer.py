@@ -202,6 +202,8 @@ def _read_call(response: LlmResponse, form: AnswerForm[_Answer]) -> JsonObject:
     calls = [call for call in response.tool_calls() if call.tool_name == tool]
     if not calls and response.stop_reason.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL):
         raise Unreadable(f"the answer ended ({response.stop_reason}) before it called {tool}")
+    if not calls:
+        raise Unreadable(f"it did not call {tool}, which it must")
     if len(calls) != 1 or len(response.tool_calls()) != 1:
         raise Unreadable(f"it called {tool} {len(calls)} times, and must do so once and call nothing else")
     (call,) = calls

@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from quorum.infrastructure.composition.inputs import SessionInputs
@@ -100,6 +100,26 @@ def save(app: QuorumApp, name: str) -> None:
     (IMAGES / name).write_text(re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE), encoding="utf-8")
 
 
+MOVING = ("review.svg", "cards.svg", "timeline.svg", "files.svg")
+SHOWN_SECS = 4
+
+
+def animate(names: Sequence[str], into: str) -> None:
+    """Write a picture that shows these one after the other, over and over, unless motion is unwanted."""
+    frames = [(IMAGES / name).read_text(encoding="utf-8") for name in names]
+    size = re.findall(r'viewBox="([^"]*)"', frames[0])[0]
+    share = 100 / len(frames)
+    style = (
+        f"@keyframes turn {{ 0%, {share:g}% {{ opacity: 1 }} {share + 0.01:g}%, 100% {{ opacity: 0 }} }}\n"
+        f".frame {{ opacity: 0; animation: turn {SHOWN_SECS * len(frames)}s infinite }}\n"
+        "@media (prefers-reduced-motion: reduce) { .frame { animation: none } }\n"
+    )
+    parts = [f'<svg viewBox="{size}" xmlns="http://www.w3.org/2000/svg">', f"<style>{style}</style>", frames[0]]
+    for place, frame in enumerate(frames[1:], 1):
+        parts.append(f'<g class="frame" style="animation-delay: {place * SHOWN_SECS}s">{frame}</g>')
+    (IMAGES / into).write_text("\n".join([*parts, "</svg>", ""]), encoding="utf-8")
+
+
 async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
     """Until something holds, and all of it is painted."""
     async with asyncio.timeout(30):
@@ -180,6 +200,7 @@ def main() -> None:
             os._exit(0)
         os.waitpid(child, 0)
         asyncio.run(take(root))
+    animate(MOVING, "moving.svg")
 
 
 if __name__ == "__main__":

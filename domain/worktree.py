@@ -74,13 +74,15 @@ class WorktreeLoss:
 class WorktreeChange:
     """What a merge of a worktree would bring to the branch it began at, whose files lie in `target`.
 
-    `diff` is against the commit at which both part, `files` that are not committed included.
+    `diff` is against the commit at which both part, `files` that are not committed included. `obstacle` says
+    why it cannot be merged as things are, and what helps; empty where nothing stands in the way.
     """
 
     worktree: Worktree
     target: str
     diff: str
     brings: WorktreeLoss
+    obstacle: str = ""
 
     @property
     def digest(self) -> str:

@@ -401,11 +401,13 @@ class GitWorktrees:
                 )
             except ToolError as error:
                 raise WorktreeRefused(f"the worktree {worktree.name} cannot be compared: {error}") from error
+        target = next((each.folder for each in self._list_checkouts() if each.branch == worktree.onto), "")
         return WorktreeChange(
             worktree=worktree,
-            target=next((each.folder for each in self._list_checkouts() if each.branch == worktree.onto), ""),
+            target=target,
             diff=found.decode("utf-8", "surrogateescape"),
             brings=self.find_loss(worktree),
+            obstacle=self._find_obstacle(worktree, target),
         )
 
     def find_loss(self, worktree: Worktree) -> WorktreeLoss:
@@ -426,7 +428,7 @@ class GitWorktrees:
         worktree stays.
         """
         worktree = change.worktree
-        target = self._open_target(change)
+        target = self._open_target(worktree, change.target)
         if self.read_change(worktree).digest != change.digest:
             raise WorktreeRefused(f"{worktree.name} has changed since it was shown; look at it once more")
         git = self._open(worktree)
@@ -448,15 +450,23 @@ class GitWorktrees:
                 f"{worktree.onto} in the worktree, and try again"
             ) from error
 
-    def _open_target(self, change: WorktreeChange) -> GitWriter:
-        onto = change.worktree.onto
-        if not change.target:
-            raise WorktreeRefused(f"check out {onto} first: the worktree {change.worktree.name} began there")
+    def _find_obstacle(self, worktree: Worktree, target: str) -> str:
         try:
-            target = GitWriter(Path(change.target), self._environ)
+            self._open_target(worktree, target)
+        except WorktreeRefused as refusal:
+            return str(refusal)
+        return ""
+
+    def _open_target(self, worktree: Worktree, folder: str) -> GitWriter:
+        onto = worktree.onto
+        if not folder:
+            raise WorktreeRefused(f"check out {onto} first: the worktree {worktree.name} began there")
+        try:
+            target = GitWriter(Path(folder), self._environ)
         except (ToolError, OSError) as error:
-            raise WorktreeRefused(f"{make_printable(change.target)} cannot be read: {error}") from error
-        if dirty := [each for each in _list_dirty(target) if not each.startswith("?? ")]:
+            raise WorktreeRefused(f"{make_printable(folder)} cannot be read: {error}") from error
+        dirty = [each[_STATUS_LETTERS:] for each in _list_dirty(target) if not each.startswith("?? ")]
+        if dirty:
             raise WorktreeRefused(
                 f"{onto} has changes that are not committed ({_name_some(dirty)}); commit or stash them first"
             )
@@ -521,6 +531,9 @@ class GitWorktrees:
 def _list_dirty(git: GitWriter) -> tuple[str, ...]:
     status = os.fsdecode(git.run("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all"))
     return tuple(make_printable(entry, newlines=False) for entry in status.split("\0") if entry)
+
+
+_STATUS_LETTERS = 3
 
 
 def _name_some(names: list[str]) -> str:

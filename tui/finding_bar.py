@@ -218,7 +218,9 @@ class Passage(NamedTuple):
 def list_passages(entry: Entry) -> list[Passage]:
     """What can be found in an entry, folded parts included."""
     match entry:
-        case PromptEntry() | Notice():
+        case PromptEntry():
+            return [Passage(0, entry.text)]
+        case Notice():
             return [Passage(None, entry.text)]
         case AnswerEntry():
             return [Passage(0, "".join(entry.reasoning)), Passage(None, entry.text, is_written=True)]

@@ -19,7 +19,14 @@ from quorum.application.calls.hooks import CallDraft
 from quorum.application.calls.tool_set import GuardedTool
 from quorum.application.cancellation import run_off_loop
 from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.calls.execution import Outcome, Seal, ToolExecution, ToolExecutionContext, ToolStatus
+from quorum.domain.calls.execution import (
+    INTERRUPTED,
+    Outcome,
+    Seal,
+    ToolExecution,
+    ToolExecutionContext,
+    ToolStatus,
+)
 from quorum.domain.calls.hook_points import Skip
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
@@ -196,7 +203,6 @@ def _list_paths(access: Access) -> tuple[str, ...]:
 
 _log = logging.getLogger(__name__)
 
-INTERRUPTED = "interrupted before it ran"
 # A call that waits for many brings its list up to date only when so few are left: nobody reads longer ones.
 TOLD_PREDECESSORS = 8
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from quorum.application.calls.approval import AskedBefore, Interrupted
 from quorum.application.calls.batch_state import BatchState, OneSession
-from quorum.application.calls.call_run import INTERRUPTED, CallRun
+from quorum.application.calls.call_run import CallRun
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.hooks import ResultDraft
 from quorum.application.calls.outputs import Outputs
@@ -22,7 +22,7 @@ from quorum.application.ports.diagnostics import EditWatcher, NoEditWatcher
 from quorum.application.ports.tools import ToolSchemaPort
 from quorum.application.ports.workspace import FileKeeper, SecretFinder
 from quorum.application.review.review import Review
-from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
+from quorum.domain.calls.execution import INTERRUPTED, Outcome, ToolExecution, ToolExecutionContext
 from quorum.domain.calls.hook_points import HookAnswer, Skip
 from quorum.domain.calls.planners import Planner
 from quorum.domain.calls.run_state import RunState

@@ -220,7 +220,10 @@ class ReviewRounds:
 
         given = await ask_in_parallel(range(len(self._participants)), review)
         if all(each.vote is Vote.ERROR for reviews in given for each in reviews):
-            reasons = "; ".join(f"{reviews[0].model}: {reviews[0].reason}" for reviews in given)
+            models: dict[str, list[str]] = {}  # by the reason: often all have the same
+            for first, *_ in given:
+                models.setdefault(first.reason, []).append(first.model)
+            reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
             raise ProviderError(f"no reviewer answered: {reasons}", kind=ProviderErrorKind.CONFIGURATION)
         return given
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quorum.application.calls.call_run import INTERRUPTED
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
@@ -32,7 +31,7 @@ from quorum.application.turn.run_tally import AgentLimits, RunTally, Spender
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.application.turn.turn_loop import TurnLoop
 from quorum.application.turn.user_commands import CommandTerms
-from quorum.domain.calls.execution import Outcome, ToolExecution
+from quorum.domain.calls.execution import INTERRUPTED, Outcome, ToolExecution
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
 from quorum.domain.errors import (

@@ -57,6 +57,7 @@ class PromptEntry(Struct):
     text: str
     steers: bool = False
     files: tuple[AttachedFile, ...] = ()
+    expanded: bool = False
     version: int = 0
     undone: bool = False
 

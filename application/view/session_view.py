@@ -157,7 +157,8 @@ _FAILED = "/retry sends the request again, /model chooses who answers"
 class SessionView:
     """What the person sees of a session: its entries, oldest first, and what is shown beside them.
 
-    Entries are only ever added or changed in place. `clock` is in seconds.
+    Entries are only ever added or changed in place. `clock` is in seconds. `is_followed`: nobody can send
+    anything to the session, as to a subagent's.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -165,6 +166,7 @@ class SessionView:
         self.present = Present(self._read_clock)
         self.status = SessionStatus()
         self.clock = clock
+        self.is_followed = False
         self.timings = TurnTimings()
         # The time of the past event that is applied, and of the one before it.
         self._moment: float | None = None
@@ -197,7 +199,7 @@ class SessionView:
         view._batches.take_over(self._batches)
         view._user_commands.take_over(self._user_commands)
         view._panels.take_over(self._panels)
-        view._cwd = self._cwd
+        view._cwd, view.is_followed = self._cwd, self.is_followed
         view._begins, view._undone = [0] * len(self._begins), self._undone
         view._in_turn = self._in_turn
         return view
@@ -370,7 +372,7 @@ class SessionView:
                 self._note(*describe_diagnostics(event))
             case ev.ErrorOccurred():
                 self._last_error = event.message
-                self._note(NoticeKind.ERROR, event.message)
+                self._fail(event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
             case _:
@@ -493,6 +495,16 @@ class SessionView:
         self._settle_countdown()
         self.entries.append(Notice(kind, text))
 
+    def _fail(self, message: str) -> None:
+        """Show an error, in the place of the attempts where it is the last one's."""
+        waited = self._countdown
+        reason, _, attempt = waited.text.rpartition("; attempt ") if waited is not None else ("", "", "")
+        self._settle_countdown()
+        if waited is None or self.entries[-1] is not waited or reason != message.rstrip("."):
+            self._note(NoticeKind.ERROR, message)
+        else:
+            waited.kind, waited.text = NoticeKind.ERROR, f"{reason}; {attempt} attempts"
+
     def _count_down(self, event: ev.RetryScheduled) -> None:
         if self._countdown is None:
             self._countdown = Notice(NoticeKind.WARNING, "")
@@ -518,6 +530,6 @@ class SessionView:
         if (text := describe_ending(report, self._last_error)) is not None:
             loud = report.status in (RunStatus.FAILED, RunStatus.REFUSED)
             self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
-        if report.provider_failed and report.status is RunStatus.FAILED:
+        if report.provider_failed and report.status is RunStatus.FAILED and not self.is_followed:
             self._note(NoticeKind.WARNING, _BROKE_OFF if self._broke_off else _FAILED)
         self._last_error = ""

@@ -191,6 +191,9 @@ class Outcome(StrEnum):
         return self in _REJECTED
 
 
+INTERRUPTED = "interrupted before it ran"
+"""What the model reads of a call that did not run because its turn ended."""
+
 _ERRORS = frozenset({Outcome.ERROR, Outcome.UNKNOWN, Outcome.CANCELLED, Outcome.NOT_RUN})
 _REJECTED = frozenset({Outcome.REJECTED, Outcome.SKIPPED})
 

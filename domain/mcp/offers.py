@@ -394,3 +394,13 @@ class ServerStatus(Struct, frozen=True, kw_only=True):
     version: str = ""
     tools: tuple[str, ...] = ()
     problem: str = ""
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it failed, also while it is tried once more."""
+        return self.state is not ServerState.RUNNING and bool(self.problem)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it starts for the first time: a turn waits for it."""
+        return self.state is ServerState.STARTING and not self.problem

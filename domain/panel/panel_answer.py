@@ -273,10 +273,10 @@ class Consensus(Struct, frozen=True, kw_only=True):
     def meaning(self) -> str:
         """How a prompt is answered, in a sentence."""
         if self.level is ConsensusLevel.SOLO:
-            return "consensus: solo, one model answers with its tools"
+            return "solo: one model answers with its tools"
         if self.strategy is Strategy.QUORUM:
-            return "consensus: ensemble, several models answer without tools and score each other's answers"
-        return "consensus: ensemble, several models debate an answer without tools"
+            return "ensemble: several models answer without tools and score each other's answers"
+        return "ensemble: several models debate an answer without tools"
 
     @property
     def label(self) -> str:

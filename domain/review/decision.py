@@ -374,10 +374,10 @@ def can_run_sandboxed(subject: Subject, paths: PathPolicy) -> bool:
 
 
 def _explain_missing_proof(subject: Subject) -> str:
-    """What speaks against a command that would have run unasked, had it been proved to change nothing."""
+    """Why a command is not known to change nothing: else it would have run unasked."""
     if subject.shell is None or subject.shell.is_read_only:
         return ""
-    return f", and this is not known only to read: {subject.shell.reason}"
+    return f"; {subject.shell.reason}"
 
 
 def _is_edit_inside(subject: Subject, paths: PathPolicy) -> bool:

@@ -124,6 +124,12 @@ def read_reply(question: PersonQuestion, typed: str) -> PersonReply:
     return PersonReply(text=typed)
 
 
+NO_ANSWER = (
+    "The person closed the question without an answer. Do not repeat it: continue with what you judge "
+    "best, and say what you assumed."
+)
+
+
 def render_question(question: PersonQuestion) -> str:
     """The question, and each option in a line of its own behind its number."""
     lines = [question.question, ""]
@@ -143,7 +149,4 @@ def render_reply(question: PersonQuestion, reply: PersonReply) -> str:
     parts = ["The person chose:\n" + "\n".join(f"- {label}" for label in chosen)] if chosen else []
     if reply.text:
         parts.append(f"The person wrote:\n{reply.text}")
-    return "\n\n".join(parts) or (
-        "The person closed the question without an answer. Do not repeat it: continue with what you judge "
-        "best, and say what you assumed."
-    )
+    return "\n\n".join(parts) or NO_ANSWER

@@ -173,7 +173,7 @@ async def test_one_reviewer_down_leaves_the_others_and_can_approve_nothing() -> 
 
 async def test_all_reviewers_down_is_a_failure_of_the_provider() -> None:
     bench = Bench({"a": [DOWN], "b": [DOWN], "mod": []}, ONE)
-    with pytest.raises(ProviderError, match="no reviewer answered: p/a: it is down; p/b: it is down"):
+    with pytest.raises(ProviderError, match="no reviewer answered: p/a, p/b: it is down"):
         await bench.run()
 
 

@@ -165,7 +165,7 @@ async def test_one_answer_is_reviewed_by_nobody_and_still_has_a_synthesis() -> N
     ("moderator", "why"),
     [
         ([DOWN], "it is down"),
-        ([text("A wins, 9/10"), text("really")], "it called synthesise 0 times"),
+        ([text("A wins, 9/10"), text("really")], "it did not call synthesise"),
         ([synthesis(conclusion=" "), synthesis(conclusion="")], '"conclusion" must be a text'),
         ([LlmResponse(content=(TextBlock("A"),), stop_reason=MAX_TOKENS), DOWN], "it is down"),
     ],

@@ -173,7 +173,7 @@ async def test_without_a_readable_score_the_first_answer_stands_and_says_so() ->
     ("moderator", "why"),
     [
         ([DOWN], "it is down"),
-        ([text("A adds nothing"), text("C says: watch it")], "it called list_additions 0 times"),
+        ([text("A adds nothing"), text("C says: watch it")], "it did not call list_additions"),
         ([additions(("x", ["B"]))] * 2, "names 'B'; the answers are A, C"),
         ([additions(("x", []))] * 2, "must name the answers"),
         ([calls_response(a_call("list_additions", {}))] * 2, '"additions" is missing'),

@@ -57,7 +57,7 @@ WAYS: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "endless": (lambda: [endless()], "more than 1,000,000 characters"),
     "refusing": (lambda: [REFUSED, REFUSED], "refus"),
     "empty": (lambda: [text(" "), text(" ")], ""),
-    "mumbling": (lambda: [text("8/10."), text("I disapprove")], "0 times"),
+    "mumbling": (lambda: [text("8/10."), text("I disapprove")], "it did not call"),
 }
 """What a model answers that fails so, and what is said of it. Where fields are wanted it is asked twice."""
 
@@ -131,7 +131,7 @@ async def test_who_fails_where_fields_are_wanted_is_named_and_an_answer_stands(s
     room = PanelRoom(form, scripts, secs=0.05 if way == "silent" else 600.0)
     answer = await room.discuss()
     assert "cron" in answer
-    assert (said or "0 times") in find_reasons(room)
+    assert (said or "it did not call") in find_reasons(room)
     assert len(room.seen.of(PanelConcluded)) == 1
 
 

@@ -93,7 +93,7 @@ def test_the_addresses_of_a_release_are_those_of_the_repository_that_builds_it(
     assert metadata["urls"]["Source"] == "https://code.example/who/quorum"
     assert set(PROJECT["dynamic"]) == {"version", *metadata}
     assert "](https://code.example/who/quorum/blob/HEAD/docs/sandbox.md)" in readme
-    assert "](https://code.example/who/quorum/raw/HEAD/docs/images/review.svg)" in readme
+    assert "](https://code.example/who/quorum/raw/HEAD/docs/images/moving.svg)" in readme
     assert "](docs/" not in readme
 
 

@@ -362,6 +362,11 @@ def _run_pytest(*words: str) -> Subject:
     )
 
 
+def test_why_a_command_is_not_known_only_to_read_is_said_once() -> None:
+    decision = decide(_run_pytest("-q"), mode=Mode.ASK, paths=PATHS)
+    assert decision.reasons == ("high risk, and the mode is ask; it is not known only to read",)
+
+
 @pytest.mark.parametrize("plan", [NO_PLAN, PlanTerms(is_bound=True)], ids=["a rule", "an approved plan"])
 def test_the_word_for_which_a_rule_does_not_cover_a_command_is_named(plan: PlanTerms) -> None:
     rules = [Rule.parse(_PYTEST, ALLOW, "here")]

@@ -93,7 +93,7 @@ class Panel:
         with self._process() as terminal:
             if command:
                 terminal.submit(command)
-                terminal.wait_for("consensus: ensemble")
+                terminal.wait_for("ensemble: several models")
             terminal.submit(prompt)
             self._reach(steps[0], terminal)
         for step in steps[1:]:

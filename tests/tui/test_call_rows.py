@@ -6,9 +6,10 @@ import pytest
 
 from quorum.application.view.entries import Batch, Call, Kept, NoticeKind, Phase, Remark
 from quorum.application.view.session_view import SessionView
-from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.execution import INTERRUPTED, Outcome
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events.event import JobStarted
+from quorum.domain.review.person_question import NO_ANSWER
 from quorum.domain.review.questions import DecisionLabel
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import LOOKS, CardTarget, draw_batch
@@ -128,6 +129,24 @@ def test_a_command_in_the_background_names_its_job_and_not_what_the_model_is_tol
     (batch,) = (entry for entry in view.entries if isinstance(entry, Batch))
 
     assert rows(*batch.calls) == ["▸ run    serve in the background   job-1", "  │ Serving"]
+
+
+@pytest.mark.parametrize("width", range(60, 100))
+def test_how_a_call_stands_is_not_cut_for_what_stands_beside_its_argument(width):
+    one = call("run_command", "done", command="x" * 60, background=True)
+    one.job_id = "job-1"
+    assert rows(one, width=width)[0].endswith("   job-1")
+
+
+def test_a_call_that_did_not_run_since_the_turn_was_interrupted_takes_one_line():
+    one = call("edit_file", INTERRUPTED, outcome=Outcome.NOT_RUN, path="a.py")
+    assert rows(one) == ["▸ edit   a.py   not run"]
+
+
+def test_a_question_without_an_answer_says_so_in_a_word_and_one_with_an_answer_shows_it():
+    assert rows(call("ask_person", NO_ANSWER, question="Which?"))[0].endswith("no answer")
+    assert len(rows(call("ask_person", NO_ANSWER, question="Which?"))) == 1
+    assert rows(call("ask_person", "The person chose:\n- a", question="Which?"))[-1].strip(" │") == "- a"
 
 
 def test_durations_are_told_from_a_second_on():

@@ -54,7 +54,29 @@ async def test_nothing_but_blanks_is_not_sent(tmp_path):
         assert stage.agent.prompts == []
 
 
-@pytest.mark.long
+async def test_empty_lines_at_the_end_are_not_sent(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"hi", "ctrl+j", *"ho", "ctrl+j", "ctrl+j", "enter")
+        await stage.until(lambda: stage.agent.prompts == ["hi\nho"])
+
+
+async def test_a_slash_right_after_a_prompt_that_was_undone_begins_a_command_in_its_place(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        stage.prompt.give_back("never sent")
+        await stage.pilot.press("/")
+        assert stage.prompt.text == "never sent/"
+
+        stage.prompt.replace_text("")
+        stage.prompt.give_back("change it", yields=True)
+        await stage.pilot.press("/")
+        assert stage.prompt.text == "/"
+        await stage.shows("/plan [PROMPT")
+        await stage.pilot.press("ctrl+underscore", "ctrl+underscore")
+        assert stage.prompt.text == "change it"
+        await stage.pilot.press("space", "/")
+        assert stage.prompt.text == "change it /"
+
+
 async def test_the_prompt_grows_to_ten_lines_and_no_further(tmp_path):
     async with on_stage(tmp_path, size=(80, 40)) as stage:
         heights = []

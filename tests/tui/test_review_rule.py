@@ -227,3 +227,30 @@ async def test_a_rule_that_is_being_typed_is_kept_where_its_question_is_taken_aw
         asked.cancel()
         await stage.until(lambda: stage.app.screen is stage.app.chat)
         await stage.until(lambda: stage.prompt.text == kept)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_form_has_no_empty_lines_but_those_that_part_it_from_the_call(tmp_path, size):
+    async with on_stage(tmp_path, asking(PROPOSALS[0]), size=size) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.press_at("a", 1.0)
+        await stage.shows("it would allow no other known call")
+
+        lines = [line.strip(" │") for line in stage.text().splitlines()]
+    form = lines[lines.index("always let run") :]
+    assert form[: form.index("enter yes, and save this rule  esc back")].count("") <= 1
+
+
+@pytest.mark.long
+async def test_the_form_grows_to_what_a_rule_that_is_typed_would_let_run(tmp_path):
+    async with on_stage(tmp_path, asking(PROPOSALS[0]), size=(120, 40)) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.press_at("a", 1.0)
+        await stage.shows("it would allow no other known call")
+        dialog.query_one("#rule", Input).value = PROPOSALS[1]
+
+        await stage.shows("… and 16 more")
+        await stage.shows("enter yes, and save this rule")

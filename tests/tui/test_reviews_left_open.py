@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -66,6 +67,21 @@ async def test_a_review_that_waits_alone_is_left_open_by_ending_at_once(tmp_path
         assert cut_off == [HUNG_UP]
         assert not stage.agent.put_away.is_set()
         assert stage.agent.answers == []
+
+
+@pytest.mark.long
+async def test_a_reason_that_is_being_typed_then_outlives_the_process_with_the_draft(
+    tmp_path: Path, capsys
+) -> None:
+    async with losing(tmp_path, asking) as (stage, cut_off):
+        await stage.asked()
+        await stage.press_at("r", 1.0)
+        await stage.pilot.press(*"why")
+        stage.app.lose_terminal()
+        await stage.until(lambda: cut_off)
+
+        (file,) = (tmp_path / "state" / "quorum" / "unsent").iterdir()
+        assert json.loads(file.read_bytes())["texts"] == ["why"]
 
 
 @pytest.mark.long(after=1)

@@ -8,7 +8,7 @@ from quorum.domain.calls.effects import ChangeKind, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.response import Usage
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import ConversationError, LedgerError
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.mode import Mode
@@ -384,6 +384,7 @@ async def test_esc_stops_a_compaction_and_what_was_typed_meanwhile_comes_back(tm
         await stage.shows("↑ takes it back")
         await stage.pilot.press("escape")
         await stage.until(lambda: stage.prompt.text == "and then")
+        await stage.shows("interrupted: the conversation stays as it was")
 
         assert stage.agent.prompts == []
 
@@ -399,6 +400,18 @@ async def test_a_compaction_that_fails_is_shown_and_the_session_goes_on(tmp_path
         await stage.shows("no room for the summary")
         await stage.send("go")
         await stage.shows("fine")
+
+
+async def test_where_nothing_is_gained_by_a_compaction_that_is_said_and_is_no_failure(tmp_path):
+    async def refuse(agent):
+        raise ConversationError("there is nothing to summarise yet")
+
+    async with on_stage(tmp_path) as stage:
+        stage.agent.compaction = refuse
+        await stage.send("/compact")
+        await stage.shows("there is nothing to summarise yet")
+
+        assert stage.app.chat.transcript.entries == ()
 
 
 @pytest.mark.long(after=2)

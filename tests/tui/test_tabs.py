@@ -424,7 +424,8 @@ async def test_leaving_ends_what_runs_in_every_tab_and_says_how_to_go_on_with_ea
             for agent in stage.agents:
                 await agent.put_away.wait()
         await stage.until(lambda: not stage.app.is_running)
-    assert len([words for words in stage.app.parting_words if "quorum --resume" in words]) == 2
+    resumed = [words for words in stage.app.parting_words if "quorum --resume" in words]
+    assert [words.rpartition("  # ")[2] for words in resumed] == ["one", "two"]
     assert all(agent.closed for agent in stage.agents)
 
 

@@ -371,6 +371,35 @@ def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, e
     assert transcript.entries[-1].text.startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [("no route", ["no route; 3 attempts"]), ("the key is wrong", ["no route; attempt 3", "the key is wrong"])],
+)
+def test_an_error_stands_once_where_the_attempts_before_it_failed_alike(transcript, error, expected):
+    apply(
+        transcript,
+        ev.TurnStarted(prompt="hi"),
+        *(ev.RetryScheduled(attempt=n, delay_secs=1.0, reason="no route.") for n in (1, 2)),
+        ev.ErrorOccurred(message=error),
+    )
+    said = [entry for entry in transcript.entries if isinstance(entry, Notice)]
+    assert [entry.text for entry in said] == expected
+    assert said[-1].kind is NoticeKind.ERROR
+
+
+def test_nothing_can_be_done_about_a_failure_of_a_session_that_is_only_followed(transcript):
+    transcript.is_followed = True
+    failed = turn_finished(RunStatus.FAILED, error="no route").report
+    apply(
+        transcript,
+        ev.TurnStarted(prompt="hi"),
+        ev.ErrorOccurred(message="no route"),
+        ev.TurnFinished(report=replace(failed, provider_failed=True)),
+    )
+    assert not any("/retry" in entry.text for entry in transcript.entries if isinstance(entry, Notice))
+    assert only(transcript, Notice).text == "no route"
+
+
 ATTACHED = AttachedFile(name="a.py", content="x", first_line=1, last_line=1, total_lines=1, size_bytes=2)
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from quorum.domain.mcp.offers import ServerState, ServerStatus
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.tui.chat import welcome
 from quorum.tui.chat.welcome import Welcome, find_local_servers, suggest_prompts, suggest_requests
 from quorum.tui.keys.choices import describe_reviews
 from tests.support.app_stage import on_stage
+from tests.support.fake_agent import FakeAgent
 
 
 @pytest.fixture(autouse=True)
@@ -180,6 +183,33 @@ async def test_enter_with_nothing_typed_resumes_the_last_session_of_the_folder(t
         await stage.until(lambda: stage.agent.prompts == ["hello"])
         await stage.pilot.press("enter")
         assert wanted == ["s-1"]
+
+
+BROKEN = ServerStatus(name="git", target="gone", state=ServerState.FAILED, problem="there is no \x1bprogram")
+
+
+async def test_a_server_of_tools_that_does_not_start_is_named_before_the_first_prompt(tmp_path):
+    def prepare(agent: FakeAgent) -> None:
+        agent.tool_servers.servers = (BROKEN,)
+
+    async with on_stage(tmp_path, size=(80, 24), prepare=prepare) as stage:
+        await stage.shows("MCP server git is not running: there is no")
+        await stage.shows("/mcp shows why")
+        stage.agent.tool_servers.servers = (replace(BROKEN, state=ServerState.RUNNING, problem=""),)
+        await stage.until(lambda: "not running" not in stage.text())
+
+
+async def test_a_turn_says_which_server_of_tools_it_waits_for(tmp_path):
+    held = asyncio.Event()
+
+    async def scene(_agent: FakeAgent) -> None:
+        await held.wait()
+
+    async with on_stage(tmp_path, scene, size=(80, 24)) as stage:
+        stage.agent.tool_servers.servers = (replace(BROKEN, state=ServerState.STARTING, problem=""),)
+        await stage.send("go")
+        await stage.shows("waiting for MCP server git")
+        held.set()
 
 
 @pytest.mark.parametrize(("folder", "sentence"), [("/", "root of the file system"), ("~", "home directory")])

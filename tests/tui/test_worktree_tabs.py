@@ -150,6 +150,19 @@ async def test_the_first_session_of_all_is_resumed_in_its_worktree_too(folders: 
 
 
 @pytest.mark.long
+async def test_what_stands_in_the_way_of_a_merge_is_said_before_anything_is_asked(
+    folders: SessionStage,
+) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        (folder / "a.txt").write_text("two\n")
+        (folders.root / "a.txt").write_text("mine\n")
+        await stage.send("/worktree merge")
+        await stage.shows("has changes that are not committed (a.txt)")
+        assert not isinstance(stage.app.screen, QuestionCard)
+
+
 async def test_nothing_is_merged_or_dropped_while_a_turn_runs_there_or_another_process_works_there(
     folders: SessionStage,
 ) -> None:

@@ -265,6 +265,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             return
         from quorum.application.program_lookup import find_own_command
 
+        self.keep_unsent_texts()
         words = [f"a review waits for your answer; {find_own_command()} inbox lists it", *self.parting_words]
         with suppress(OSError):  # it may be the terminal that is gone
             print(*map(make_printable, words), sep="\n", file=sys.__stderr__, flush=True)
@@ -340,10 +341,12 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
         if self._jobs_ended:
             words.append(f"{format_amount(self._jobs_ended, 'background command')} ended with quorum")
+        several = len(self._resumable) > 1
         for session in self._resumable:
             name = session.agent.session_id
             command = f"{find_own_command()} --resume"
-            words += [*session.account, f"resume with: {command} {self._short_ids.get(name, name)}"]
+            title = f"  # {session.facts.title}" if several and session.facts.title else ""
+            words += [*session.account, f"resume with: {command} {self._short_ids.get(name, name)}{title}"]
         return words
 
     @property

@@ -117,6 +117,13 @@ class GatedApp(TabbedApp):
             self.screen.arm()
         return closing
 
+    def keep_unsent_texts(self) -> None:
+        """Have what is typed at a question or in the prompt of a tab outlive the process, which ends."""
+        if isinstance(screen := self.screen, Guarded) and (unsent := screen.unsent_text.strip()):
+            self._keep_in_prompt(unsent)
+        for tab in self.tabs.all:
+            tab.chat.prompt.keep_unsent()
+
     def _keep_in_prompt(self, text: str) -> None:
         """Add what was being typed at a question that is taken away to the prompt."""
         draft = self.chat.prompt.text

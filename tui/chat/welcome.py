@@ -20,7 +20,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
 from quorum.tui.keys.choices import describe_reviews
 from quorum.tui.keys.keyed_app import fill_in_keys
-from quorum.tui.transcript.cells.lines import fit_text_end
+from quorum.tui.transcript.cells.lines import fit_text, fit_text_end
 from quorum.tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ LOCAL_SERVERS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "v
 
 _LOOPBACK = "127.0.0.1"
 _PATIENCE_SECS = 0.3
+_SERVERS_SECS = 0.5
+_MOST_DOWN = 3
 _MOST_NAMES = 2_000
 _LOW, _SHORT = 20, 30
 _LEAST_PLACE_CELLS = 40
@@ -118,6 +120,7 @@ class Welcome(VerticalGroup):
         self._examples: tuple[str, ...] = ()
         self._servers: tuple[int, ...] = ()
         self._last: SessionSummary | None = None
+        self._down: tuple[str, ...] = ()
         self._is_in_tour = False
 
     def compose(self) -> ComposeResult:
@@ -195,6 +198,18 @@ class Welcome(VerticalGroup):
         )
         self._last = next((one for one in here if one.is_begun and one.open_in is None), None)
         self._draw()
+        await self._watch_servers(session)
+
+    async def _watch_servers(self, session: Session) -> None:
+        """Name the servers of tools that do not start, while there is no turn yet that would."""
+        while self.display and (servers := session.agent.tool_servers.list_statuses()):
+            down = tuple(
+                f"MCP server {one.name} is not running: {one.problem}" for one in servers if one.is_down
+            )
+            if down != self._down:
+                self._down = down
+                self._draw()
+            await asyncio.sleep(_SERVERS_SECS)
 
     def _draw(self) -> None:
         version, model, sandbox, mode = self._shown
@@ -244,6 +259,11 @@ class Welcome(VerticalGroup):
         yield from (Content.assemble((sign, "$text-primary"), each) for each in examples)
         hints = f"{_TAKES}{_HINTS}" if examples else _HINTS
         yield Content(fill_in_keys(hints, self.app)).stylize("$foreground 60%")
+        if self._down:
+            width = max(_LEAST_PLACE_CELLS, self.app.size.width - _PADDING)
+            lines = (make_printable(each, newlines=False) for each in self._down[:_MOST_DOWN])
+            yield from (Content(fit_text(line, width)).stylize("$text-warning") for line in lines)
+            yield Content("/mcp shows why and starts them again").stylize("$foreground 60%")
 
 
 def _list_warnings(workspace: Path) -> list[str]:

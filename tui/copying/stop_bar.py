@@ -32,7 +32,7 @@ def list_stops(entry: Entry, place: int) -> list[CopyStop]:
     """The stops within the entry at a place, from top to bottom."""
     match entry:
         case PromptEntry():
-            return [CopyStop(place, None)]
+            return [CopyStop(place, 0)]
         case AnswerEntry():
             thought = [CopyStop(place, 0)] if entry.reasoning else []
             return thought + ([CopyStop(place, None)] if entry.text.strip() else [])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # The table is a plain dict that its parser looks up; it is only typed as if it were not.
 cast("dict[str, object]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (Keys.ControlJ,)
 
-_KEEPING_SECS = 2.0
+_KEEPING_SECS = 0.3
 _NEW_LINE_KEYS = frozenset({"ctrl+j", "shift+enter", "alt+enter", "shift+\r", "alt+\r"})
 
 
@@ -113,6 +113,7 @@ class Prompt(CompletingPrompt):
         self._held: list[events.Key] | None = None
         self._keeping: Timer | None = None
         self.is_typed_by_person = True
+        self._yielding = ""
         self._holds_other_text = False  # pasted, recalled, offered or given back
         """False where another program typed some of it; what is kept of it is then no command."""
 
@@ -138,12 +139,15 @@ class Prompt(CompletingPrompt):
         draft = self.text
         self.replace_text(f"{typed}\n{draft}" if draft else typed)
 
-    def give_back(self, prompts: str) -> None:
+    def give_back(self, prompts: str, *, yields: bool = False) -> None:
         """Put prompts back to where they can be edited, before what is being written.
 
-        They stay prompts: whoever sent them, Enter makes no command of them.
+        They stay prompts: whoever sent them, Enter makes no command of them. `yields`: the history has them,
+        too, so a slash right behind them begins a command in their place, as `/redo` after `/undo`.
         """
+        is_alone = not self.text
         self.put_before(escape_command(prompts))
+        self._yielding = self.text if yields and is_alone else ""
 
     def withdraw(self, prompts: str) -> None:
         """Remove prompts that were given back, if they still stand before what is being written."""
@@ -208,10 +212,16 @@ class Prompt(CompletingPrompt):
         if event.key in _NEW_LINE_KEYS:
             self.action_new_line()
             return True
+        if event.character == "/" and self._yields and not self.takes_escape:
+            self.replace_text("")
         if event.key == "question_mark" and not self.text:
             await self.run_action("app.show_help")
             return True
         return self._press_in_vim(event) or await super().takes(event)
+
+    @property
+    def _yields(self) -> bool:
+        return bool(self.text) and self.text == self._yielding and self.cursor_location == self.document.end
 
     @property
     def takes_escape(self) -> bool:
@@ -327,7 +337,7 @@ class Prompt(CompletingPrompt):
         if column and self.document[row][column - 1] == "\\":
             self.replace("\n", (row, column - 1), (row, column))
             return
-        if not (text := self.whole_text):
+        if not (text := self.whole_text.rstrip()):
             self.post_message(self.SentNothing())
             return
         self._folds.clear()

@@ -68,6 +68,7 @@ class SubagentScreen(ClosesItself, Screen[None]):
 
     def on_mount(self) -> None:
         """Show what there is; of one that works, also what follows."""
+        self._transcript.session_view.is_followed = True
         self._tell(f"session {self._subagent.session_id}, read-only")
         if self._subagent.is_live:
             self._looking = self.set_interval(_LOOK_SECS, self._follow)

@@ -186,7 +186,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     SettingsScreen {
         align: center middle;
         #settings { height: 94%; }
-        #about { height: auto; max-height: 8; margin-top: 1; }
+        #about { height: auto; max-height: 10; margin-top: 1; }
         ValueEntry { display: none; }
         #notice { display: none; height: auto; max-height: 4; text-style: bold; color: $text-warning; }
         &.-editing ValueEntry { display: block; }

@@ -110,6 +110,9 @@ class WorktreeTabs:
         if not change.brings.description:
             self._chat.say(f"{worktree.onto} has all of {worktree.name} already")
             return
+        if change.obstacle:
+            self._chat.refuse(change.obstacle)
+            return
         tabs = self._tabs.list_in_folder(Path(worktree.folder))
         sentence = describe_change(tabs[0].title if tabs else "", change.diff)
         message = make_printable(self._hide(sentence), newlines=False) or f"Merge {worktree.branch}"

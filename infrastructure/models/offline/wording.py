@@ -26,10 +26,17 @@ It understands requests like these, alone or joined by commas, "and", "then" or 
 
 Quotes or backticks keep names and texts together. All requests of one prompt are one batch."""
 
+WAYS = (
+    "For a model, set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` and start again; in the app, `/model` finds a "
+    "local server."
+)
+
 _SHOWN_LINES = 20
 _SHOWN_LINE = 200
 _SHOWN_PART = 80
 _TICKS = re.compile(r"`+")
+_CONTENT_HASH = re.compile(r"[,:] SHA-256 [0-9a-f]{64}\b")
+"""What a model compares later, and nobody reads."""
 _ENDING = re.compile(r"exit code -?\d+|killed by \S+")
 _HERE = "./"
 """How "." is written."""
@@ -38,7 +45,8 @@ _PRINCIPAL = ("path", "command", "pattern")
 
 def explain_not_understood(reading: NotUnderstood) -> str:
     """Which part was not understood, why, and what would be."""
-    return f"I did not understand {_quote_code(reading.part)}, so nothing was run. {reading.hint}\n\n{EXAMPLES}"
+    part = _quote_code(reading.part)
+    return f"I did not understand {part}, so nothing was run. {reading.hint}\n\n{WAYS}\n\n{EXAMPLES}"
 
 
 def explain_no_request() -> str:
@@ -82,7 +90,7 @@ def summarise_results(calls: Sequence[ToolCall], results: Sequence[ToolResultMes
 
 def _describe_result(result: ToolResultMessage, arguments: JsonObject) -> str:
     name = _quote_code(_describe_call(result.tool_name, arguments))
-    said = result.output.strip("\n")
+    said = _CONTENT_HASH.sub("", result.output.strip("\n"))
     if result.is_rejected:
         return _add_excerpt(f"{name} did not run", said)
     if result.is_error:

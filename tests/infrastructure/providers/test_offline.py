@@ -246,6 +246,7 @@ async def test_a_part_not_understood_is_named_and_nothing_runs(prompt: str, part
     assert response.stop_reason == END_TURN
     assert "I did not understand" in response.text_content()
     assert part in response.text_content()
+    assert "set `ANTHROPIC_API_KEY`" in response.text_content()
     assert "read a.py and b.py" in response.text_content()
 
 
@@ -398,6 +399,12 @@ async def test_results_are_shown_call_by_call():
 
     assert "`read_file a.py`:\n```text\n     1\tx = 1\n     2\ty = 2\n```" in text
     assert "`grep_search TODO src`: `no matches`" in text
+
+
+async def test_the_hash_of_an_edited_file_is_for_models_alone():
+    text = await summary_of("read a.py", {"output": f"edited a.py: 1 replacement, SHA-256 {'a' * 64}"})
+
+    assert "`read_file a.py`: `edited a.py: 1 replacement`" in text
 
 
 async def test_a_long_result_is_cut_and_says_so():

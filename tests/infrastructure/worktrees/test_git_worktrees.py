@@ -126,8 +126,9 @@ def test_a_dirty_base_another_branch_a_detached_head_and_an_existing_branch_are_
     with pytest.raises(WorktreeRefused, match="works in a worktree already"):
         worktrees(stage, Path(made.folder)).open("deeper")
     (stage.root / "a.txt").write_text("dirty\n")
-    with pytest.raises(WorktreeRefused, match=r"main has changes that are not committed"):
+    with pytest.raises(WorktreeRefused, match=r"main has changes that are not committed \(a.txt\)"):
         merge(mine, made)
+    assert mine.read_change(made).obstacle.startswith("main has changes that are not committed (a.txt)")
     stage.git("checkout", "-q", "--", "a.txt")
     stage.git("switch", "-q", "-c", "other")
     with pytest.raises(WorktreeRefused, match="check out main first"):

@@ -63,7 +63,11 @@ class ChatHost(Protocol):
         ...
 
     def run_worker(
-        self, work: Coroutine[Any, Any, None], *, group: str = "default", exclusive: bool = False
+        self,
+        work: Coroutine[Any, Any, None] | Callable[[], Coroutine[Any, Any, None]],
+        *,
+        group: str = "default",
+        exclusive: bool = False,
     ) -> object:
         """Run something beside the handling of messages, until its end or the screen's; `exclusive` ends what
         else runs in its group."""

@@ -75,7 +75,7 @@ class RewindController:
         if failure is None and prompt:
             self._turns.begin_after("")
             self._turns.note_returned(prompt)
-            self._prompt.give_back(prompt)
+            self._prompt.give_back(prompt, yields=True)
         return failure
 
     def _continue_redone(self, session: Session, undo: PastUndo) -> None:

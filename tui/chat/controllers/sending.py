@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,15 @@ class SendController:
             return
 
         async def compact(agent: AgentSession) -> None:
-            self._host.say(await agent.context.compact(focus))
+            from quorum.domain.errors import ConversationError
+
+            try:
+                self._host.say(await agent.context.compact(focus))
+            except ConversationError as nothing_gained:
+                self._host.refuse(str(nothing_gained))
+            except asyncio.CancelledError:
+                self._host.say("interrupted: the conversation stays as it was")
+                raise
 
         self._turns.submit(QueuedTask("compacting", compact))
 

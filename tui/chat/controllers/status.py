@@ -184,8 +184,18 @@ class StatusController:
             )
         if (since := view.timings.waiting_since) is not None:
             return view.status.reading_share or "waiting for the model", now - since
+        if awaited := self._name_awaited_servers():
+            return f"waiting for {awaited}", turns.elapsed
         waited = measure_waited(view.timings.turns[-1], now) if view.timings.turns else 0.0
         return turns.does, max(turns.elapsed - waited, 0.0)
+
+    def _name_awaited_servers(self) -> str:
+        servers = self._current.session.agent.tool_servers.list_statuses() if self._current.session else ()
+        awaited = [make_printable(server.name, newlines=False) for server in servers if server.is_awaited]
+        if not awaited:
+            return ""
+        others = f" and {len(awaited) - 1} more" if awaited[1:] else ""
+        return f"MCP server {fit_text(awaited[0], _MOST_OF_NAME)}{others}"
 
 
 def _name_running(call: Call) -> str:

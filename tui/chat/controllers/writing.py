@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,7 +147,9 @@ class WritingController:
     def look_for_commands(self) -> None:
         """A command is begun: look which there are by now, and offer them."""
         if self._prompt.text == "/" and (session := self._current.session) is not None:
-            self._host.run_worker(self._offer_commands(session), group="commands", exclusive=True)
+            # Not the coroutine itself: another may follow before this one has begun.
+            offer = partial(self._offer_commands, session)
+            self._host.run_worker(offer, group="commands", exclusive=True)
 
     async def _offer_commands(self, session: Session) -> None:
         await session.agent.custom_commands.refresh()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 from textual.content import Content
@@ -24,7 +24,7 @@ from quorum.domain.text.amounts import format_amount
 from quorum.tui.keys.keyed_app import KeyedApp, fill_in_keys
 from quorum.tui.screens.review.choice_bar import ChoiceBar, Stage, list_choices, list_further_keys
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
-from quorum.tui.screens.review.forms import ReviewForms, render_offer_row
+from quorum.tui.screens.review.forms import FormGrown, ReviewForms, render_offer_row
 from quorum.tui.screens.review.text.facts import (
     collect_facts,
     list_calls,
@@ -233,6 +233,10 @@ class ReviewCard(VerticalGroup):
         known.styles.margin = (0 if tight else 1, 0, 0, 0)
         self.show_keys()
         self._tell_more()
+
+    @on(FormGrown)
+    def _give_form_its_lines(self) -> None:
+        self.lay_out()
 
     def _lay_out_preamble(self, width: int, room: int) -> int:
         """Show what the model wrote above what it asks for, where there is room; in how many lines."""

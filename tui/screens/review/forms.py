@@ -36,33 +36,45 @@ if TYPE_CHECKING:
 ReplayTexts: TypeAlias = Callable[[Sequence[str]], Awaitable["RuleReplay | None"]]
 """Replays rules, as text; None where they are none."""
 
-_LINES = 2
 _PAUSE_SECS = 0.2  # a rule that is being typed is another one at each key
 
 
+class FormGrown(Message):
+    """A form needs more lines than it was given."""
+
+
 class ReplayRows(Rows):
-    """Holds its two lines from the beginning, so that nothing moves once they are filled in."""
+    """Takes one line, and from when an answer needs it a second one, which it keeps."""
 
     def __init__(self) -> None:
         super().__init__(id="replay")
-        self._replay: ReplayTexts | None = None
+        self.hold(None)
 
     def hold(self, replay: ReplayTexts | None) -> None:
         """Ask this from now on; None: nobody knows of past calls, and there are no lines."""
         self._replay = replay
-
-    @property
-    def lines(self) -> int:
-        """How many lines of the screen it takes."""
-        return _LINES if self._replay is not None else 0
+        self._width = 0
+        self.lines = 0 if replay is None else 1
 
     def ask(self, rules: Sequence[str], width: int) -> None:
         """Tell about these rules, in place of those asked about before."""
+        self._width = width
         if self._replay is None:
             self.show([], height=0)
             return
-        self.show([(StyledPart("  past calls: …", LineKind.QUIET),)], height=_LINES)
+        self._fill([(StyledPart("  past calls: …", LineKind.QUIET),)])
         self._tell(self._replay, tuple(rules), width)
+
+    def fit(self, rules: Sequence[str], width: int) -> None:
+        """Ask about these rules where none were asked about at this width; else leave what it tells."""
+        if width != self._width:
+            self.ask(rules, width)
+
+    def _fill(self, rows: list[Row]) -> None:
+        is_grown, self.lines = len(rows) > self.lines, max(self.lines, len(rows))
+        self.show(rows, height=self.lines)
+        if is_grown:
+            self.post_message(FormGrown())
 
     @work(group="replay", exclusive=True)
     async def _tell(self, replay: ReplayTexts, rules: tuple[str, ...], width: int) -> None:
@@ -71,9 +83,9 @@ class ReplayRows(Rows):
             found = await replay(rules)
         except QuorumError as error:
             problem = f"  past calls cannot be read: {clean_line(str(error))}"
-            self.show([(StyledPart(fit_text(problem, width), LineKind.BAD),)], height=_LINES)
+            self._fill([(StyledPart(fit_text(problem, width), LineKind.BAD),)])
         else:
-            self.show([] if found is None else render_replay(found, width), height=_LINES)
+            self._fill([] if found is None else render_replay(found, width))
 
 
 def render_replay(replay: RuleReplay, width: int) -> list[Row]:
@@ -99,6 +111,7 @@ SCOPES = {
 }
 _NOT_THIS = "it does not cover this call; change it, or esc goes back"
 _ABOVE_PREVIEW = 3
+_BESIDE_TEXT = 4
 
 
 def select_offered(proposals: Sequence[str]) -> tuple[str, ...]:
@@ -113,7 +126,10 @@ def render_scope_row(chosen: RuleScope) -> Row:
 
 
 class RuleForm(VerticalGroup):
-    """Offers proposals, the narrowest first. What is typed into one of them stays with it."""
+    """Offers proposals, the narrowest first. What is typed into one of them stays with it.
+
+    Its preview has the lines that the longest one so far needs, so that little moves and nothing stays empty.
+    """
 
     DEFAULT_CSS: ClassVar[str] = """
     RuleForm {
@@ -127,7 +143,7 @@ class RuleForm(VerticalGroup):
 
     def __init__(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
         super().__init__(id="rule_form")
-        self._lines = 4
+        self._most, self._lines = 4, 1
         self._replay = ReplayRows()
         self.propose(proposals, preview)
 
@@ -142,7 +158,7 @@ class RuleForm(VerticalGroup):
         self._proposals = select_offered(proposals)
         self._texts = list(self._proposals)
         self._preview_of = preview
-        self._place = 0
+        self._place, self._lines = 0, 1
         self.scope = RuleScope.SESSION
 
     def compose(self) -> ComposeResult:
@@ -199,31 +215,36 @@ class RuleForm(VerticalGroup):
         message.stop()
         self._tell()
 
-    @property
-    def lines(self) -> int:
-        """How many lines of the screen it takes, its margin included."""
+    def lay_out(self, *, roomy: bool, width: int) -> int:
+        """Take the lines that belong to the room there is; how many these are, the margin included."""
+        self._most = 6 if roomy else 4
+        known = (self.text, *self._proposals) if self.is_mounted else self._proposals
+        needed = (len(_preview_rows(self._preview_of(rule), width, self._most)) for rule in known)
+        self._lines = min(self._most, max((self._lines, *needed)))
+        if self.is_mounted:
+            self._draw(width)
+            self._replay.fit([self.text], width)
         return 1 + _ABOVE_PREVIEW + self._lines + self._replay.lines
 
-    def lay_out(self, *, roomy: bool) -> None:
-        """Take the lines that belong to the room there is."""
-        self._lines = 6 if roomy else 4
-        if self.is_mounted and self.display:
-            self._tell()
-
     def _tell(self) -> None:
-        width = self.app.size.width - 4
+        width = self.app.size.width - _BESIDE_TEXT
+        self._draw(width)
+        self._replay.ask([self.text], width)
+        self.post_message(self.Changed())
+
+    def _draw(self, width: int) -> None:
         several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
         head = (StyledPart("always let run", LineKind.STRONG), StyledPart(several, LineKind.QUIET))
         self.query_one("#rule_head", Rows).show([head], height=1)
         self.query_one("#scopes", Rows).show([render_scope_row(self.scope)], height=1)
-        rows = _preview_rows(self._preview_of(self.text), width, self._lines)
-        self.query_one("#preview", Rows).show(rows, height=self._lines)
-        self._replay.ask([self.text], width)
-        self.post_message(self.Changed())
+        rows = _preview_rows(self._preview_of(self.text), width, self._most)
+        self.query_one("#preview", Rows).show(rows[: self._lines], height=self._lines)
+        if len(rows) > self._lines:
+            self.post_message(FormGrown())
 
 
 def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
-    """What a rule would do, in exactly so many rows; what does not fit is counted."""
+    """What a rule would do, in at most so many rows; what does not fit is counted."""
     if preview.problem:
         rows = fold([Line("✗ ", clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)
     elif not preview.covers_this:
@@ -233,8 +254,7 @@ def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
         if preview.family:
             rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
         rows += list_covered(preview.covers, width, height - len(rows))
-    rows = rows[:height]
-    return rows + [()] * (height - len(rows))
+    return rows[:height]
 
 
 def list_covered(
@@ -261,9 +281,6 @@ def list_covered(
     if fitting < len(covers):
         rows.append((StyledPart(f"{' ' * len(head)}… and {len(covers) - fitting} more", LineKind.WARNING),))
     return rows
-
-
-_BESIDE_TEXT = 4
 
 
 def select_readable_offer(offer: RuleOffer | None) -> RuleOffer | None:
@@ -332,7 +349,7 @@ class OfferForm(VerticalGroup):
         width = self.app.size.width - _BESIDE_TEXT
         rows = self._render_rows(width)
         self.query_one("#offer", Rows).show(rows, height=len(rows))
-        self._replay.ask(self.rules, width)
+        self._replay.fit(self.rules, width)
 
     def _render_rows(self, width: int) -> list[Row]:
         offer = self._offer
@@ -479,8 +496,9 @@ class ReviewForms:
 
     def lay_out(self, stage: Stage, *, roomy: bool, width: int) -> int:
         """Have the forms take the lines that belong to the room; how many that of the stage takes."""
-        self.rule.lay_out(roomy=roomy)
-        lines = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule.lines}
+        lines = {"reasoning": 2, "editing": 1 + _EDITOR_LINES}
+        if stage == "ruling":
+            lines["ruling"] = self.rule.lay_out(roomy=roomy, width=width)
         if self.offered is not None:
             lines["offering"] = self.offered.lay_out(roomy=roomy, width=width)
         if self.tasks is not None:

@@ -119,7 +119,9 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         marked = min(files.marked or 0, max(0, lines - 1))
         files.display = self.query_one(DiffSheet).display = lines > 0
         keys = _KEYS if lines else _KEYS_WITHOUT_FILES
-        self.query_one(DialogFrame).name_keys(keys)
+        box = self.query_one(DialogFrame)
+        box.styles.height = "95%" if lines else "auto"
+        box.name_keys(keys)
         self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
         self._tell(said or ("" if lines else _NOTHING))
         files.show(lines, self._render_file, marked=marked)

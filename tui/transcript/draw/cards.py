@@ -30,7 +30,7 @@ from quorum.application.view.entries import (
     StoredOutput,
 )
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
-from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.execution import INTERRUPTED, Outcome
 from quorum.domain.calls.server_tools import is_of_server
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.review.questions import REJECTED_WITHOUT_REASON
@@ -334,8 +334,8 @@ class _Card:
             return []
         style = self._palette.error if call.outcome is Outcome.ERROR else self._palette.warning
         text = clean_program_text(explain_failure(call)[:_LOOKED_AT]).strip("\n")
-        if text == REJECTED_WITHOUT_REASON:  # the row says as much
-            return []
+        if text == REJECTED_WITHOUT_REASON or (text == INTERRUPTED and not fold_decision_texts(call)):
+            return []  # the row says as much
         strips = [build_strip((fit_text(line, self._width), style)) for line in text.split("\n") if text]
         # A fold that hides a single line would take that line's place itself.
         if len(strips) <= _REASON_FOLDED + 1:

@@ -14,6 +14,7 @@ from textual.strip import Strip
 
 from quorum.application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.transcript.cells.lines import ASIDE, build_strip, fit_text, pad_text, wrap_words
 from quorum.tui.transcript.cells.palette import Palette
@@ -89,6 +90,9 @@ class MarkdownLines:
 
 
 _INDENT = "  "
+_MOST_OF_PROMPT, _FOLDED_PROMPT = 24, 12
+"""A prompt with more lines than the first is folded to the second: most of it is pasted."""
+
 _MARGIN = Segment(" ", ASIDE)
 UNDONE = "┊"
 """What stands in the margin of an entry that was taken back."""
@@ -117,7 +121,7 @@ class EntryRenderer:
             return drawing
         match entry:
             case PromptEntry():
-                drawing.add(self._render_prompt(entry))
+                drawing.add(self._render_prompt(entry), CardTarget(0))
             case AnswerEntry():
                 drawing.add(self._render_reasoning(entry), CardTarget(0))
             case Batch():
@@ -148,10 +152,15 @@ class EntryRenderer:
     def _render_prompt(self, entry: PromptEntry) -> list[Strip]:
         palette, room = self.palette, self._room - 2
         strips, mark = [], "↪ " if entry.steers else "› "
-        for line in wrap_words(make_printable(entry.text), room):
+        lines = wrap_words(make_printable(entry.text), room)
+        hidden = 0 if entry.expanded or len(lines) <= _MOST_OF_PROMPT else len(lines) - _FOLDED_PROMPT
+        for line in lines[: len(lines) - hidden]:
             text = pad_text(line, room)
             strips.append(build_strip((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
+        if hidden:
+            more = fit_text(f"… {format_amount(hidden, 'more line')} · click opens all", room)
+            strips.append(build_strip((_INDENT, ASIDE), (more, palette.muted + ASIDE)))
         for file in entry.files:
             sign, style = ("+ ", palette.muted) if file.is_attached else ("- ", palette.warning)
             for line in wrap_words(make_printable(file.label, newlines=False), room - 2):

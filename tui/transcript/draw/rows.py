@@ -368,8 +368,9 @@ def draw_row(
     runs = [(first, _BOLD)]
     if not further:
         others = shorten_arguments(call)[1]
-        gap = " " if first and others else ""
-        runs.append((gap + fit_text(others, room - cell_len(first + gap)), palette.muted))
+        gap = " " if first else ""
+        if beside := fit_text(others, room - cell_len(first + gap)):
+            runs.append((gap + beside, palette.muted))
     used = sum(cell_len(text) for text, _ in runs)
     row = Strip([*head, *build_strip(*runs)])
     if account:

@@ -49,7 +49,9 @@ def draw_for_screen_reader(entry: Entry, width: int) -> Drawing:
     drawing = Drawing([Strip([])], [None])
     match entry:
         case PromptEntry():
-            _add(drawing, [f"you: {entry.text}", *map(_describe_attachment, entry.files)], width)
+            said = _render_first_lines(entry.text, whole=entry.expanded)
+            said[0] = f"you: {said[0]}"
+            _add(drawing, [*said, *map(_describe_attachment, entry.files)], width, CardTarget(0))
         case AnswerEntry():
             _add(drawing, _answer(entry), width, CardTarget(0))
         case Batch():

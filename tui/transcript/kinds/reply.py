@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorum.application.view.entries import Call, Kept
+from quorum.domain.review.person_question import NO_ANSWER
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.kinds import plain
@@ -13,14 +14,20 @@ TELLS: frozenset[str] = frozenset()
 _FOLDED = 6
 
 
+def _is_missing(output: Kept) -> bool:
+    return output.head.strip() == NO_ANSWER
+
+
 def summarise(call: Call, output: Kept) -> str:
-    """Nothing: it stands below."""
-    return ""
+    """That there is none; any other stands below."""
+    return "no answer" if _is_missing(output) else ""
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The first lines."""
     part = Part()
+    if _is_missing(output):
+        return part
     lines = plain.select_last_lines(output, output.lines)
     shown = lines if len(lines) <= _FOLDED + 1 else lines[:_FOLDED]
     part.add(build_strip((fit_text(line, width), palette.muted)) for line in shown)

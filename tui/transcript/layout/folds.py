@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from quorum.application.view.batches import find_segment
-from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.tui.transcript.draw import cards
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
@@ -32,13 +32,13 @@ def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
 
 def _find_foldable(
     entry: Entry, part: int | None
-) -> Batch | Call | AnswerEntry | Restoration | PanelEntry | None:
+) -> Batch | Call | PromptEntry | AnswerEntry | Restoration | PanelEntry | None:
     match entry:
         case Batch() if part == cards.LOOKS:
             return entry
         case Batch() if part is not None:
             return entry.calls[part]
-        case AnswerEntry() | Restoration() | PanelEntry() if part is not None:
+        case PromptEntry() | AnswerEntry() | Restoration() | PanelEntry() if part is not None:
             return entry
         case _:
             return None
