@@ -12,6 +12,7 @@ from quorum.domain.events.event import (
     CallStarted,
     EffectsApproved,
     EffectsReviewed,
+    EffectsVoted,
     JobEnded,
     JobStarted,
     LayerEntered,
@@ -21,12 +22,14 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
+from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
 from quorum.domain.text.json_value import JsonValue
 
 LayerEvent: TypeAlias = (
     LayerEntered
     | LayerWaits
+    | EffectsVoted
     | EffectsApproved
     | EffectsReviewed
     | ResponseCompleted
@@ -50,6 +53,7 @@ class ReplayedLayer:
         self._more = 0
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, str] = {}
+        self._votes: EffectsVotes | None = None
         self._waiting = ""
         self._leaves_some = False
         self._answered_in: str | None = None
@@ -68,6 +72,7 @@ class ReplayedLayer:
             more=self._more,
             addresses=tuple(self._addresses),
             jobs=tuple(self._jobs.values()),
+            votes=self._votes,
         )
 
     def apply(self, event: LayerEvent) -> None:
@@ -81,7 +86,7 @@ class ReplayedLayer:
                 if event.layer != (self._former or event.layer):
                     self._forget()
                 self._layer = self._former = event.layer
-            case LayerWaits() | EffectsApproved() | EffectsReviewed():
+            case LayerWaits() | EffectsVoted() | EffectsApproved() | EffectsReviewed():
                 self._note_effects(event)
             case ResponseCompleted():
                 self._answered_in, self._was_reset = self._layer, False
@@ -97,10 +102,12 @@ class ReplayedLayer:
                 if (command := self._jobs.pop(event.job_id, None)) is not None:
                     self._add(StagedCommand.read_job(command, event.exit_code, event.output))
 
-    def _note_effects(self, event: LayerWaits | EffectsApproved | EffectsReviewed) -> None:
+    def _note_effects(self, event: LayerWaits | EffectsVoted | EffectsApproved | EffectsReviewed) -> None:
         match event:
             case LayerWaits():
                 self._waiting = event.layer
+            case EffectsVoted():
+                self._votes = event.votes
             case EffectsApproved():
                 self._leaves_some = bool(event.left_out or event.hunks)
             case EffectsReviewed(decision=EffectsDecision.APPLIED):
@@ -136,3 +143,4 @@ class ReplayedLayer:
         self._commands.clear()
         self._addresses.clear()
         self._more = 0
+        self._votes = None

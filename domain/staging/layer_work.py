@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.staging.effects_votes import EffectsVotes
 
 MOST_COMMANDS = 200
 _LAST_LINES = 6
@@ -72,7 +73,7 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     """What was done in a layer since its effects were last reviewed; `layer` is empty outside any.
 
     `commands` are the last ones, of which `more` are left out; `addresses` are those that were asked for in the
-    web, and `jobs` the commands in the background that have no end.
+    web, and `jobs` the commands in the background that have no end. `votes` are the latest on its effects.
 
     `waiting` is the layer in which effects waited last, wherever the session works now. `answered_in` is that
     in which the model answered last, empty for the folder itself and None without any answer. `was_reset`:
@@ -84,6 +85,7 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     more: int = 0
     addresses: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
+    votes: EffectsVotes | None = None
     waiting: str = ""
     answered_in: str | None = None
     was_reset: bool = False

@@ -310,9 +310,9 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts) -> StagedTurns | 
         return None
     from quorum.infrastructure.staging.opening import open_staged_turns
 
-    layer.on_renewal(shared.sandbox.forget_files)
-    id_, protected, notes = given.record.session_id, given.settings.review.protected, calls.pending_messages
-    return open_staged_turns(layer, given.environ, id_, protected, shared.paths, events, calls.jobs, notes)
+    id_, protected = given.record.session_id, given.settings.review.protected
+    parts = shared.paths, reviews.review, events, calls.jobs, calls.pending_messages
+    return open_staged_turns(layer, given.environ, id_, protected, *parts, shared.sandbox.forget_files)
 
 
 def _build_external_turns(

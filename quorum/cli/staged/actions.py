@@ -35,7 +35,8 @@ from quorum.text_table import Column, render_text_table
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import Ledger, Storage
-    from quorum.application.staging.effects_review import EffectsPacket, EffectsReview
+    from quorum.application.staging.effects_packet import EffectsPacket
+    from quorum.application.staging.effects_review import EffectsReview
     from quorum.domain.sessions.session_summary import LedgerRecord
     from quorum.domain.text.json_value import JsonValue
 
@@ -213,7 +214,7 @@ async def show(wish: ShowLayerOptions, store: LayerStore) -> int:
                     print("\t".join(make_printable(part, newlines=False) for part in line.split("\t")))
         else:
             objections = await review.judge(files)
-            print(render_effects(stored.id, packet, store.mask, objections=objections))
+            print(render_effects(stored.id, packet, store.mask, objections))
     return 0
 
 
