@@ -33,6 +33,9 @@ from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
 from quorum.infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
 from quorum.infrastructure.store.objects.bucket import parse_bucket
 
+# Whoever replays a record asks for the traits of the tools in it.
+from quorum.infrastructure.tools import built_in_tools as built_in_tools
+
 if TYPE_CHECKING:
     from quorum.infrastructure.store.objects.object_store import ObjectStore
     from quorum.infrastructure.store.sql.copying import CopyReport

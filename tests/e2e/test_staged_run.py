@@ -157,7 +157,7 @@ async def test_reviewers_vote_on_the_effects_at_the_end_and_their_votes_stand_in
         words = ("--mode", "staged", "--output", "json", "do it")
         ended = await run(*words, cwd=project, env=env, is_program=True)
         asked = json.dumps(server.bodies[-1])
-    listed = await run_quorum("staged", "show", "--json", cwd=project, env=env)
+    listed = await run_quorum("staged", "show", "--json", cwd=project, env=env, is_program=True)
     shown = await run_quorum("staged", "show", cwd=project, env=env)
 
     assert listed.code == 0, listed.err
@@ -166,6 +166,7 @@ async def test_reviewers_vote_on_the_effects_at_the_end_and_their_votes_stand_in
     assert "exit code 3" in asked
     assert "+made = True" in asked
     assert json.loads(listed.out)["votes"] == votes
+    assert [each["exit_code"] for each in json.loads(listed.out)["commands"]] == [3]
     assert json.loads(listed.out)["digest"] == votes["digest"] == ended.report["staged"]["digest"]
     assert "0 for, 1 against" in shown.out
     assert ended.report["usage"]["input"] == 7 * len(server.bodies), "the vote is paid for, too"
