@@ -15,6 +15,7 @@ from quorum.application.program_lookup import note_writable
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.changes.repository_changes import ReadChange
 from quorum.infrastructure.composition.inputs import SessionInputs
@@ -32,9 +33,9 @@ from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.staging.entered import find_layer_over
+from quorum.infrastructure.staging.waiting_layers import describe_other_layers
 from quorum.infrastructure.storage import open_blob_store, open_record, remove_abandoned_outputs
 from quorum.infrastructure.telemetry_choice import send_telemetry
-from quorum.infrastructure.tools import built_in_tools as _table  # front ends show past calls without a session  # noqa: F401
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def open_session(
     A new session whose record cannot be kept is not recorded, and says so. Raises LedgerError where an earlier
     one cannot be resumed, ConfigError for a place that cannot be.
     """
-    return open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
+    record = open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
+    others = describe_other_layers(root, os.environ, record.session_id)
+    return replace(record, notices=(*record.notices, *others))
 
 
 def build_session(  # noqa: PLR0913 - all that front ends differ in meets here

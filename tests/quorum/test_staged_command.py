@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.session_summary import NewSession
+from quorum.domain.sessions.session_summary import ContinuedSession, NewSession, SessionChoice
 from quorum.errors import UsageError
+from quorum.infrastructure.bootstrap import open_session
+from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.layer_folder import hold_layer, list_places, locate_layers_of
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from tests.support.command_line import run_command
@@ -132,6 +136,26 @@ def test_nothing_is_applied_where_the_record_cannot_be_read(
     with pytest.raises(LostConnection):
         desk.run("apply")
     assert (desk.root / "a.py").read_text() == "one\n"
+
+
+def test_a_session_in_the_folder_itself_is_told_of_what_waits_in_a_layer_until_that_is_decided(
+    desk: Desk,
+) -> None:
+    def open_notices(choice: SessionChoice) -> tuple[str, ...]:
+        record = open_session(load_settings(cwd=desk.root, environ=os.environ), desk.root, choice)
+        asyncio.run(record.release())
+        return record.notices
+
+    (said,) = open_notices(NewSession())
+    assert f"changes wait in the layer {desk.layer} and are not in this folder" in said
+    assert open_notices(ContinuedSession(desk.session)) == (), "a session says itself what became of its layer"
+    (place,) = list_places(locate_layers_of(desk.home / "state" / "quorum", str(desk.root.resolve())))
+    with hold_layer(place):
+        assert "another quorum works in the layer" in open_notices(NewSession())[0]
+
+    desk.run("discard", "--yes")
+
+    assert open_notices(NewSession()) == ()
 
 
 @pytest.mark.long

@@ -29,6 +29,7 @@ from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers
+from quorum.infrastructure.staging.waiting_layers import is_waiting
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 from quorum.session_store import SessionStore
 from quorum.text_table import Column, render_text_table
@@ -121,14 +122,6 @@ class LayerStore:
         if opened.ledger is None:
             raise LedgerError(str(opened.in_use or f"the session {stored.session} cannot be written"))
         return opened.ledger, opened.records
-
-
-def is_waiting(layer: StoredLayer) -> bool:
-    """Whether changes wait in it, as far as can be seen while a process may work in it."""
-    from quorum.infrastructure.staging.layer_folder import read_layer
-    from quorum.infrastructure.staging.workspace_layer import has_effects
-
-    return has_effects(read_layer(layer.folder))
 
 
 def act_on_layers(
