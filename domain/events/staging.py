@@ -28,12 +28,8 @@ class LayerEntered(Fact, frozen=True, kw_only=True, tag="layer_entered"):
     @property
     def sentence(self) -> str:
         """What holds now, in a sentence."""
-        return f"your folder stays as it is: what changes goes to the layer {self.layer} until you review it"
-
-    @property
-    def details(self) -> str:
-        """What was found there."""
-        return "\n".join(self.notices)
+        held = f"your folder stays as it is: what changes goes to the layer {self.layer} until you review it"
+        return "; ".join((held, *self.notices))
 
 
 class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):

@@ -58,5 +58,8 @@ def open_staged_turns(
         is_guard_on=review.guards.is_on,
         voting=EffectsVoting(review.voting, events, render=render_effects, is_sensitive=paths.is_sensitive),
     )
-    entered = LayerEntered(layer=layer.folder.id, workspace=layer.folder.workspace, notices=layer.notices)
+    waiting = ("changes of an earlier turn wait in it for your review",) if layer.waiting else ()
+    entered = LayerEntered(
+        layer=layer.folder.id, workspace=layer.folder.workspace, notices=(*layer.notices, *waiting)
+    )
     return StagedTurns(effects, jobs.stop_with_turn, events, hold=layer.hold_turn, entered=entered)

@@ -102,6 +102,12 @@ def test_a_session_that_continues_in_its_layer_still_knows_what_was_done_there()
     assert replay(*before, RESUMED, LayerEntered(layer="2", workspace="/w")).commands == ()
 
 
+def test_what_was_found_in_a_layer_is_said_as_the_session_enters_it() -> None:
+    entered = LayerEntered(layer="1", workspace="/w", notices=("applying was broken off", "changes wait in it"))
+
+    assert entered.sentence.endswith("until you review it; applying was broken off; changes wait in it")
+
+
 def test_addresses_and_commands_that_still_run_are_told() -> None:
     started = CallStarted(context=a_context(0), tool="web_fetch", arguments={"url": "https://example.com/a"})
     fetched = CallFinished(
