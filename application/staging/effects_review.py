@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from quorum.application.cancellation import run_shielded
@@ -46,6 +47,7 @@ class EffectsReview:
     """Reads the effects of a layer, has them applied or dropped, and records each decision.
 
     `queue_note` has the model read what became of its work; `render_diff` is that by which hunks are counted.
+    `suspend` ends what else works in the layer while it is taken away, or holds on to what it was.
     Nothing of the turn may run meanwhile. All methods raise StagingError, and LedgerError where a decision
     cannot be recorded: then it is not carried out.
     """
@@ -60,10 +62,11 @@ class EffectsReview:
         read_script: ReadScript = split_coarsely,
         is_guard_on: Callable[[str], bool] = lambda _guard: True,
         voting: EffectsVoting | None = None,
+        suspend: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._layer, self._events = layer, events
         self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
-        self._is_guard_on, self._voting = is_guard_on, voting
+        self._is_guard_on, self._voting, self._suspend = is_guard_on, voting, suspend
         self._noted: EffectsPacket | None = None
 
     @property
@@ -201,7 +204,8 @@ class EffectsReview:
         return await run_shielded(self._carry_out(packet, choice))
 
     async def _carry_out(self, packet: EffectsPacket, choice: EffectChoice) -> AppliedEffects:
-        applied = await self._layer.apply(choice, packet.effects.digest)
+        async with self._suspend():
+            applied = await self._layer.apply(choice, packet.effects.digest)
         decision = EffectsDecision.APPLIED if applied.is_done else EffectsDecision.REFUSED
         await self._record(decision, applied, packet.digest)
         if applied.is_done:
@@ -227,7 +231,8 @@ class EffectsReview:
         await run_shielded(self._discard(packet))
 
     async def _discard(self, packet: EffectsPacket | None) -> None:
-        await self._layer.discard()
+        async with self._suspend():
+            await self._layer.discard()
         digest = packet.digest if packet is not None else ""
         await self._record(EffectsDecision.DISCARDED, AppliedEffects(), digest)
         await self._queue_note(
@@ -240,7 +245,8 @@ class EffectsReview:
         return await run_shielded(self._undo())
 
     async def _undo(self) -> AppliedEffects:
-        undone = await self._layer.undo_apply()
+        async with self._suspend():
+            undone = await self._layer.undo_apply()
         await self._record(
             EffectsDecision.UNDONE if undone.is_done else EffectsDecision.REFUSED, undone, digest=""
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
@@ -32,13 +33,12 @@ def open_staged_turns(
     events: EventBus,
     jobs: BackgroundJobs,
     pending_messages: PendingMessages,
-    forget_files: Callable[[], None],
+    suspend: Callable[[], AbstractAsyncContextManager[None]],
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
-    which `paths` leaves out in a layer. `forget_files` drops what is known of files by their numbers."""
+    which `paths` leaves out in a layer. `suspend` ends programs that keep to the layer."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(session_id)
-    layer.on_renewal(forget_files)
 
     async def queue_note(text: str) -> None:
         pending_messages.add(PendingMessage(UserMessage(events.hide(text)), is_notice=True))
@@ -54,6 +54,7 @@ def open_staged_turns(
         events,
         queue_note=queue_note,
         render_diff=render_unified_diff,
+        suspend=suspend,
         read_script=read_script,
         is_guard_on=review.guards.is_on,
         voting=EffectsVoting(review.voting, events, render=render_effects, is_sensitive=paths.is_sensitive),

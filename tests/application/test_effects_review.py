@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 
 from quorum.application.event_bus import EventBus
@@ -130,6 +133,25 @@ async def test_what_was_applied_can_be_taken_back_once(rig: Rig) -> None:
     assert rig.layer.workspace == {"a.py": b"one\n", "b.py": b"two\n"}
     with pytest.raises(StagingError):
         await rig.review.undo()
+
+
+async def test_what_works_in_the_layer_is_ended_while_it_is_taken_away(rig: Rig) -> None:
+    open_layers: list[int] = []
+
+    @asynccontextmanager
+    async def suspend() -> AsyncIterator[None]:
+        before = len(rig.layer.upper)
+        yield
+        open_layers.append(before - len(rig.layer.upper))
+
+    review = EffectsReview(
+        rig.layer, EventBus(()), queue_note=rig._note, render_diff=render_unified_diff, suspend=suspend
+    )
+    await review.apply(await review.read(), EffectChoice(left_out=frozenset({"b.py"})))
+    await review.undo()
+    await review.discard(None)
+
+    assert open_layers == [2, 0, 1]
 
 
 async def test_a_turn_without_effects_records_nothing() -> None:
