@@ -19,6 +19,13 @@ def is_waiting(layer: StoredLayer) -> bool:
     return has_effects(read_layer(layer.folder))
 
 
+def can_be_taken_back(layer: StoredLayer) -> bool:
+    """Whether something was applied from it that can be taken back. Raises StagingError."""
+    from quorum.infrastructure.staging.workspace_layer import has_applied
+
+    return has_applied(read_layer(layer.folder))
+
+
 def describe_other_layers(workspace: Path, environ: Mapping[str, str], session: str) -> tuple[str, ...]:
     """What a session in this folder is told of the layers over it, a sentence each; nothing where it works in
     one itself, and nothing of its own. Blocks."""

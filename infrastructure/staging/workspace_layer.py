@@ -267,6 +267,12 @@ def has_effects(folder: LayerFolder) -> bool:
         return UpperFolder(str(folder.upper), lower).holds_any()
 
 
+def has_applied(folder: LayerFolder) -> bool:
+    """Whether something that was applied from a layer can be taken back. Blocks. Raises StagingError."""
+    with _explained(folder):
+        return any(journal.state == "settled" for journal in _list_journals(folder))
+
+
 @contextmanager
 def open_layer(
     stored: StoredLayer, environ: Mapping[str, str], is_protected: Callable[[str], bool]

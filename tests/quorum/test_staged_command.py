@@ -28,7 +28,7 @@ from quorum.infrastructure.bootstrap import open_session
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
-from quorum.infrastructure.staging.layer_folder import hold_layer, list_places, locate_layers_of
+from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, list_places, locate_layers_of
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from tests.support.command_line import run_command
@@ -160,6 +160,9 @@ def test_a_session_in_the_folder_itself_is_told_of_what_waits_in_a_layer_until_t
 
 @pytest.mark.long
 def test_what_was_applied_is_taken_back(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="nothing was applied from a layer of"):
+        desk.run("undo")
+    create_layer(desk.home / "state" / "quorum", str(desk.root.resolve()))  # from which nothing was applied
     desk.run("apply")
     assert not (desk.root / "docs/b.md").exists()
 
