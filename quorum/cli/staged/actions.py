@@ -61,10 +61,11 @@ class LayerStore:
     mask: Callable[[str], str]
 
     def find(self, name: str, *, fits: Callable[[StoredLayer], bool] = is_waiting) -> StoredLayer:
-        """The layer whose id is, or begins with, this; without one, the only one of the folder that `fits`.
-        Raises UsageError."""
+        """The layer whose id is, or begins with, this; without one, the only one of the folder that `fits`, of
+        those that no process works in if there are some. Raises UsageError."""
         if not name:
             found = [layer for layer in self.layers if layer.workspace == self.here and fits(layer)]
+            found = [layer for layer in found if not layer.is_held] or found
         else:
             begins = [layer for layer in self.layers if layer.id.startswith(name)]
             found = [layer for layer in begins if layer.id == name] or begins
