@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.event import (
     CallFinished,
@@ -98,9 +99,14 @@ class ReplayedLayer:
                 self._finish(event)
             case JobStarted():
                 self._jobs[event.job_id] = event.command
+                self._arguments.pop(event.context, None)  # its end is told apart from the call's
             case JobEnded():
                 if (command := self._jobs.pop(event.job_id, None)) is not None:
-                    self._add(StagedCommand.read_job(command, event.exit_code, event.output))
+                    was_stopped = event.status is JobStatus.STOPPED
+                    job = StagedCommand.read_job(
+                        command, event.exit_code, event.output, was_stopped=was_stopped
+                    )
+                    self._add(job)
 
     def _note_effects(self, event: LayerWaits | EffectsVoted | EffectsApproved | EffectsReviewed) -> None:
         match event:

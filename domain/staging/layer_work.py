@@ -23,12 +23,14 @@ _TESTS = re.compile(
 
 class StagedCommand(Struct, frozen=True, kw_only=True):
     """A command that ran in the layer. `exit_code` is None where it has none, as after a timeout; `last_lines`
-    are those that it printed last."""
+    are those that it printed last. `was_stopped`: it ran in the background until somebody, or the end of the
+    turn, stopped it."""
 
     command: str
     outcome: Outcome
     exit_code: int | None = None
     last_lines: tuple[str, ...] = ()
+    was_stopped: bool = False
 
     @property
     def is_test(self) -> bool:
@@ -37,11 +39,13 @@ class StagedCommand(Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        return self.exit_code != 0
+        return self.exit_code != 0 and not self.was_stopped
 
     @property
     def ending(self) -> str:
         """How it ended, in a few words."""
+        if self.was_stopped:
+            return "stopped"
         return f"exit code {self.exit_code}" if self.exit_code is not None else self.outcome.value
 
     @classmethod
@@ -58,11 +62,17 @@ class StagedCommand(Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def read_job(cls, command: str, exit_code: int | None, output: str) -> StagedCommand:
+    def read_job(
+        cls, command: str, exit_code: int | None, output: str, *, was_stopped: bool = False
+    ) -> StagedCommand:
         """The command that ended in the background."""
-        outcome = Outcome.UNKNOWN if exit_code is None else Outcome.OK
-        lines = _shorten(output.splitlines())
-        return cls(command=command, outcome=outcome, exit_code=exit_code, last_lines=lines)
+        return cls(
+            command=command,
+            outcome=Outcome.UNKNOWN if exit_code is None else Outcome.OK,
+            exit_code=exit_code,
+            last_lines=_shorten(output.splitlines()),
+            was_stopped=was_stopped,
+        )
 
 
 def _shorten(lines: Sequence[str]) -> tuple[str, ...]:
