@@ -168,6 +168,7 @@ async def test_reviewers_vote_on_the_effects_at_the_end_and_their_votes_stand_in
     assert json.loads(listed.out)["votes"] == votes
     assert [each["exit_code"] for each in json.loads(listed.out)["commands"]] == [3]
     assert json.loads(listed.out)["digest"] == votes["digest"] == ended.report["staged"]["digest"]
+    assert "the reviewers: 0 for, 1 against" in ended.err
     assert "0 for, 1 against" in shown.out
     assert ended.report["usage"]["input"] == 7 * len(server.bodies), "the vote is paid for, too"
     assert not (project / "made.py").exists()
