@@ -218,6 +218,20 @@ async def test_votes_come_in_while_the_effects_are_read_and_decide_nothing(tmp_p
 
 
 @pytest.mark.long
+async def test_why_nothing_was_applied_stays_there_while_reviewers_vote_on_what_is_new(tmp_path):
+    layer = a_layer()
+    gateway = FakeGateway({"p/a": [ballot("reject"), ballot("approve")]})
+    async with on_stage(tmp_path, prepare=staged(layer, gateway=gateway)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("reviewers: 0 for, 1 against")
+        layer.write("src/a.py", b"changed since\n")
+        await stage.pilot.press("a")
+        await stage.shows("reviewers: 1 for, 0 against")
+        await stage.shows("nothing was applied")
+
+
+@pytest.mark.long
 async def test_a_hunk_can_be_left_out(tmp_path):
     layer = a_layer()
     async with on_stage(tmp_path, prepare=staged(layer)) as stage:

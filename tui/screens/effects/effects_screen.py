@@ -50,6 +50,7 @@ _KEYS = (
 )
 _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
+_VOTING = "the reviewers vote; you need not wait for them"
 _MOST_REFUSED = 3
 
 Perform: TypeAlias = Callable[[QueuedTask], Awaitable[QuorumError | None]]
@@ -110,7 +111,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._draft = former or EffectsDraft(self._overview)
         self._diffs: dict[str, str] = {}
         self._objections: Mapping[str, tuple[str, ...]] = {}
-        self._asked = ""
+        self._asked = self._told = ""
         self._is_working = self._is_unreadable = False
         self._clock, self._guard = clock, KeyboardGuard()
 
@@ -161,13 +162,15 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         files.show(rows, self._render_row, marked=min(files.marked or 0, max(0, rows - 1)))
         self._show_title()
         self.run_worker(self._judge(packet), group="judge", exclusive=True)
-        self.run_worker(self._vote(packet), group="vote", exclusive=True)
+        self.run_worker(self._vote(packet, is_told=not said), group="vote", exclusive=True)
 
-    async def _vote(self, packet: EffectsPacket) -> None:
-        """Have the votes come in while the person reads. Nothing waits for them."""
+    async def _vote(self, packet: EffectsPacket, *, is_told: bool) -> None:
+        """Have the votes come in while the person reads. Nothing waits for them; `is_told`: there is room to
+        say that they are on their way."""
         if not self._review.has_reviewers or packet.votes is not None or packet.effects.is_empty:
             return
-        self._tell("the reviewers vote; you need not wait for them")
+        if is_told:
+            self._tell(_VOTING)
         try:
             voted = await self._review.vote(packet)
         except QuorumError as error:
@@ -176,7 +179,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         if self._is_shown(packet):
             self._packet = voted
             self._show_work(voted)
-            if not (self._asked or self._is_working):
+            if self._told == _VOTING:
                 self._tell("")
             self.query_one("#files", LineList).refresh()
             self._show_marked()
@@ -460,6 +463,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._tell("")
 
     def _tell(self, text: str) -> None:
+        self._told = text
         if notice := self.query("#notice"):
             notice.first(Static).update(Content(make_printable(text)))
 
