@@ -30,7 +30,6 @@ from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.staging.entered import find_layer_over
 from quorum.infrastructure.storage import open_blob_store, remove_abandoned_outputs
 from quorum.infrastructure.telemetry_choice import send_telemetry
-from quorum.infrastructure.tools import built_in_tools as _table  # front ends show past calls without a session  # noqa: F401
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun

@@ -22,6 +22,7 @@ from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.files.swept_folder import UNRECORDED_PREFIX, open_swept_folder
+from quorum.infrastructure.staging.waiting_layers import describe_other_layers
 from quorum.infrastructure.storage_backend import (
     BlobPlace,
     ContentObjects,
@@ -33,6 +34,9 @@ from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
 from quorum.infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
 from quorum.infrastructure.store.objects.bucket import parse_bucket
+
+# Whoever replays a record asks for the traits of the tools in it.
+from quorum.infrastructure.tools import built_in_tools as built_in_tools
 
 if TYPE_CHECKING:
     from quorum.infrastructure.config.loading import LoadedSettings
@@ -248,7 +252,9 @@ def open_session(
     loaded: LoadedSettings, root: Path, choice: SessionChoice, *, fork: bool = False
 ) -> SessionRecord:
     """The record of a session of this folder, as `open_record` opens it. Blocks."""
-    return open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
+    record = open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
+    others = describe_other_layers(root, os.environ, record.session_id)
+    return replace(record, notices=(*record.notices, *others))
 
 
 def open_record(

@@ -32,8 +32,9 @@ def is_explained(error: Exception) -> bool:
     return isinstance(error, ConfigError | LedgerError | ProviderError)
 
 
-def enter_layer(root: Path) -> tuple[str, ...]:
-    """Have this process work in a layer over the folder from now on; sentences about what was found in it.
+def enter_layer(root: Path, session: str) -> None:
+    """Have this process work in a layer over the folder from now on: in that in which the session, an id or its
+    beginning, worked last, if there is one.
 
     Nothing of a session may have begun, and no thread. Raises UsageError where there can be no layer.
     """
@@ -44,9 +45,12 @@ def enter_layer(root: Path) -> tuple[str, ...]:
     from quorum.infrastructure.staging.workspace_layer import has_effects, recover
 
     try:
-        layer = entering.enter_layer(
-            root, os.environ, recover=lambda folder: recover(folder, os.environ), has_effects=has_effects
+        entering.enter_layer(
+            root,
+            os.environ,
+            session=session,
+            recover=lambda folder: recover(folder, os.environ),
+            has_effects=has_effects,
         )
     except StagingError as error:
         raise UsageError(str(error)) from error
-    return layer.notices

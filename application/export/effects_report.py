@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from quorum.application.export.session_json import mask_json
-from quorum.application.staging.effects_review import EffectsPacket, list_remarks
+from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.application.staging.effects_review import list_remarks
 from quorum.domain.replacing import replace
 from quorum.domain.staging.effects_overview import EffectsOverview, FoldedTree, get_mark
 from quorum.domain.staging.layer_effects import AppliedEffects, LayerCommit, LayerEffect
@@ -21,7 +22,6 @@ def render_effects(
     layer: str,
     packet: EffectsPacket,
     mask: Callable[[str], str],
-    *,
     objections: Mapping[str, Sequence[str]],
 ) -> str:
     """All that would be applied, a line for each file, below what was done and what is not held back."""
@@ -34,6 +34,8 @@ def render_effects(
     lines += [f"not held    {words}" for words in packet.effects.not_captured]
     lines += [f"note        {words}" for words in overview.remarks]
     lines += [f"changed by you meanwhile: {path}" for path in packet.effects.read_meanwhile]
+    if (votes := packet.votes) is not None:
+        lines += [f"votes       {line}" for line in (votes.count, *votes.lines)]
     lines += ["", overview.summary]
     for row in overview.rows:
         lines += _render_row(row, objections)
@@ -77,6 +79,7 @@ def encode_packet(layer: str, packet: EffectsPacket, mask: Callable[[str], str])
         "hosts": list(packet.hosts),
         "not_captured": list(packet.effects.not_captured),
         "read_meanwhile": list(packet.effects.read_meanwhile),
+        "votes": None if packet.votes is None else struct_to_json(packet.votes),
     }
     return {key: mask_json(each, mask) for key, each in value.items()}
 

@@ -135,8 +135,8 @@ class Review:
         self._mode = mode
         self._events = events
         self._rules = rules
-        self._voting = voting
-        self._guards = guards or GuardSettings()
+        self.voting = voting
+        self.guards = guards or GuardSettings()
         self._refusal = refusal
         self._turn: TurnByIndex = TurnByIndex() if within is None else within._turn
         self._allowed_tools: AllowedTools | None = None
@@ -166,7 +166,7 @@ class Review:
     @property
     def max_plan_revisions(self) -> int:
         """How often the reviewers may send a plan back before the person is asked about it."""
-        return self._voting.policy.max_plan_revisions
+        return self.voting.policy.max_plan_revisions
 
     @property
     def phase(self) -> SessionPhase:
@@ -239,7 +239,7 @@ class Review:
             subject.access,
             subject.command,
             paths=self._paths,
-            settings=self._guards,
+            settings=self.guards,
             read_script=self._rules.read_script,
             request=request if self._person.is_there else NO_REQUEST,
             tool=subject.tool,
@@ -329,7 +329,7 @@ class Review:
 
     def is_decided_by_votes(self, decision: Decision) -> bool:
         """Whether the models could let a call run that would have to be asked about otherwise."""
-        return decision.by_mode and self.mode.traits.votes_decide and bool(self._voting.policy.reviewers)
+        return decision.by_mode and self.mode.traits.votes_decide and bool(self.voting.policy.reviewers)
 
     def feed(self, subject: Subject, *, as_advice: bool) -> VoteFeed:
         """Where votes about one call come in.
@@ -343,7 +343,7 @@ class Review:
         is_fast_plan = subject.tool == CREATE_PLAN and self.phase.is_fast
         is_question = subject.tool in (ASK_PERSON, PROPOSE_CHECKS)
         is_closed = sensitive or is_fast_plan or is_question or bool(self._list_outside(subject))
-        return self._voting.feed() if wanted and not is_closed else VoteFeed()
+        return self.voting.feed() if wanted and not is_closed else VoteFeed()
 
     async def gather(
         self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed, paper: BallotPaper | None = None
@@ -354,7 +354,7 @@ class Review:
         """
         if (approved := self.phase.approved) is not None:
             scope = replace(scope, plan=render_plan_text(approved.plan))
-        return await self._voting.gather(packet, scope, feed, paper)
+        return await self.voting.gather(packet, scope, feed, paper)
 
     def is_sensitive(self, path: str) -> bool:
         """Whether even reading this path is asked about."""
@@ -362,13 +362,13 @@ class Review:
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """What the votes since the last time have used: tokens, and cost in USD where that is known."""
-        return self._voting.take_spent()
+        return self.voting.take_spent()
 
     async def conclude(
         self, packet: ReviewPacket, feed: VoteFeed, *, plan_round: int | None = None
     ) -> QuorumConcluded | None:
         """Record what was voted on a packet, in a round about a plan or on a call; None where nobody voted."""
-        return await self._voting.conclude(packet, feed, plan_round=plan_round)
+        return await self.voting.conclude(packet, feed, plan_round=plan_round)
 
     # ---------------------------------------------------------------- the person
 
@@ -376,7 +376,7 @@ class Review:
         """What the person may look at while they are asked about a call."""
         return OpenReviewContext(
             feed,
-            count=self._voting.count,
+            count=self.voting.count,
             independent=are_independent(feed.reviewers),
             preview=lambda text: self._rules.preview(text, subject),
             replay=self._rules.replay if self._rules.has_history else None,

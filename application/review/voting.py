@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -286,24 +286,31 @@ class Voting:
     async def gather(
         self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed, paper: BallotPaper | None = None
     ) -> Tally:
-        """Ask every reviewer, or the first one alone and the others where it leaves doubt.
+        """Have the reviewers vote on a packet, and each ballot recorded as it arrives.
 
-        Each ballot is reported as it arrives, and they are counted in the end. `paper` is what they are asked;
-        None: whether the call may run.
-
-        Every failure is a ballot; only a cancellation of this call comes out of it.
+        `paper` is what they are asked; None: whether the call may run. Otherwise as `poll`.
         """
         asked = paper
         if asked is None:
             asked = await run_off_loop(lambda: make_call_paper(render_question(scope, packet)), packet)
+        return await self.poll(asked, feed, lambda ballot: self._record(packet, ballot))
+
+    async def poll(
+        self, asked: BallotPaper, feed: VoteFeed, keep: Callable[[Ballot], Awaitable[None]]
+    ) -> Tally:
+        """Ask every reviewer, or the first one alone and the others where it leaves doubt.
+
+        `keep` is given each ballot as it arrives, and they are counted in the end. Every failure is a ballot;
+        only a cancellation of this call comes out of it.
+        """
         escalation = self.policy.escalation
         if escalation is not None and not feed.ballots:
-            usage = await self._vote(escalation.first, asked, packet, feed)
+            usage = await self._vote(escalation.first, asked, feed, keep)
             if escalation.is_settled_by(feed.ballots):
                 feed.spare([self._estimate_spared(reviewer, usage) for reviewer in feed.awaited])
         async with asyncio.TaskGroup() as group:
             for reviewer in feed.awaited:
-                group.create_task(self._vote(reviewer, asked, packet, feed))
+                group.create_task(self._vote(reviewer, asked, feed, keep))
         return self.count(feed.ballots)
 
     def _estimate_spared(self, reviewer: str, usage: Usage) -> SparedVote:
@@ -338,7 +345,7 @@ class Voting:
             approved=approved,
             verdict=counted.verdict.value,
             rule=counted.rule,
-            votes=tuple(_voting_record(ballot) for ballot in _sort_by_vote_order(feed)),
+            votes=list_votes(feed),
             feedback=None if approved else _join_feedback(feed),
             context=packet.context,
             digest=packet.digest,
@@ -360,18 +367,25 @@ class Voting:
             calibration=self.policy.calibration,
         )
 
-    async def _vote(self, reviewer: str, asked: BallotPaper, packet: ReviewPacket, feed: VoteFeed) -> Usage:
+    async def _vote(
+        self, reviewer: str, asked: BallotPaper, feed: VoteFeed, keep: Callable[[Ballot], Awaitable[None]]
+    ) -> Usage:
         """Have one reviewer vote; what its first request used."""
         responses: list[LlmResponse] = []
         ballot = await self._gather_ballot(reviewer, asked, responses)
         measured = self.policy.calibration.describe(reviewer) if ballot.vote is not Vote.ERROR else ""
         program = responses[-1].program if responses else UNSET
         ballot = replace(ballot, lens=feed.lenses.get(reviewer), measured=measured, program=program)
+        await keep(ballot)
+        feed.add(ballot)
+        return responses[0].usage if responses else Usage()
+
+    async def _record(self, packet: ReviewPacket, ballot: Ballot) -> None:
         await self._events.record(
             VoteCast(
                 context=packet.context,
                 digest=packet.digest,
-                reviewer=reviewer,
+                reviewer=ballot.reviewer,
                 verdict=ballot.vote.value,
                 confidence=ballot.confidence,
                 reason=ballot.reason,
@@ -383,8 +397,6 @@ class Voting:
                 program=ballot.program,
             )
         )
-        feed.add(ballot)
-        return responses[0].usage if responses else Usage()
 
     async def _gather_ballot(self, reviewer: str, asked: BallotPaper, responses: list[LlmResponse]) -> Ballot:
         breaker = self._breakers[reviewer]
@@ -447,6 +459,11 @@ def _make_error_ballot(reviewer: str, why: str) -> Ballot:
 def _sort_by_vote_order(feed: VoteFeed) -> list[Ballot]:
     place = {reviewer: index for index, reviewer in enumerate(feed.reviewers)}
     return sorted(feed.ballots, key=lambda ballot: place[ballot.reviewer])
+
+
+def list_votes(feed: VoteFeed) -> tuple[VoteRecord, ...]:
+    """The votes as a record has them, in the reviewers' order."""
+    return tuple(map(_voting_record, _sort_by_vote_order(feed)))
 
 
 def _voting_record(ballot: Ballot) -> VoteRecord:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING
-
-from msgspec import Struct, field
 
 from quorum.application.cancellation import run_shielded
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.staging import Layer
+from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.domain.events.event import EffectsApproved, EffectsReviewed, LayerWaits
 from quorum.domain.events.staging import EffectsDecision
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Vote
 from quorum.domain.shell.script import ReadScript, split_coarsely
 from quorum.domain.staging.effects_overview import EffectsOverview
 from quorum.domain.staging.layer_effects import (
@@ -28,6 +30,7 @@ from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 
 if TYPE_CHECKING:
+    from quorum.application.staging.effects_voting import EffectsVoting
     from quorum.domain.review.objection import Objection
 
 RenderDiff = Callable[[bytes | None, bytes | None, str], str]
@@ -36,25 +39,15 @@ RenderDiff = Callable[[bytes | None, bytes | None, str], str]
 _MOST_RECORDED = 2_000
 _MOST_NAMED = 20
 _LONGEST_JUDGED = 256_000
+_LONGEST_READ = 400_000
 _JUDGES_FOR_SECS = 5.0
-
-
-class EffectsPacket(Struct, frozen=True, kw_only=True):
-    """What a review of effects is about. An answer names its digest, which is that of the effects."""
-
-    effects: LayerEffects
-    work: LayerWork = field(default_factory=LayerWork)
-    hosts: tuple[str, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        return self.effects.digest
 
 
 class EffectsReview:
     """Reads the effects of a layer, has them applied or dropped, and records each decision.
 
     `queue_note` has the model read what became of its work; `render_diff` is that by which hunks are counted.
+    `suspend` ends what else works in the layer while it is taken away, or holds on to what it was.
     Nothing of the turn may run meanwhile. All methods raise StagingError, and LedgerError where a decision
     cannot be recorded: then it is not carried out.
     """
@@ -67,10 +60,14 @@ class EffectsReview:
         queue_note: Callable[[str], Awaitable[None]],
         render_diff: RenderDiff,
         read_script: ReadScript = split_coarsely,
+        is_guard_on: Callable[[str], bool] = lambda _guard: True,
+        voting: EffectsVoting | None = None,
+        suspend: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._layer, self._events = layer, events
         self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
-        self._noted: LayerEffects | None = None
+        self._is_guard_on, self._voting, self._suspend = is_guard_on, voting, suspend
+        self._noted: EffectsPacket | None = None
 
     @property
     def layer_id(self) -> str:
@@ -84,7 +81,7 @@ class EffectsReview:
         """The same at the end of a turn: what was noted there is not read twice. Where it is another by now,
         applying it is refused."""
         noted, self._noted = self._noted, None
-        return await self._build_packet(noted or await self._layer.read_effects())
+        return noted or await self.read()
 
     async def _build_packet(self, effects: LayerEffects) -> EffectsPacket:
         work = self._events.state.layer
@@ -97,13 +94,14 @@ class EffectsReview:
 
     async def note_waiting(self) -> LayerWaits | None:
         """Record that effects wait, at the end of a turn; None where there are none."""
-        self._noted = effects = await self._layer.read_effects()
+        self._noted = packet = await self.read()
+        effects = packet.effects
         if effects.is_empty:
             return None
         overview = EffectsOverview.of(effects)
         waits = LayerWaits(
             layer=self._layer.id,
-            digest=effects.digest,
+            digest=packet.digest,
             files=len(effects.effects),
             added=overview.added,
             removed=overview.removed,
@@ -150,7 +148,36 @@ class EffectsReview:
 
         old, new = (content.decode("utf-8", "replace") for content in (before, after))
         edit = {"path": path, "old_text": old, "new_text": new}
-        return tuple(list_objections(reduce_tool_call("write_file", edit, self._read_script)))
+        found = list_objections(reduce_tool_call("write_file", edit, self._read_script))
+        return tuple(each for each in found if self._is_guard_on(each.guard))
+
+    @property
+    def has_reviewers(self) -> bool:
+        """Whether models vote on effects here."""
+        return self._voting is not None and self._voting.has_reviewers
+
+    async def vote(self, packet: EffectsPacket) -> EffectsPacket:
+        """Have the reviewers vote on it, who read what the person does; the packet with their votes.
+
+        Votes that are on record are not asked for again, but where all reviewers failed.
+        """
+        if self._voting is None or not self.has_reviewers or packet.effects.is_empty:
+            return packet
+        if packet.votes is not None and any(vote.verdict != Vote.ERROR for vote in packet.votes.votes):
+            return packet
+        files = EffectsOverview.of(packet.effects).files
+        root = packet.effects.workspace
+        open_files = [each for each in files if not self._voting.is_sensitive(f"{root}/{each.path}")]
+        objections = await self.judge(files)
+        diffs, room = dict[str, str](), _LONGEST_READ
+        for effect in open_files:
+            if room <= 0:
+                break
+            diffs[effect.path] = await self.diff(effect)
+            room -= len(diffs[effect.path])
+        unshown = len(files) - len(diffs)
+        votes = await self._voting.vote(self.layer_id, packet, objections, diffs, unshown=unshown)
+        return replace(packet, work=replace(packet.work, votes=votes))
 
     # ------------------------------------------------------------------------------------- decisions
 
@@ -177,7 +204,8 @@ class EffectsReview:
         return await run_shielded(self._carry_out(packet, choice))
 
     async def _carry_out(self, packet: EffectsPacket, choice: EffectChoice) -> AppliedEffects:
-        applied = await self._layer.apply(choice, packet.digest)
+        async with self._suspend():
+            applied = await self._layer.apply(choice, packet.effects.digest)
         decision = EffectsDecision.APPLIED if applied.is_done else EffectsDecision.REFUSED
         await self._record(decision, applied, packet.digest)
         if applied.is_done:
@@ -203,7 +231,8 @@ class EffectsReview:
         await run_shielded(self._discard(packet))
 
     async def _discard(self, packet: EffectsPacket | None) -> None:
-        await self._layer.discard()
+        async with self._suspend():
+            await self._layer.discard()
         digest = packet.digest if packet is not None else ""
         await self._record(EffectsDecision.DISCARDED, AppliedEffects(), digest)
         await self._queue_note(
@@ -216,7 +245,8 @@ class EffectsReview:
         return await run_shielded(self._undo())
 
     async def _undo(self) -> AppliedEffects:
-        undone = await self._layer.undo_apply()
+        async with self._suspend():
+            undone = await self._layer.undo_apply()
         await self._record(
             EffectsDecision.UNDONE if undone.is_done else EffectsDecision.REFUSED, undone, digest=""
         )

@@ -39,6 +39,14 @@ class StagedTurns:
         with suppress(StagingError):  # the end of the turn reads them, too, and says so
             await self.review.note_files()
 
+    async def gather_votes(self) -> None:
+        """Have the reviewers vote on what the turn did. Raises LedgerError."""
+        if not self.review.has_reviewers:
+            return
+        await self._end_jobs()
+        with suppress(StagingError):  # as above
+            await self.review.vote(await self.review.read())
+
     async def conclude(self) -> bool:
         """End what the turn left running, and record what waits: whether anything does. Raises LedgerError."""
         await self._end_jobs()

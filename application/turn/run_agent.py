@@ -376,6 +376,9 @@ class RunAgent:
                     await self._loop.run(await begin(tally), tally, tool_turns)
                 if self._final_review is not None and not tally.is_cut_short:
                     await self._final_review.make(tally)
+                # A person has the votes come in while they read the effects.
+                if self._staged is not None and not (tally.is_cut_short or self._review.is_person_there):
+                    await self._staged.gather_votes()
         except ProviderError as error:
             tally.fail(str(error))
         except SpendCapReached as stop:

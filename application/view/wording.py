@@ -33,7 +33,14 @@ from quorum.domain.events.event import (
     SessionResumed,
     SessionRewound,
 )
-from quorum.domain.events.report import MAX_GOAL_ATTEMPTS, MAX_TIME, MAX_TOOL_TURNS, RunReport, RunStatus
+from quorum.domain.events.report import (
+    EFFECTS_WAIT,
+    MAX_GOAL_ATTEMPTS,
+    MAX_TIME,
+    MAX_TOOL_TURNS,
+    RunReport,
+    RunStatus,
+)
 from quorum.domain.panel.cost_estimate import CostEstimate, sum_estimates
 from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
 from quorum.domain.panel.panel_answer import PanelAnswer, PeerReview
@@ -70,6 +77,7 @@ def describe_approval(label: DecisionLabel, reason: str | None) -> str:
             return ""
 
 
+_EFFECTS_WAIT = "its changes wait for your review"
 PROCESS_ENDED = "interrupted: the process ended here"
 _SPEND_CAPS = frozenset(cap.value for cap in SpendCap)
 _LIMITS = {MAX_TIME: "time limit", MAX_GOAL_ATTEMPTS: "limit of attempts"}
@@ -95,7 +103,8 @@ def describe_ending(report: RunReport, last_error: str) -> str | None:
         case RunStatus.LIMIT:
             return f"stopped at the turn limit, after {format_amount(report.turns, 'turn')}"
         case RunStatus.NEEDS_APPROVAL:
-            return "stopped: a call needed approval and nobody was there"
+            waits = report.stop_reason == EFFECTS_WAIT
+            return _EFFECTS_WAIT if waits else "stopped: a call needed approval and nobody was there"
         case RunStatus.REFUSED:
             return "the model refused"
         case RunStatus.FAILED if report.error and report.error == last_error:

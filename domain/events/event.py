@@ -87,7 +87,13 @@ from quorum.domain.events.session import (
     SystemPromptSet,
     ToolsListed,
 )
-from quorum.domain.events.staging import EffectsApproved, EffectsReviewed, LayerEntered, LayerWaits
+from quorum.domain.events.staging import (
+    EffectsApproved,
+    EffectsReviewed,
+    EffectsVoted,
+    LayerEntered,
+    LayerWaits,
+)
 from quorum.domain.events.subagents import (
     ContextReceived,
     ResultReceived,
@@ -460,6 +466,7 @@ __all__ = [
     "EffectsApproved",
     "EffectsObserved",
     "EffectsReviewed",
+    "EffectsVoted",
     "EmptyAnswerReceived",
     "ErrorOccurred",
     "Event",
@@ -575,6 +582,7 @@ Event: TypeAlias = (
     | LayerWaits
     | EffectsApproved
     | EffectsReviewed
+    | EffectsVoted
     | ContextReceived
     | ResultReceived
     | ServerQuestionAnswered

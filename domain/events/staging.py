@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import field
 
 from quorum.domain.fact import Fact
+from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.text.amounts import format_amount
 
@@ -27,12 +28,8 @@ class LayerEntered(Fact, frozen=True, kw_only=True, tag="layer_entered"):
     @property
     def sentence(self) -> str:
         """What holds now, in a sentence."""
-        return f"your folder stays as it is: what changes goes to the layer {self.layer} until you review it"
-
-    @property
-    def details(self) -> str:
-        """What was found there."""
-        return "\n".join(self.notices)
+        held = f"your folder stays as it is: what changes goes to the layer {self.layer} until you review it"
+        return "; ".join((held, *self.notices))
 
 
 class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
@@ -53,6 +50,23 @@ class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
         conflicts = f"; {self.conflicts:,} in conflict with yours" if self.conflicts else ""
         changed = f"{format_amount(self.files, 'changed file')} (+{self.added:,} −{self.removed:,}){commits}"
         return f"{changed} wait in the layer {self.layer}; your folder is as it was before{conflicts}"
+
+
+class EffectsVoted(Fact, frozen=True, kw_only=True, tag="effects_voted"):
+    """Reviewers voted on what waits in this layer."""
+
+    layer: str
+    votes: EffectsVotes
+
+    @property
+    def sentence(self) -> str:
+        """What the votes came to, in a sentence."""
+        return self.votes.sentence
+
+    @property
+    def details(self) -> str:
+        """The votes, a line each."""
+        return "\n".join(self.votes.lines)
 
 
 class EffectsApproved(Fact, frozen=True, kw_only=True, tag="effects_approved"):

@@ -26,6 +26,7 @@ from quorum.domain.events.event import (
     EffectsApproved,
     EffectsObserved,
     EffectsReviewed,
+    EffectsVoted,
     Event,
     FilesKept,
     FilesRestored,
@@ -445,7 +446,7 @@ class Replay:
                 self._mode = event.mode
             case FolderAdded():
                 self._folders.add(event.folder)
-            case LayerEntered() | LayerWaits() | EffectsApproved() | EffectsReviewed():
+            case LayerEntered() | LayerWaits() | EffectsVoted() | EffectsApproved() | EffectsReviewed():
                 self._layer.apply(event)
             case ConsensusChanged():
                 self._consensus = event.consensus

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     EffectsApproved,
     EffectsReviewed,
+    EffectsVoted,
     JobEnded,
     JobStarted,
     LayerEntered,
@@ -21,12 +23,14 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
+from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
 from quorum.domain.text.json_value import JsonValue
 
 LayerEvent: TypeAlias = (
     LayerEntered
     | LayerWaits
+    | EffectsVoted
     | EffectsApproved
     | EffectsReviewed
     | ResponseCompleted
@@ -50,6 +54,7 @@ class ReplayedLayer:
         self._more = 0
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, str] = {}
+        self._votes: EffectsVotes | None = None
         self._waiting = ""
         self._leaves_some = False
         self._answered_in: str | None = None
@@ -68,6 +73,7 @@ class ReplayedLayer:
             more=self._more,
             addresses=tuple(self._addresses),
             jobs=tuple(self._jobs.values()),
+            votes=self._votes,
         )
 
     def apply(self, event: LayerEvent) -> None:
@@ -81,7 +87,7 @@ class ReplayedLayer:
                 if event.layer != (self._former or event.layer):
                     self._forget()
                 self._layer = self._former = event.layer
-            case LayerWaits() | EffectsApproved() | EffectsReviewed():
+            case LayerWaits() | EffectsVoted() | EffectsApproved() | EffectsReviewed():
                 self._note_effects(event)
             case ResponseCompleted():
                 self._answered_in, self._was_reset = self._layer, False
@@ -93,15 +99,21 @@ class ReplayedLayer:
                 self._finish(event)
             case JobStarted():
                 self._jobs[event.job_id] = event.command
-                self._arguments.pop(event.context, None)  # it ends as a job, later than the call
+                self._arguments.pop(event.context, None)  # its end is told apart from the call's
             case JobEnded():
                 if (command := self._jobs.pop(event.job_id, None)) is not None:
-                    self._add(StagedCommand.read_job(command, event.exit_code, event.output))
+                    was_stopped = event.status is JobStatus.STOPPED
+                    job = StagedCommand.read_job(
+                        command, event.exit_code, event.output, was_stopped=was_stopped
+                    )
+                    self._add(job)
 
-    def _note_effects(self, event: LayerWaits | EffectsApproved | EffectsReviewed) -> None:
+    def _note_effects(self, event: LayerWaits | EffectsVoted | EffectsApproved | EffectsReviewed) -> None:
         match event:
             case LayerWaits():
                 self._waiting = event.layer
+            case EffectsVoted():
+                self._votes = event.votes
             case EffectsApproved():
                 self._leaves_some = bool(event.left_out or event.hunks)
             case EffectsReviewed(decision=EffectsDecision.APPLIED):
@@ -137,3 +149,4 @@ class ReplayedLayer:
         self._commands.clear()
         self._addresses.clear()
         self._more = 0
+        self._votes = None

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.shell.known_test_runners import runs_tests
+from quorum.domain.staging.effects_votes import EffectsVotes
 
 MOST_COMMANDS = 200
 _LAST_LINES = 6
@@ -19,12 +20,14 @@ _ENDING = re.compile(r"exit code (\d+)|killed by (?:SIG[A-Z0-9]+|signal \d+)")
 
 class StagedCommand(Struct, frozen=True, kw_only=True):
     """A command that ran in the layer. `exit_code` is None where it has none, as after a timeout or a signal;
-    `last_lines` are those that it printed last."""
+    `last_lines` are those that it printed last. `was_stopped`: it ran in the background until somebody, or the
+    end of the turn, stopped it."""
 
     command: str
     outcome: Outcome
     exit_code: int | None = None
     last_lines: tuple[str, ...] = ()
+    was_stopped: bool = False
 
     @property
     def is_test(self) -> bool:
@@ -33,11 +36,13 @@ class StagedCommand(Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        return self.exit_code != 0
+        return self.exit_code != 0 and not self.was_stopped
 
     @property
     def ending(self) -> str:
         """How it ended, in a few words."""
+        if self.was_stopped:
+            return "stopped"
         if self.exit_code is not None:
             return f"exit code {self.exit_code}"
         return "ended without an exit code" if self.outcome is Outcome.OK else self.outcome.value
@@ -56,11 +61,17 @@ class StagedCommand(Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def read_job(cls, command: str, exit_code: int | None, output: str) -> StagedCommand:
+    def read_job(
+        cls, command: str, exit_code: int | None, output: str, *, was_stopped: bool = False
+    ) -> StagedCommand:
         """The command that ended in the background."""
-        outcome = Outcome.UNKNOWN if exit_code is None else Outcome.OK
-        lines = _shorten(output.splitlines())
-        return cls(command=command, outcome=outcome, exit_code=exit_code, last_lines=lines)
+        return cls(
+            command=command,
+            outcome=Outcome.UNKNOWN if exit_code is None else Outcome.OK,
+            exit_code=exit_code,
+            last_lines=_shorten(output.splitlines()),
+            was_stopped=was_stopped,
+        )
 
 
 def _shorten(lines: Sequence[str]) -> tuple[str, ...]:
@@ -71,7 +82,7 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     """What was done in a layer since its effects were last reviewed; `layer` is empty outside any.
 
     `commands` are the last ones, of which `more` are left out; `addresses` are those that were asked for in the
-    web, and `jobs` the commands in the background that have no end.
+    web, and `jobs` the commands in the background that have no end. `votes` are the latest on its effects.
 
     `waiting` is the layer in which effects waited last, wherever the session works now. `answered_in` is that
     in which the model answered last, empty for the folder itself and None without any answer. `was_reset`:
@@ -83,6 +94,7 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     more: int = 0
     addresses: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
+    votes: EffectsVotes | None = None
     waiting: str = ""
     answered_in: str | None = None
     was_reset: bool = False

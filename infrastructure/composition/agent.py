@@ -196,7 +196,7 @@ class AgentParts:
             plan_tasks=PlanTaskRunner(calls.plans, self.subagents, calls.tool_set),
         )
         turns = _build_external_turns(reviews, conversation.turn_parts)
-        staged = _open_staged_turns(reviews, calls)
+        staged = _open_staged_turns(reviews, calls, conversation.tool_servers)
         self.run: Final[RunAgent] = turns or RunAgent(
             conversation.turn_parts,
             instructions=conversation.instructions,
@@ -281,15 +281,16 @@ class AgentParts:
         )
 
 
-def _open_staged_turns(reviews: ReviewParts, calls: CallParts) -> StagedTurns | None:
+def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServers) -> StagedTurns | None:
     given, shared, events = reviews.given, reviews.shared, reviews.core.events
     if (layer := given.layer) is None or reviews.terms.owner:
         return None
     from quorum.infrastructure.staging.opening import open_staged_turns
 
     layer.on_renewal(shared.sandbox.forget_files)
-    id_, protected, notes = given.record.session_id, given.settings.review.protected, calls.pending_messages
-    return open_staged_turns(layer, given.environ, id_, protected, shared.paths, events, calls.jobs, notes)
+    id_, protected = given.record.session_id, given.settings.review.protected
+    parts = shared.paths, reviews.review, events, calls.jobs, calls.pending_messages
+    return open_staged_turns(layer, given.environ, id_, protected, *parts, servers.suspended)
 
 
 def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> ExternalTurns | None:

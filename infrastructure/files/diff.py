@@ -42,6 +42,17 @@ def render_unified_diff(
     return _render_change(before, after, head, moved, is_text=is_text)
 
 
+def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int, int]:
+    """How many lines that diff adds, and how many it removes; much cheaper than to render it."""
+    if before == after:
+        return 0, 0
+    old = _decode_like(before or b"")
+    new = None if after is None else _decode_like(after, like=old[1] if old else None)
+    sides = _split_lines(old[0] if old else ""), _split_lines(new[0] if new else "")
+    steps = [step for step in _Comparison(*sides).get_opcodes() if step[0] != "equal"]
+    return sum(step[4] - step[3] for step in steps), sum(step[2] - step[1] for step in steps)
+
+
 def _render_removal(before: bytes, head: str) -> str:
     if (old := _decode_like(before)) is None:
         return f"{head}binary: {len(before)} → 0 bytes\n"

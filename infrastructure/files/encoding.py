@@ -90,11 +90,13 @@ _BROKEN_UTF_8 = Encoding("utf-8", is_broken=True)
 
 def detect(sample: bytes, *, complete: bool) -> Encoding | None:
     """The encoding of a file that begins with, or if `complete` is, the sample; None if it is binary."""
-    marked = read_byte_order_mark(sample)
-    if marked is not None:
+    is_ascii = sample.isascii()
+    if not is_ascii and (marked := read_byte_order_mark(sample)) is not None:
         return marked
     if is_binary(sample) or detect_binary_kind(sample) == "PDF":
         return None
+    if is_ascii:
+        return UTF_8
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample, final=complete)
     except UnicodeDecodeError:

@@ -201,6 +201,11 @@ class ServerConnection:
         """What the person should know of the connection although it works; usually empty."""
         return self._way.notice if self._way is not None else ""
 
+    @property
+    def is_kept_up(self) -> bool:
+        """Whether it was started and not closed."""
+        return self._owner is not None
+
     def start(self) -> None:
         """Begin. Needs a running event loop."""
         if self._owner is None:

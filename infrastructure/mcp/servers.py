@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -363,6 +364,17 @@ class McpServers:
                 server.connection.start()
                 return True
         return False
+
+    @asynccontextmanager
+    async def suspended(self) -> AsyncIterator[None]:
+        """End the servers that are programs of ours, until the block ends: then they begin anew."""
+        ended = [each for each in self._servers if each.table.command and each.connection.is_kept_up]
+        await asyncio.gather(*(server.connection.close() for server in ended))
+        try:
+            yield
+        finally:
+            for server in ended:
+                server.connection.start()
 
     # ---------------------------------------------------------------- its tools
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from quorum.domain.calls.effects import FileKind, FileState
 from quorum.domain.staging.layer_effects import LayerEffect, LayerEffectKind, LayerEffects
 from quorum.domain.text.printable import make_printable
-from quorum.domain.text.unified_diff import count_changes
-from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.infrastructure.files.diff import count_changed_lines
 from quorum.infrastructure.files.file_metadata import read_birth_time
 from quorum.infrastructure.files.ignored_folders import IgnoredFolders
 from quorum.infrastructure.staging.layer_repository import HEAD, INDEX, LayerRepository
@@ -140,10 +139,11 @@ class EffectsReader:
         is_protected = self._is_protected(f"{self._workspace}/{path.rstrip('/')}")
         below = f"{self._lower}/{path.rstrip('/')}"
         is_ignored = not is_protected and self._is_ignored(change, below)
-        before = _read_state(f"{self._lower}/{path}", change.before)
-        after = _read_state(f"{self._upper}/{path}", change.after)
+        before, old = _read_state(f"{self._lower}/{path}", change.before)
+        after, new = _read_state(f"{self._upper}/{path}", change.after)
         kind = _find_kind(change, before, after)
-        added, removed = (0, 0) if is_ignored else self._count(change, before, after)
+        is_counted = not is_ignored and old is not None and new is not None
+        added, removed = count_changed_lines(old, new) if is_counted else (0, 0)
         return LayerEffect(
             path=path,
             kind=kind,
@@ -170,8 +170,8 @@ class EffectsReader:
         return LayerEffect(
             path=INDEX,
             kind=LayerEffectKind.CREATE if before is None else LayerEffectKind.REPLACE,
-            before=_read_state(f"{self._lower}/{INDEX}", before),
-            after=_read_state(f"{self._upper}/{INDEX}", after),
+            before=_read_state(f"{self._lower}/{INDEX}", before)[0],
+            after=_read_state(f"{self._upper}/{INDEX}", after)[0],
             ignored=True,
         )
 
@@ -236,25 +236,6 @@ class EffectsReader:
                 return True
         return False
 
-    def _count(self, change: UpperChange, before: FileState | None, after: FileState | None) -> tuple[int, int]:
-        """The lines that come and go, of texts of some size."""
-        sides: list[bytes | None] = []
-        for place, state in ((self._lower, before), (self._upper, after)):
-            if state is None or state.kind is not FileKind.FILE:
-                sides.append(None)
-                continue
-            if state.size > _MOST_COUNTED_BYTES:
-                return 0, 0
-            try:
-                with open(f"{place}/{change.path}", "rb") as file:
-                    sides.append(file.read(_MOST_COUNTED_BYTES))
-            except PermissionError:
-                return 0, 0
-        old, new = sides
-        if old is None and new is None:
-            return 0, 0
-        return count_changes(render_unified_diff(old, new, "file"))
-
 
 def _is_text(path: str) -> bool:
     """Whether a file seems to hold text, as git decides it."""
@@ -278,21 +259,28 @@ def _find_kind(change: UpperChange, before: FileState | None, after: FileState |
     return LayerEffectKind.MODE if is_same else LayerEffectKind.REPLACE
 
 
-def _read_state(path: str, status: os.stat_result | None) -> FileState | None:
-    """The state of a file, hashed whatever its size: what is approved is what is applied."""
+def _read_state(path: str, status: os.stat_result | None) -> tuple[FileState | None, bytes | None]:
+    """The state of a file, hashed whatever its size: what is approved is what is applied. Beside it what it
+    holds, None where lines of it cannot be counted, and nothing where it has none."""
     if status is None:
-        return None
+        return None, b""
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        return FileState(kind=FileKind.LINK, mode=mode, size=status.st_size, target=os.readlink(path))
+        target = os.readlink(path)
+        return FileState(kind=FileKind.LINK, mode=mode, size=status.st_size, target=target), b""
     if not stat.S_ISREG(status.st_mode):
-        return FileState(kind=FileKind.OTHER, mode=mode)
+        return FileState(kind=FileKind.OTHER, mode=mode), b""
+    content: bytes | None = None
     try:
-        with open(path, "rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        with open(path, "rb", buffering=0) as file:
+            if status.st_size <= _MOST_COUNTED_BYTES:
+                content = file.readall()
+                sha256 = hashlib.sha256(content).hexdigest()
+            else:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except PermissionError:
-        return FileState(kind=FileKind.FILE, mode=mode, size=status.st_size, unkept="it may not be read")
-    return FileState(kind=FileKind.FILE, mode=mode, size=status.st_size, sha256=sha256)
+        return FileState(kind=FileKind.FILE, mode=mode, size=status.st_size, unkept="it may not be read"), None
+    return FileState(kind=FileKind.FILE, mode=mode, size=status.st_size, sha256=sha256), content
 
 
 def _pair_renames(effects: Sequence[LayerEffect]) -> list[LayerEffect]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from quorum.infrastructure.staging.layer_folder import (
     hold_layer,
     list_places,
     locate_layers_of,
+    read_layer,
 )
 from quorum.infrastructure.staging.mounting import (
     MountRefused,
@@ -36,12 +37,14 @@ def enter_layer(
     root: Path,
     environ: Mapping[str, str],
     *,
+    session: str = "",
     recover: Callable[[LayerFolder], tuple[str, ...]] = lambda _folder: (),
     has_effects: Callable[[LayerFolder], bool] = lambda folder: any(os.scandir(folder.upper)),
 ) -> EnteredLayer:
     """Work in a layer over the canonical folder `root` from now on.
 
-    It is the first one that nobody uses and in which effects wait, or a new one. `recover` puts in order what a
+    It is the first one that nobody uses and in which effects wait, or a new one; of those, one in which this
+    `session`, an id or its beginning, worked last comes before all others. `recover` puts in order what a
     process left that was killed. Nothing else of this process may have begun: no thread, no program. Raises
     StagingError, and then the process works where it did before.
     """
@@ -51,7 +54,8 @@ def enter_layer(
     state = locate_state_folder(environ)
     assert state is not None  # or there would be an explanation
     with ExitStack() as held:
-        entered = _choose(state, workspace, held, recover, has_effects)
+        places = _sort_places(list_places(locate_layers_of(state, workspace)), session)
+        entered = _choose(places, state, workspace, held, recover, has_effects)
         try:
             entered.has_user_namespace = enter_namespaces()
         except (MountRefused, OSError) as refused:
@@ -102,7 +106,20 @@ def _explain_apart(state: Path, workspace: str) -> str:
     )
 
 
+def _sort_places(places: Sequence[Path], session: str) -> list[Path]:
+    """The folders of layers, first those in which this session worked last; empty: none."""
+
+    def is_of_another(place: Path) -> bool:
+        try:
+            return not (session and read_layer(place).session.startswith(session))
+        except StagingError:  # what is there is none of ours, as is found out below
+            return True
+
+    return sorted(places, key=is_of_another)
+
+
 def _choose(
+    places: Sequence[Path],
     state: Path,
     workspace: str,
     held: ExitStack,
@@ -111,7 +128,7 @@ def _choose(
 ) -> EnteredLayer:
     notices: list[str] = []
     empty: Path | None = None
-    for place in list_places(locate_layers_of(state, workspace)):
+    for place in places:
         with ExitStack() as trying:
             try:
                 folder = trying.enter_context(hold_layer(place))

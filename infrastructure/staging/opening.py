@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
+from quorum.application.export.effects_report import render_effects
+from quorum.application.review.review import Review
 from quorum.application.staging.effects_review import EffectsReview
+from quorum.application.staging.effects_voting import EffectsVoting
 from quorum.application.staging.staged_turns import StagedTurns
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.history import UserMessage
@@ -25,19 +29,21 @@ def open_staged_turns(
     session_id: str,
     protected: Sequence[str],
     paths: PathPolicy,
+    review: Review,
     events: EventBus,
     jobs: BackgroundJobs,
     pending_messages: PendingMessages,
+    suspend: Callable[[], AbstractAsyncContextManager[None]],
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
-    which `paths` leaves out in a layer."""
+    which `paths` leaves out in a layer. `suspend` ends programs that keep to the layer."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(session_id)
 
     async def queue_note(text: str) -> None:
         pending_messages.add(PendingMessage(UserMessage(events.hide(text)), is_notice=True))
 
-    review = EffectsReview(
+    effects = EffectsReview(
         WorkspaceLayer(
             layer.folder,
             environ,
@@ -48,7 +54,13 @@ def open_staged_turns(
         events,
         queue_note=queue_note,
         render_diff=render_unified_diff,
+        suspend=suspend,
         read_script=read_script,
+        is_guard_on=review.guards.is_on,
+        voting=EffectsVoting(review.voting, events, render=render_effects, is_sensitive=paths.is_sensitive),
     )
-    entered = LayerEntered(layer=layer.folder.id, workspace=layer.folder.workspace, notices=layer.notices)
-    return StagedTurns(review, jobs.stop_with_turn, events, hold=layer.hold_turn, entered=entered)
+    waiting = ("changes of an earlier turn wait in it for your review",) if layer.waiting else ()
+    entered = LayerEntered(
+        layer=layer.folder.id, workspace=layer.folder.workspace, notices=(*layer.notices, *waiting)
+    )
+    return StagedTurns(effects, jobs.stop_with_turn, events, hold=layer.hold_turn, entered=entered)

@@ -156,8 +156,8 @@ class UpperFolder:
             return True
         return (
             before.st_size == after.st_size
-            and has_same_metadata(lower, before, upper, after)
             and has_same_content(lower, upper)
+            and has_same_metadata(lower, before, upper, after)
         )
 
     def _has_origin(self, path: str) -> bool:

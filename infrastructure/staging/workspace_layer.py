@@ -178,7 +178,7 @@ class WorkspaceLayer:
                     journal.undo(plan, lambda refs: repository.move_refs(refs, workspace))
             except StepRefused as refused:
                 return AppliedEffects(refused={refused.path: str(refused)})
-            _note_places(LowerFiles(self._folder.place), plan, lower, only_known=True)
+            self._folder = _begin_after_undo(self._folder, plan, lower)
             self._last = None
             return AppliedEffects(
                 paths=plan.changed,
@@ -267,6 +267,12 @@ def has_effects(folder: LayerFolder) -> bool:
         return UpperFolder(str(folder.upper), lower).holds_any()
 
 
+def has_applied(folder: LayerFolder) -> bool:
+    """Whether something that was applied from a layer can be taken back. Blocks. Raises StagingError."""
+    with _explained(folder):
+        return any(journal.state == "settled" for journal in _list_journals(folder))
+
+
 @contextmanager
 def open_layer(
     stored: StoredLayer, environ: Mapping[str, str], is_protected: Callable[[str], bool]
@@ -297,11 +303,10 @@ def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerR
             plan = journal.read()
             back = journal.take_back if state == "journal" else journal.finish_undo
             kept = back(plan, move_refs)
-            known = LowerFiles(folder.place)
             if state == "journal":
-                _note_restored(known, plan, folder.workspace)
+                _note_restored(LowerFiles(folder.place), plan, folder.workspace)
             else:
-                _note_places(known, plan, folder.workspace, only_known=True)
+                _begin_after_undo(folder, plan, folder.workspace)
             what = "applying effects" if state == "journal" else "undoing"
             yield f"{what} was broken off; the workspace is as it was before they were applied"
             yield from kept
@@ -326,7 +331,7 @@ def _finish(
     else:
         with _open_lower(folder.workspace) as lower:
             settle(folder.upper, lower, plan, repository)
-            _note_places(known, plan, lower, only_known=False)
+            _note_places(known, plan, lower, is_undone=False)
     journal.note_settled()
     return folder
 
@@ -340,16 +345,21 @@ def _empty(folder: LayerFolder) -> LayerFolder:
     return renewed
 
 
-def _note_places(known: LowerFiles, plan: ChangePlan, lower: str, *, only_known: bool) -> None:
+def _begin_after_undo(folder: LayerFolder, plan: ChangePlan, lower: str) -> LayerFolder:
+    """Have the layer know that it is not the person who changed what was put back. Can be repeated."""
+    if not UpperFolder(str(folder.upper), lower).holds_any():
+        return _empty(folder)
+    _note_places(LowerFiles(folder.place), plan, lower, is_undone=True)
+    return folder
+
+
+def _note_places(known: LowerFiles, plan: ChangePlan, lower: str, *, is_undone: bool) -> None:
     """What stands at the places that were changed is what the layer's own version begins with from now on."""
     for step in plan.steps:
-        if step.kind in (StepKind.MAKE_FOLDER, StepKind.DROP_FOLDER, StepKind.DRESS_FOLDER):
-            continue
-        if only_known and step.path not in known:
-            continue
-        known.renew(step.path, f"{lower}/{step.path}")
+        if step.kind not in (StepKind.MAKE_FOLDER, StepKind.DROP_FOLDER, StepKind.DRESS_FOLDER):
+            known.renew(step.path, f"{lower}/{step.path}")
     for each in plan.refs:
-        known.note_ref(each.ref, each.old if only_known else each.new)
+        known.note_ref(each.ref, each.old if is_undone else each.new)
     known.save()
 
 

@@ -17,6 +17,11 @@ def _serve(options: StartOptions, _root: Path) -> int:
 
     if not is_installed("acp"):
         raise UsageError(f"quorum acp needs a package that is not installed: {render_install_command('acp')}")
+    if options.overrides.get("review.mode") == "staged":
+        raise UsageError(
+            "a layer is of a whole process, and an editor has several sessions in one: begin with another "
+            "--mode, or work in a terminal with quorum --mode staged"
+        )
     with explain_start_failures():
         from quorum.acp_agent.serving import serve_client
     return serve_client(options)

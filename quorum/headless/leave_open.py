@@ -47,7 +47,7 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)
-    work_staged(loaded, root)
+    work_staged(options, loaded, root)
     return run_event_loop(advance_session(options, root, loaded, prompt, schema, signals))
 
 

@@ -32,6 +32,7 @@ from quorum.domain.events.event import (
     ChangeReviewed,
     ChecksApproved,
     DiagnosticsReported,
+    EffectsVoted,
     ErrorOccurred,
     Event,
     GoalChecked,
@@ -156,6 +157,7 @@ class StagedReport:
 
     def __init__(self) -> None:
         self._waits: LayerWaits | None = None
+        self._votes = ""
         self._packet: JsonObject = {}
 
     async def read(self, agent: AgentSession) -> None:
@@ -171,7 +173,9 @@ class StagedReport:
         """Take an event in."""
         match event:
             case TurnStarted():
-                self._waits = None
+                self._waits, self._votes = None, ""
+            case EffectsVoted():
+                self._votes = f"; the reviewers: {event.votes.count}"
             case LayerWaits():
                 self._waits = event
             case _:
@@ -184,7 +188,8 @@ class StagedReport:
             return ""
         from quorum.application.program_lookup import find_own_command
 
-        return f"{self._waits.sentence}; {find_own_command()} staged show {self._waits.layer}"
+        shown_by = f"{find_own_command()} staged show {self._waits.layer}"
+        return f"{self._waits.sentence}{self._votes}; {shown_by}"
 
     def to_json(self) -> JsonObject:
         """`staged`, as `quorum staged show --json` prints it; empty as above."""

@@ -46,20 +46,20 @@ def run_prompt(options: PromptOptions, root: Path, signals: RunSignals) -> int:
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)
-    work_staged(loaded, root)
+    work_staged(options, loaded, root)
     try:
         return run_event_loop(_answer(options, root, loaded, prompt, schema, signals))
     finally:
         gc.freeze()  # the process ends: to look at every object once more takes up to 0.3 s
 
 
-def work_staged(loaded: LoadedSettings, root: Path) -> None:
+def work_staged(options: SessionOptions, loaded: LoadedSettings, root: Path) -> None:
     """Where the settings ask for the mode `staged`, have all that follows be done in a layer over the folder.
 
     Raises UsageError where there can be none.
     """
     if loaded.settings.review.mode is Mode.STAGED:
-        enter_layer(root)
+        enter_layer(root, options.resume or "")
 
 
 def read_prompt(options: PromptOptions) -> str:

@@ -299,7 +299,7 @@ async def test_the_reviewers_read_the_task_in_the_words_of_the_person() -> None:
             return Approve(request.packet.digest)
 
     bench = Bench("aa", person=Listening())
-    gateway = bench.runtime._review._voting._gateway
+    gateway = bench.runtime._review.voting._gateway
     await bench.write(task="rename the variable")
     for session in gateway.sessions:  # type: ignore[attr-defined]
         (message,) = session.sent[0].messages
@@ -564,7 +564,7 @@ async def test_reviewers_hold_a_call_against_the_plan_in_force_and_no_longer_onc
             return Reject()
 
     bench = Bench("aa", rounds=2, mode=Mode.ASK, person=Reader())
-    events, gateway = bench.runtime._events, bench.runtime._review._voting._gateway
+    events, gateway = bench.runtime._events, bench.runtime._review.voting._gateway
     task = PlanTask(id="cells", description="Write the cell x.", writes=("x",))
     plan = Plan(objective="Fill the cells", reasoning="", tasks=(task,))
     await events.announce(PlanApproved(context=a_context(), plan=plan, digest=plan.digest))

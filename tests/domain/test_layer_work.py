@@ -11,6 +11,7 @@ from quorum.domain.events.event import (
     CallStarted,
     EffectsApproved,
     EffectsReviewed,
+    EffectsVoted,
     Event,
     JobEnded,
     JobStarted,
@@ -23,6 +24,7 @@ from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
+from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
 from tests.support.builders import a_context, calls_response
 
@@ -104,6 +106,12 @@ def test_a_session_that_continues_in_its_layer_still_knows_what_was_done_there()
     assert replay(*before, RESUMED, LayerEntered(layer="2", workspace="/w")).commands == ()
 
 
+def test_what_was_found_in_a_layer_is_said_as_the_session_enters_it() -> None:
+    entered = LayerEntered(layer="1", workspace="/w", notices=("applying was broken off", "changes wait in it"))
+
+    assert entered.sentence.endswith("until you review it; applying was broken off; changes wait in it")
+
+
 def test_addresses_and_commands_that_still_run_are_told() -> None:
     started = CallStarted(context=a_context(0), tool="web_fetch", arguments={"url": "https://example.com/a"})
     fetched = CallFinished(
@@ -118,6 +126,36 @@ def test_addresses_and_commands_that_still_run_are_told() -> None:
 
     assert work.addresses == ("https://example.com/a",)
     assert work.jobs == ("npm start",)
+
+
+@pytest.mark.parametrize(
+    ("status", "exit_code", "told"),
+    [
+        (JobStatus.STOPPED, -15, (False, "stopped")),
+        (JobStatus.ENDED, 3, (True, "exit code 3")),
+        (JobStatus.ENDED, 0, (False, "exit code 0")),
+        (JobStatus.UNKNOWN, None, (True, "unknown")),
+    ],
+)
+def test_a_command_in_the_background_is_told_once_by_its_end_and_stopped_it_has_not_failed(
+    status: JobStatus, exit_code: int | None, told: tuple[bool, str]
+) -> None:
+    begun, answered = run(0, "npm start", "it runs in the background as j")
+    ended = JobEnded(job_id="j", status=status, exit_code=exit_code, duration_secs=1, output="listening\n")
+    started = JobStarted(job_id="j", context=a_context(0), command="npm start")
+
+    (command,) = replay(ENTERED, begun, started, answered, ended).commands
+
+    assert ((command.failed, command.ending), command.last_lines) == (told, ("listening",))
+
+
+def test_votes_are_those_on_the_effects_since_the_last_review() -> None:
+    votes = EffectsVotes(digest="d", verdict="approved", count="1 for")
+    voted = EffectsVoted(layer="1", votes=votes)
+
+    assert replay(ENTERED, voted, RESUMED, ENTERED).votes == votes
+    assert replay(ENTERED, voted, reviewed(EffectsDecision.REJECTED)).votes == votes
+    assert replay(ENTERED, voted, APPROVED, reviewed(EffectsDecision.APPLIED)).votes is None
 
 
 def test_of_very_many_commands_the_last_are_kept_and_the_others_counted() -> None:

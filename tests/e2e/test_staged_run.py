@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
-from tests.support.headless_run import Ended, configure_for, environment, run
+from tests.support.headless_run import Ended, configure_for, environment, run, run_quorum
 from tests.support.layer_process import layers
 from tests.support.sse_server import Say, ScriptedCall, SseServer
 
@@ -134,6 +134,44 @@ async def test_what_a_file_held_is_kept_for_a_merge_before_the_person_changes_it
     (change,) = ended.report["staged"]["files"]
     assert change["conflict"], ended.err
     assert is_kept(tmp_path, held)
+
+
+async def test_reviewers_vote_on_the_effects_at_the_end_and_their_votes_stand_in_every_report(
+    tmp_path: Path, project: Path
+) -> None:
+    ballot = {
+        "verdict": "reject",
+        "in_scope": "yes",
+        "confidence": 1,
+        "reason": "no",
+        "objection": "made = True",
+    }
+    cast = Say(calls=[ScriptedCall("v", "cast_ballot", json.dumps(ballot))], stop="tool_use")
+    calls = script([_CALLS[4], ("run_command", {"command": "false; exit 3"})])
+    async with SseServer("openai") as server:
+        server.script = [*calls, cast]
+        configure_for(tmp_path, server)
+        settings = tmp_path / "config" / "quorum" / "quorum.toml"
+        settings.write_text(settings.read_text().replace("[models]", '[models]\nreview = ["local/judge"]', 1))
+        env = environment(tmp_path)
+        words = ("--mode", "staged", "--output", "json", "do it")
+        ended = await run(*words, cwd=project, env=env, is_program=True)
+        asked = json.dumps(server.bodies[-1])
+    listed = await run_quorum("staged", "show", "--json", cwd=project, env=env, is_program=True)
+    shown = await run_quorum("staged", "show", cwd=project, env=env)
+
+    assert listed.code == 0, listed.err
+    votes = ended.report["staged"]["votes"]
+    assert (votes["verdict"], votes["quoted"]) == ("rejected", {"local/judge": "made.py"}), ended.err
+    assert "exit code 3" in asked
+    assert "+made = True" in asked
+    assert json.loads(listed.out)["votes"] == votes
+    assert [each["exit_code"] for each in json.loads(listed.out)["commands"]] == [3]
+    assert json.loads(listed.out)["digest"] == votes["digest"] == ended.report["staged"]["digest"]
+    assert "the reviewers: 0 for, 1 against" in ended.err
+    assert "0 for, 1 against" in shown.out
+    assert ended.report["usage"]["input"] == 7 * len(server.bodies), "the vote is paid for, too"
+    assert not (project / "made.py").exists()
 
 
 async def test_the_next_run_continues_in_the_same_layer_and_leaving_the_mode_shows_the_folder_as_it_was(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.session_summary import NewSession
+from quorum.domain.sessions.session_summary import ContinuedSession, NewSession, SessionChoice
 from quorum.errors import UsageError
+from quorum.infrastructure.bootstrap import open_session
+from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, list_places, locate_layers_of
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from tests.support.command_line import run_command
@@ -48,14 +52,18 @@ class Desk:
         (self.root / "docs/b.md").write_text("two\n")
         self._capsys = capsys
         self.session = asyncio.run(self._record())
-        self.layer = run_in_layer(self.root, environment(self.home), self._work)
+        self.layer = run_in_layer(self.root, environment(self.home), self.work)
 
-    def _work(self, entered: EnteredLayer) -> str:
+    def work(self, entered: EnteredLayer) -> str:
         (self.root / "a.py").write_text("one\nmore\n")
         (self.root / "docs/b.md").unlink()
         (self.root / "new.py").write_text("new\n")
         entered.folder.note_session(self.session)
         return entered.folder.id
+
+    def find_place(self) -> Path:
+        """The folder of its layer, the first one."""
+        return list_places(locate_layers_of(self.home / "state" / "quorum", str(self.root.resolve())))[0]
 
     async def _record(self) -> str:
         storage = open_storage(StorageTable(), environment(self.home))
@@ -134,8 +142,30 @@ def test_nothing_is_applied_where_the_record_cannot_be_read(
     assert (desk.root / "a.py").read_text() == "one\n"
 
 
+def test_a_session_in_the_folder_itself_is_told_of_what_waits_in_a_layer_until_that_is_decided(
+    desk: Desk,
+) -> None:
+    def open_notices(choice: SessionChoice) -> tuple[str, ...]:
+        record = open_session(load_settings(cwd=desk.root, environ=os.environ), desk.root, choice)
+        asyncio.run(record.release())
+        return record.notices
+
+    (said,) = open_notices(NewSession())
+    assert f"changes wait in the layer {desk.layer} and are not in this folder" in said
+    assert open_notices(ContinuedSession(desk.session)) == (), "a session says itself what became of its layer"
+    with hold_layer(desk.find_place()):
+        assert "another quorum works in the layer" in open_notices(NewSession())[0]
+
+    desk.run("discard", "--yes")
+
+    assert open_notices(NewSession()) == ()
+
+
 @pytest.mark.long
 def test_what_was_applied_is_taken_back(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="nothing was applied from a layer of"):
+        desk.run("undo")
+    create_layer(desk.home / "state" / "quorum", str(desk.root.resolve()))  # from which nothing was applied
     desk.run("apply")
     assert not (desk.root / "docs/b.md").exists()
 
@@ -144,6 +174,16 @@ def test_what_was_applied_is_taken_back(desk: Desk) -> None:
     assert (desk.root / "a.py").read_text() == "one\n"
     assert (desk.root / "docs/b.md").read_text() == "two\n"
     assert not (desk.root / "new.py").exists()
+
+
+@pytest.mark.long
+def test_of_several_layers_the_one_is_meant_that_no_process_works_in(desk: Desk) -> None:
+    with hold_layer(desk.find_place()):
+        other = run_in_layer(desk.root, environment(desk.home), desk.work)
+        assert desk.read_json("show")["layer"] == other != desk.layer
+
+    with pytest.raises(UsageError, match="several layers fit"):
+        desk.run("show")
 
 
 @pytest.mark.long

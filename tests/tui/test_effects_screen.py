@@ -7,7 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from quorum.application.event_bus import EventBus
+from quorum.application.export.effects_report import render_effects
+from quorum.application.review.ballot_paper import QuorumPolicy
+from quorum.application.review.voting import Voting
 from quorum.application.staging.effects_review import EffectsReview
+from quorum.application.staging.effects_voting import EffectsVoting
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import StagingError
 from quorum.domain.events.event import CallFinished, CallStarted, Event, LayerEntered
@@ -25,6 +29,7 @@ from quorum.tui.widgets.line_list import LineList
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import FakeAgent, hold, say
+from tests.support.fake_gateway import FakeGateway, ballot
 from tests.support.fake_layer import FakeLayer
 from tests.support.fake_ledger import FakeLedger
 from tests.tui.test_typing_at_questions import type_at
@@ -69,14 +74,22 @@ def worked() -> tuple[Event, ...]:
     )
 
 
-def staged(layer: FakeLayer, *past: Event) -> Callable[[FakeAgent], None]:
+def staged(layer: FakeLayer, *past: Event, gateway: FakeGateway | None = None) -> Callable[[FakeAgent], None]:
     async def forget(_note: str) -> None:
         pass
 
     def prepare(agent: FakeAgent) -> None:
         records = [LedgerRecord(seq=seq, at_ms=0, event=event) for seq, event in enumerate(past)]
         bus = EventBus((), ledger=FakeLedger(), past=records)
-        agent.effects = EffectsReview(layer, bus, queue_note=forget, render_diff=render_unified_diff)
+        gate = gateway or FakeGateway({})
+        voting = Voting(gateway=gate, policy=QuorumPolicy(reviewers=tuple(gate.scripts)), events=bus)
+        agent.effects = EffectsReview(
+            layer,
+            bus,
+            queue_note=forget,
+            render_diff=render_unified_diff,
+            voting=EffectsVoting(voting, bus, render=render_effects, is_sensitive=lambda _path: False),
+        )
 
     return prepare
 
@@ -179,6 +192,43 @@ async def test_what_a_guard_has_against_a_file_stands_beside_it_and_above_its_di
         await opened(stage)
         await stage.shows("a guard objects")
         await stage.shows("guard: it adds code to run.sh that runs what it fetches from example.com")
+
+
+@pytest.mark.long
+async def test_votes_come_in_while_the_effects_are_read_and_decide_nothing(tmp_path):
+    layer = a_layer()
+    gateway = FakeGateway({"p/a": [ballot("reject", "not asked for", objection="second")]})
+    async with on_stage(tmp_path, prepare=staged(layer, gateway=gateway)) as stage:
+        await stage.send("/effects")
+        screen = await opened(stage)
+        await stage.shows("reviewers: 0 for, 1 against (majority): rejected · c shows why")
+        await stage.shows("a reviewer objects")
+        await stage.pilot.press("end")
+        await stage.shows("p/a reject (0.8 sure): not asked for; in src/long.py it objects to: second")
+        await stage.pilot.press("c")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+        await stage.shows("p/a reject")
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.app.screen is screen)
+        assert layer.upper
+        await stage.pilot.press("a")
+        await closed(stage)
+
+        assert layer.upper == {}
+
+
+@pytest.mark.long
+async def test_why_nothing_was_applied_stays_there_while_reviewers_vote_on_what_is_new(tmp_path):
+    layer = a_layer()
+    gateway = FakeGateway({"p/a": [ballot("reject"), ballot("approve")]})
+    async with on_stage(tmp_path, prepare=staged(layer, gateway=gateway)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("reviewers: 0 for, 1 against")
+        layer.write("src/a.py", b"changed since\n")
+        await stage.pilot.press("a")
+        await stage.shows("reviewers: 1 for, 0 against")
+        await stage.shows("nothing was applied")
 
 
 @pytest.mark.long

@@ -248,6 +248,7 @@ def test_a_second_retry_speaks_in_the_place_of_the_first(transcript):
             NoticeKind.WARNING,
             "stopped: a call needed approval and nobody was there",
         ),
+        (RunStatus.NEEDS_APPROVAL, "effects_wait", NoticeKind.WARNING, "its changes wait for your review"),
         (RunStatus.REFUSED, "refusal", NoticeKind.ERROR, "the model refused"),
         (
             RunStatus.COMPLETED,

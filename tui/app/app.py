@@ -205,8 +205,6 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     """Ends the process where the app does not; None where the app is not all of a process."""
     can_restart = False
     """Whether another app may take the place of this one: this one has a terminal, and nobody else is at it."""
-    restart: Restart | None = None
-    """What takes its place, once it has ended."""
 
     # -- life -------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,9 @@ CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
 STAGED = "staged"
 """The mode in which the process stands in a layer over the workspace."""
 
+LAYERED_MODES = (STAGED, "read-only")
+"""The modes that there are in a layer; Shift+Tab goes through them there."""
+
 MODES = (*CYCLED_MODES, STAGED, "auto")
 """All review modes. For `staged` quorum starts anew, and in `auto` hardly anything is asked: these take a
 command."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App
@@ -43,6 +43,12 @@ class KeyedApp(App[None]):
 
     open_worktrees: OpenWorktrees | None = None
     """Opens the worktrees of the repository around a folder; None: tabs all work in the same folder."""
+
+    find_layer_obstacle: Callable[[], str] = staticmethod(lambda: "")
+    """Why no layer can be over the workspace, a clause; empty where one can. Blocks."""
+
+    restart: Restart | None = None
+    """What takes the place of this app, once it has ended."""
 
     def begin_anew(self, restart: Restart) -> str:
         """End, and have another app take the place of this one; why that cannot be, empty where it is done."""

@@ -13,6 +13,7 @@ from textual.message import Message
 
 from quorum.tui.agent.memory import MEMORY_MARK
 from quorum.tui.agent.user_commands import MARK
+from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.prompt_box.completing import CompletingPrompt
 from quorum.tui.prompt_box.history import escape_command
 from quorum.tui.prompt_box.paste import Folds, clean_paste
@@ -284,9 +285,12 @@ class Prompt(CompletingPrompt):
         self.action_submit()
 
     def on_unmount(self) -> None:
-        """What was not sent is remembered."""
+        """What was not sent is remembered; an app that takes the place of this one says how it comes back."""
         self.end_search(take=False)
-        self._memory.keep(self._unsent_text)
+        if isinstance(self.app, KeyedApp) and self.app.restart is not None:
+            self._memory.keep_unsent(self._unsent_text)
+        else:
+            self._memory.keep(self._unsent_text)
 
     @property
     def _unsent_text(self) -> str:

@@ -19,7 +19,7 @@ from quorum.domain.events.event import RetryScheduled
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
-from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, STAGED
+from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, LAYERED_MODES, STAGED
 from quorum.tui.screens.accounts.spending import format_cost, render_spending
 from quorum.tui.session.plan_words import DROP, LEAVE
 
@@ -270,7 +270,7 @@ class Session:
         """Whether this mode takes another process: one in a layer, or one that is in none."""
         if self.agent.effects is None:
             return mode == STAGED
-        return mode not in (STAGED, "read-only")
+        return mode not in LAYERED_MODES
 
     @property
     def is_agent(self) -> bool:
@@ -328,12 +328,12 @@ class Session:
         )
 
     async def cycle_mode(self) -> str:
-        """The next of the modes that keep asking; never auto. Answers as `set_mode` does."""
+        """The next of the modes that keep asking and take no other process; never auto. Answers as `set_mode`
+        does."""
         mode = self.facts.mode
-        place = CYCLED_MODES.index(mode) if mode in CYCLED_MODES else -1
-        following = (
-            CYCLED_MODES[(place + step) % len(CYCLED_MODES)] for step in range(1, len(CYCLED_MODES) + 1)
-        )
+        modes = CYCLED_MODES if self.agent.effects is None else LAYERED_MODES
+        place = modes.index(mode) if mode in modes else -1
+        following = (modes[(place + step) % len(modes)] for step in range(1, len(modes) + 1))
         problem = ""
         for name in following:
             # One that cannot be had here is passed over.

@@ -104,7 +104,10 @@ def build_mode_check(
         if sandbox.is_in_layer and not mode.traits.needs_layer and mode is not Mode.READ_ONLY:
             return f"this quorum works in a layer, for the mode {Mode.STAGED}: /unstage leaves it for {mode}"
         if mode.traits.needs_layer and not sandbox.is_in_layer:
-            return f"the mode {mode} needs a layer over the workspace: start with --mode {mode}, or type /stage"
+            return (
+                f"the mode {mode} needs a layer over the workspace, in which the app and quorum run can begin "
+                f"with --mode {mode} or /stage"
+            )
         if not mode.traits.needs_sandbox:
             return None
         state = await sandbox.find_state()

@@ -65,7 +65,7 @@ def run_app(options: AppOptions, root: Path) -> int:
     if options.overrides.get("review.mode") == "staged":
         from quorum.starting import enter_layer
 
-        enter_layer(root)  # before anything else begins
+        enter_layer(root, options.resume or "")  # before anything else begins
     from quorum.app.terminal import take_terminal
 
     with take_terminal(headless=options.headless, overrides=options.overrides, root=str(root)) as early_prompt:

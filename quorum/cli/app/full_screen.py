@@ -132,6 +132,7 @@ def _make_app(
     app.open_settings = sessions.open_settings
     app.open_local_servers = sessions.open_local_servers
     app.open_worktrees = sessions.open_worktrees
+    app.find_layer_obstacle = sessions.find_layer_obstacle
     return app, shutdown
 
 
@@ -353,6 +354,12 @@ class _Sessions:
         from quorum.app.settings_service import FileSettingsService
 
         return FileSettingsService(self._options, self._root)
+
+    def find_layer_obstacle(self) -> str:
+        """Why no layer can be over the folder, a clause; empty where one can. Blocks."""
+        from quorum.infrastructure.staging.probing import find_obstacle
+
+        return find_obstacle(self._root, os.environ)
 
     def open_local_servers(self) -> LocalServers:
         """The servers of models on this machine, and the settings that can use one."""

@@ -30,13 +30,15 @@ from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers
+from quorum.infrastructure.staging.waiting_layers import can_be_taken_back, is_waiting
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 from quorum.session_store import SessionStore
 from quorum.text_table import Column, render_text_table
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import Ledger, Storage
-    from quorum.application.staging.effects_review import EffectsPacket, EffectsReview
+    from quorum.application.staging.effects_packet import EffectsPacket
+    from quorum.application.staging.effects_review import EffectsReview
     from quorum.domain.sessions.session_summary import LedgerRecord
     from quorum.domain.text.json_value import JsonValue
 
@@ -59,12 +61,12 @@ class LayerStore:
     storage: Storage
     mask: Callable[[str], str]
 
-    def find(self, name: str, *, needs_effects: bool = True) -> StoredLayer:
-        """The layer whose id is, or begins with, this; without one, the only one of the folder, of those in
-        which changes wait. Raises UsageError."""
+    def find(self, name: str, *, fits: Callable[[StoredLayer], bool] = is_waiting) -> StoredLayer:
+        """The layer whose id is, or begins with, this; without one, the only one of the folder that `fits`, of
+        those that no process works in if there are some. Raises UsageError."""
         if not name:
-            found = [layer for layer in self.layers if layer.workspace == self.here]
-            found = [layer for layer in found if is_waiting(layer)] if needs_effects else found
+            found = [layer for layer in self.layers if layer.workspace == self.here and fits(layer)]
+            found = [layer for layer in found if not layer.is_held] or found
         else:
             begins = [layer for layer in self.layers if layer.id.startswith(name)]
             found = [layer for layer in begins if layer.id == name] or begins
@@ -73,7 +75,8 @@ class LayerStore:
         if found:
             names = ", ".join(layer.id for layer in found[:_MOST_NAMED])
             raise UsageError(f"several layers fit: {names}; name one of them")
-        missing = f"there is no layer {name}" if name else f"nothing waits in a layer of {self.here}"
+        what = "waits in" if fits is is_waiting else "was applied from"
+        missing = f"there is no layer {name}" if name else f"nothing {what} a layer of {self.here}"
         raise UsageError(f"{missing}; quorum staged list --all shows all that there are")
 
     @asynccontextmanager
@@ -121,14 +124,6 @@ class LayerStore:
         if opened.ledger is None:
             raise LedgerError(str(opened.in_use or f"the session {stored.session} cannot be written"))
         return opened.ledger, opened.records
-
-
-def is_waiting(layer: StoredLayer) -> bool:
-    """Whether changes wait in it, as far as can be seen while a process may work in it."""
-    from quorum.infrastructure.staging.layer_folder import read_layer
-    from quorum.infrastructure.staging.workspace_layer import has_effects
-
-    return has_effects(read_layer(layer.folder))
 
 
 def act_on_layers(
@@ -214,7 +209,7 @@ async def show(wish: ShowLayerOptions, store: LayerStore) -> int:
                     print("\t".join(make_printable(part, newlines=False) for part in line.split("\t")))
         else:
             objections = await review.judge(files)
-            print(render_effects(stored.id, packet, store.mask, objections=objections))
+            print(render_effects(stored.id, packet, store.mask, objections))
     return 0
 
 
@@ -300,7 +295,7 @@ async def _read_to_discard(review: EffectsReview) -> tuple[EffectsPacket | None,
 
 async def undo(wish: OneLayerOptions, store: LayerStore) -> int:
     """Take back what was applied last; 0 where it was, REFUSED where nothing was."""
-    stored = store.find(wish.layer, needs_effects=False)
+    stored = store.find(wish.layer, fits=can_be_taken_back)
     async with store.open(stored) as review:
         undone = await review.undo()
     _print_outcome(wish, stored, store, undone, verb="taken back")

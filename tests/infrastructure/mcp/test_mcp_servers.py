@@ -39,6 +39,19 @@ async def test_the_tools_of_a_server_join_those_of_the_session_and_can_be_called
     assert alive_with(str(tmp_path)) == []
 
 
+async def test_suspended_a_server_has_no_process_and_is_there_again_afterwards(tmp_path: Path) -> None:
+    off = McpServerTable(url="http://127.0.0.1:1/mcp", enabled=False)
+    async with ServerBench(tmp_path, plain=a_server(marker=str(tmp_path)), off=off) as bench:
+        await bench.servers.settle()
+        (before,) = alive_with(str(tmp_path))
+        async with bench.servers.suspended():
+            assert alive_with(str(tmp_path)) == []
+
+        assert await bench.servers.settle() == ()
+        assert await bench.call(ECHO, text="hello") == "hello"
+        assert alive_with(str(tmp_path)) != [before]
+
+
 async def test_a_tool_only_reads_where_the_persons_settings_say_so_whatever_the_server_says(
     tmp_path: Path,
 ) -> None:

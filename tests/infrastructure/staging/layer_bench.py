@@ -60,6 +60,22 @@ class LayerBench:
 
         return run_in_layer(self.workspace, self.environ, begin)
 
+    def work_on(self, work: Callable[[WorkspaceLayer], Coroutine[Any, Any, _Result]]) -> _Result:
+        """Do this in a process that works in the layer and has it read, applied and undone meanwhile."""
+
+        def begin(entered: EnteredLayer) -> _Result:
+            os.chdir(entered.folder.workspace)
+            layer = WorkspaceLayer(
+                entered.folder,
+                self.environ,
+                find_real=lambda: entered.real,
+                closed=entered.closed,
+                is_protected=lambda _path: False,
+            )
+            return asyncio.run(work(layer))
+
+        return run_in_layer(self.workspace, self.environ, begin)
+
     def git(self, *arguments: str) -> str:
         """Run git as the person does."""
         return _run(("git", *_GIT, *arguments), self.workspace, self.environ)

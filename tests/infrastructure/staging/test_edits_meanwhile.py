@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from pathlib import Path
 
+import pytest
+
 from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
+from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
 
 _TEN = "".join(f"{number}\n" for number in range(10))
@@ -36,6 +40,27 @@ def test_the_layer_wins_only_where_the_person_says_so(bench: LayerBench) -> None
     assert bench.read("a") == "layer\n"
     assert bench.undo().is_done
     assert bench.read("a") == "person\n"
+
+
+@pytest.mark.parametrize("left_out", [(), ("kept",)])
+def test_what_undoing_put_back_is_no_change_of_the_person(bench: LayerBench, left_out: tuple[str, ...]) -> None:
+    for path in ("a", "b", "d/x", "kept"):
+        bench.write(path, "1\n")
+    script = ("sh", "-ec", "echo 2 >> a; rm -f b; rm -rf d; echo 3 > new; echo 4 >> kept")
+
+    async def work(layer: WorkspaceLayer) -> tuple[bool, dict[str, str]]:
+        await asyncio.to_thread(subprocess.run, script, check=True)
+        effects = await layer.read_effects()
+        applied = await layer.apply(EffectChoice(left_out=frozenset(left_out)), effects.digest)
+        undone = await layer.undo_apply()
+        await asyncio.to_thread(subprocess.run, script, check=True)
+        again = await layer.read_effects()
+        return applied.is_done and undone.is_done, {each.path: each.conflict for each in again.effects}
+
+    is_done, found = bench.work_on(work)
+
+    assert is_done
+    assert found == dict.fromkeys(("a", "b", "d/x", "kept", "new"), "")
 
 
 def test_a_file_of_the_same_name_and_a_deleted_one_conflict(bench: LayerBench) -> None:

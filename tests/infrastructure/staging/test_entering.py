@@ -309,3 +309,22 @@ def test_a_quorum_that_is_started_in_a_layer_enters_none_over_it(home: Home) -> 
         return str(caught.value)
 
     assert "is a layer already" in run_in_layer(home.root, home.environ, work)
+
+
+def test_a_session_comes_back_to_its_own_layer_and_another_one_to_the_first_in_which_something_waits(
+    home: Home,
+) -> None:
+    for session in ("aa11", "bb22"):
+        place = create_layer(home.state, str(home.root))
+        with hold_layer(place) as folder:
+            folder.note_session(session)
+            (folder.upper / session).touch()
+
+    def enter(session: str) -> list[str]:
+        return run_forked(
+            lambda: os.listdir(enter_layer(home.root, home.environ, session=session).folder.upper)
+        )
+
+    assert enter("bb") == ["bb22"]
+    assert enter("aa11") == ["aa11"]
+    assert enter("") == enter("cc33") == ["aa11"]

@@ -10,7 +10,8 @@ from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
-    from quorum.application.staging.effects_review import EffectsPacket, EffectsReview
+    from quorum.application.staging.effects_packet import EffectsPacket
+    from quorum.application.staging.effects_review import EffectsReview
     from quorum.tui.screens.effects.effects_screen import EffectsScreen, Perform
 
 _NO_LAYER = "this session works in your folder itself, so there are no effects to review; /stage begins a layer"

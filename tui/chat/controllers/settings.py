@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
-from quorum.tui.keys.choices import STAGED
+from quorum.tui.keys.choices import CYCLED_MODES, STAGED
 from quorum.tui.keys.keyed_app import KeyedApp, Restart
 
 if TYPE_CHECKING:
     from quorum.domain.events.event import CallLeaked
     from quorum.tui.agent.services import OpenSettings, SettingsService
     from quorum.tui.session.session import Session
+
+
+_LAST_OF_CYCLE = "/stage works in a layer: nothing asks meanwhile, and you review the effects once"
+_LAST_IN_LAYER = "/unstage goes on in your folder itself, where there are more modes"
 
 
 class SettingsController:
@@ -25,7 +30,7 @@ class SettingsController:
         if (session := self._current.require_session("choose the mode")) is None:
             return
         if session.crosses_layer(name):
-            self._begin_anew(name)
+            self._host.run_worker(self._begin_anew(name), group=CHANGES)
             return
         self._host.refuse(await session.set_mode(name))
         self._host.refresh_state()
@@ -42,26 +47,32 @@ class SettingsController:
         if (session := self._current.require_session("choose the mode")) is None:
             return
         if session.crosses_layer(mode):
-            self._begin_anew(mode)
+            self._host.run_worker(self._begin_anew(mode), group=CHANGES)
         else:
             self._host.say(done)
 
-    def _begin_anew(self, mode: str) -> None:
+    async def _begin_anew(self, mode: str) -> None:
         """Have another process continue the session in this mode: it begins in a layer, or outside of one."""
+        app = self._host.app
+        assert isinstance(app, KeyedApp)
+        if mode == STAGED and (obstacle := await asyncio.to_thread(app.find_layer_obstacle)):
+            self._host.refuse(f"no layer can be had here: {obstacle}")
+            return
         if (session := self._current.get_resting("choose the mode")) is None:
             return
         if (why := session.explain_no_continuation()) is None:
             name = session.agent.session_id if session.can_be_resumed else ""
-            app = self._host.app
-            assert isinstance(app, KeyedApp)
             why = app.begin_anew(Restart(mode, name))
         self._host.refuse(why)
 
     async def action_cycle_mode(self) -> None:
         """The next of the modes that keep asking; never auto."""
         if (session := self._current.require_session("choose the mode")) is not None:
-            self._host.refuse(await session.cycle_mode())
+            problem = await session.cycle_mode()
+            self._host.refuse(problem)
             self._host.refresh_state()
+            if not problem and session.facts.mode == CYCLED_MODES[-1]:
+                self._host.say(_LAST_OF_CYCLE if session.agent.effects is None else _LAST_IN_LAYER)
 
     def action_choose_model(self, name: str = "") -> None:
         """Set the model of that name; without one, let the person pick."""

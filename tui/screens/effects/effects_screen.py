@@ -39,7 +39,9 @@ from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
-    from quorum.application.staging.effects_review import EffectsPacket, EffectsReview
+    from quorum.application.staging.effects_packet import EffectsPacket
+    from quorum.application.staging.effects_review import EffectsReview
+    from quorum.domain.staging.effects_votes import EffectsVotes
 
 _TITLE = "Effects"
 _KEYS = (
@@ -48,6 +50,7 @@ _KEYS = (
 )
 _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
+_VOTING = "the reviewers vote; you need not wait for them"
 _MOST_REFUSED = 3
 
 Perform: TypeAlias = Callable[[QueuedTask], Awaitable[QuorumError | None]]
@@ -76,7 +79,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         Binding("r", "reply", "Send words back: the model continues in the layer", id="effects_reply"),
         Binding("d", "discard", "Discard all changes; twice", id="effects_discard"),
         Binding("u", "undo_applied", "Take back what was applied last; twice", id="effects_undo"),
-        Binding("c", "show_commands", "Show what commands ran", id="effects_commands"),
+        Binding("c", "show_commands", "Show what commands ran, and the votes", id="effects_commands"),
         Binding("escape,q", "leave", "Decide later", id="effects_leave"),
     ]
     DEFAULT_CSS = """
@@ -108,7 +111,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._draft = former or EffectsDraft(self._overview)
         self._diffs: dict[str, str] = {}
         self._objections: Mapping[str, tuple[str, ...]] = {}
-        self._asked = ""
+        self._asked = self._told = ""
         self._is_working = self._is_unreadable = False
         self._clock, self._guard = clock, KeyboardGuard()
 
@@ -159,6 +162,27 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         files.show(rows, self._render_row, marked=min(files.marked or 0, max(0, rows - 1)))
         self._show_title()
         self.run_worker(self._judge(packet), group="judge", exclusive=True)
+        self.run_worker(self._vote(packet, is_told=not said), group="vote", exclusive=True)
+
+    async def _vote(self, packet: EffectsPacket, *, is_told: bool) -> None:
+        """Have the votes come in while the person reads. Nothing waits for them; `is_told`: there is room to
+        say that they are on their way."""
+        if not self._review.has_reviewers or packet.votes is not None or packet.effects.is_empty:
+            return
+        if is_told:
+            self._tell(_VOTING)
+        try:
+            voted = await self._review.vote(packet)
+        except QuorumError as error:
+            self._tell(str(error))
+            return
+        if self._is_shown(packet):
+            self._packet = voted
+            self._show_work(voted)
+            if self._told == _VOTING:
+                self._tell("")
+            self.query_one("#files", LineList).refresh()
+            self._show_marked()
 
     def _show_work(self, packet: EffectsPacket) -> None:
         work = summarise_work(packet, commands_key=fill_in_keys("{effects_commands=c}", self.app))
@@ -173,10 +197,14 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         except QuorumError as error:
             self._tell(str(error))
             return
-        if objections and self._packet is packet and self.is_mounted:
+        if objections and self._is_shown(packet):
             self._objections = objections
             self.query_one("#files", LineList).refresh()
             self._show_marked()
+
+    def _is_shown(self, packet: EffectsPacket) -> bool:
+        """Whether it is still these effects that are on the screen."""
+        return self.is_mounted and self._packet is not None and self._packet.digest == packet.digest
 
     def _show_title(self) -> None:
         left = sum(not self._draft.is_in(row) for row in self._overview.rows)
@@ -184,7 +212,11 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self.query_one(DialogFrame).border_title = Content(" · ".join(parts))
 
     def _render_row(self, place: int, width: int) -> Content:
-        return render_row(self._overview.rows[place], self._draft, self._objections, width)
+        return render_row(self._overview.rows[place], self._draft, self._objections, self._votes, width)
+
+    @property
+    def _votes(self) -> EffectsVotes | None:
+        return None if self._packet is None else self._packet.votes
 
     @property
     def _marked(self) -> EffectRow | None:
@@ -205,7 +237,8 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             case FoldedTree():
                 text = describe_tree(row)
             case LayerEffect():
-                text = describe_objections(row, self._objections) + await self._read_diff(row)
+                said = describe_objections(row, self._objections, self._votes)
+                text = said + await self._read_diff(row)
         if row is self._marked:
             self.query_one(DiffSheet).show(text)
 
@@ -295,7 +328,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Show the commands that ran, with how they ended."""
         self._forget_question()
         if self._packet is not None:
-            self.app.push_screen(build_pager(describe_commands(self._packet), "Commands", is_diff=False))
+            self.app.push_screen(build_pager(describe_commands(self._packet), "What ran", is_diff=False))
 
     def action_leave_out(self) -> None:
         """Leave the marked line out, or take it in again."""
@@ -430,6 +463,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._tell("")
 
     def _tell(self, text: str) -> None:
+        self._told = text
         if notice := self.query("#notice"):
             notice.first(Static).update(Content(make_printable(text)))
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from quorum.application.staging.effects_review import EffectsPacket
+from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.domain.review.ballot import Verdict
 from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, get_mark, name_row
+from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.staging.layer_work import StagedCommand
 from quorum.domain.text.amounts import format_amount, format_size
@@ -20,11 +22,15 @@ _MOST_LISTED = 500
 
 
 def render_row(
-    row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequence[str]], width: int
+    row: EffectRow,
+    draft: EffectsDraft,
+    objections: Mapping[str, Sequence[str]],
+    votes: EffectsVotes | None,
+    width: int,
 ) -> Content:
     """One line: whether it is applied, what happens to it, and how much."""
     box = "[~]" if draft.is_partly(row) else "[x]" if draft.is_in(row) else "[ ]"
-    words, style = _describe(row, draft, objections)
+    words, style = _describe(row, draft, objections, frozenset(votes.quoted.values() if votes else ()))
     name = make_printable(name_row(row), newlines=False)
     room = max(width - len(box) - Content(words).cell_length - 5, width // 3)
     path = Content(name)
@@ -38,7 +44,9 @@ def render_row(
     )
 
 
-def _describe(row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+def _describe(
+    row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequence[str]], quoted: frozenset[str]
+) -> tuple[str, str]:
     match row:
         case LayerCommit():
             words = [format_amount(row.count, "commit")] if row.count else [_move_ref(row)]
@@ -48,11 +56,14 @@ def _describe(row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequ
         case LayerEffect():
             words = [f"+{row.added:,} −{row.removed:,}"] if row.added or row.removed else []
             words[:0] = ["renamed"] if row.renamed_from else []
+            words[:0] = ["a reviewer objects"] if row.path in quoted else []
             words[:0] = ["a guard objects"] if row.path in objections else []
             words[:0] = ["protected"] if row.protected else []
     if row.conflict:
         words[:0] = ["replaces yours" if draft.overwrites(row) else "changed by you too"]
-    warns = bool(row.conflict) or (isinstance(row, LayerEffect) and (row.protected or row.path in objections))
+    warns = bool(row.conflict) or (
+        isinstance(row, LayerEffect) and (row.protected or row.path in objections or row.path in quoted)
+    )
     return " · ".join(words), _WARNING if warns else _QUIET
 
 
@@ -80,9 +91,15 @@ def describe_tree(tree: FoldedTree) -> str:
     return "\n".join([*paths, *([f"… and {more:,} more"] if more > 0 else [])])
 
 
-def describe_objections(effect: LayerEffect, objections: Mapping[str, Sequence[str]]) -> str:
-    """What the guards say of a file, a line each, to stand above its diff."""
-    return "".join(f"guard: {reason}\n" for reason in objections.get(effect.path, ()))
+def describe_objections(
+    effect: LayerEffect, objections: Mapping[str, Sequence[str]], votes: EffectsVotes | None
+) -> str:
+    """What the guards and the reviewers say of a file, a line each, to stand above its diff."""
+    lines = [f"guard: {reason}" for reason in objections.get(effect.path, ())]
+    if votes is not None:
+        about = [vote for vote in votes.votes if votes.quoted.get(vote.model) == effect.path]
+        lines += map(votes.describe, about)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[str, bool]]:
@@ -100,6 +117,9 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[st
         lines.append((f"tests: {test.command} · {test.ending}{said}", test.failed))
     if work.jobs:
         lines.append((f"still running: {', '.join(work.jobs)}", True))
+    if (votes := packet.votes) is not None:
+        warns = votes.verdict != Verdict.APPROVED
+        lines.append((f"reviewers: {votes.count} · {commands_key} shows why", warns))
     if packet.hosts:
         lines.append((f"asked for: {', '.join(packet.hosts)}", False))
     lines += [(f"not held back: {words}", True) for words in effects.not_captured]
@@ -112,13 +132,15 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[st
 
 
 def describe_commands(packet: EffectsPacket) -> str:
-    """All commands with how they ended, and the last lines of those that failed or ran tests."""
-    lines = [f"… {packet.work.more:,} earlier commands"] if packet.work.more else []
+    """The votes, and all commands with how they ended, and the last lines of those that failed or ran tests."""
+    votes = packet.votes
+    lines = [votes.sentence, *votes.lines, ""] if votes is not None else []
+    lines += [f"… {packet.work.more:,} earlier commands"] if packet.work.more else []
     for command in packet.work.commands:
         lines.append(f"{'✗' if command.failed else '✓'} {_flatten(command)} · {command.ending}")
         if command.failed or command.is_test:
             lines += [f"    {line}" for line in command.last_lines]
-    return "\n".join(lines) or "no command ran"
+    return "\n".join(lines if packet.work.commands else [*lines, "no command ran"])
 
 
 def _flatten(command: StagedCommand) -> str:

@@ -1,0 +1,54 @@
+"""The layers over a folder that a session in it is told of: changes wait in them, or somebody works there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from quorum.domain.errors import StagingError
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.staging.entered import find_entered
+from quorum.infrastructure.staging.layer_folder import read_layer
+from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers
+
+
+def is_waiting(layer: StoredLayer) -> bool:
+    """Whether changes wait in it, as far as can be seen while a process may work in it. Raises StagingError."""
+    from quorum.infrastructure.staging.workspace_layer import has_effects
+
+    return has_effects(read_layer(layer.folder))
+
+
+def can_be_taken_back(layer: StoredLayer) -> bool:
+    """Whether something was applied from it that can be taken back. Raises StagingError."""
+    from quorum.infrastructure.staging.workspace_layer import has_applied
+
+    return has_applied(read_layer(layer.folder))
+
+
+def describe_other_layers(workspace: Path, environ: Mapping[str, str], session: str) -> tuple[str, ...]:
+    """What a session in this folder is told of the layers over it, a sentence each; nothing where it works in
+    one itself, and nothing of its own. Blocks."""
+    state = locate_state_folder(environ)
+    if state is None or find_entered() is not None:
+        return ()
+    layers = list_layers(state, workspace.resolve())
+    return tuple(said for each in layers if each.session != session and (said := _describe(each)))
+
+
+def _describe(layer: StoredLayer) -> str:
+    if layer.is_held:
+        return (
+            f"another quorum works in the layer {layer.id} over this folder: what changes in both will be in "
+            "conflict"
+        )
+    try:
+        waits = is_waiting(layer)
+    except StagingError as error:
+        return str(error)
+    if not waits:
+        return ""
+    return (
+        f"changes wait in the layer {layer.id} and are not in this folder: quorum staged lists them, and the "
+        "mode staged goes on there"
+    )
