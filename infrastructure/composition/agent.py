@@ -296,7 +296,7 @@ class AgentParts:
                 calls.early_search,
                 shared.environment,
                 conversation.tool_servers,
-                *((turns,) if turns is not None else ()),
+                *(work for work in (turns, shared.language_servers) if work is not None),
             ],
             sandbox=shared.sandbox,
             external=turns,
@@ -312,7 +312,9 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts) -> StagedTurns | 
 
     layer.on_renewal(shared.sandbox.forget_files)
     id_, protected, notes = given.record.session_id, given.settings.review.protected, calls.pending_messages
-    return open_staged_turns(layer, given.environ, id_, protected, shared.paths, events, calls.jobs, notes)
+    return open_staged_turns(
+        layer, given.environ, id_, protected, shared.paths, events, calls.jobs, notes, shared.language_servers
+    )
 
 
 def _build_external_turns(

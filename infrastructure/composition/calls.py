@@ -111,6 +111,7 @@ class CallParts:
             store=shared.store,
             open_spill=self.open_spill,
             skills=self.skills if skill_folders.find() else None,
+            language_servers=shared.language_servers,
             is_owned=terms.owner is not None,
             asker=terms.asker,
             get_subagents=get_subagents,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
@@ -18,6 +19,9 @@ from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
+if TYPE_CHECKING:
+    from quorum.infrastructure.language_servers.servers import LanguageServers
+
 
 def open_staged_turns(
     layer: EnteredLayer,
@@ -28,15 +32,23 @@ def open_staged_turns(
     events: EventBus,
     jobs: BackgroundJobs,
     pending_messages: PendingMessages,
+    servers: LanguageServers | None = None,
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
-    which `paths` leaves out in a layer."""
+    which `paths` leaves out in a layer. `servers` see the layer, so they end with each turn as `jobs` do."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(session_id)
 
     async def queue_note(text: str) -> None:
         pending_messages.add(PendingMessage(UserMessage(events.hide(text)), is_notice=True))
 
+    async def end_programs() -> None:
+        await jobs.stop_with_turn()
+        if servers is not None:
+            await servers.aclose()
+
+    if servers is not None:
+        layer.on_renewal(servers.renew)
     review = EffectsReview(
         WorkspaceLayer(
             layer.folder,
@@ -51,4 +63,4 @@ def open_staged_turns(
         read_script=read_script,
     )
     entered = LayerEntered(layer=layer.folder.id, workspace=layer.folder.workspace, notices=layer.notices)
-    return StagedTurns(review, jobs.stop_with_turn, events, hold=layer.hold_turn, entered=entered)
+    return StagedTurns(review, end_programs, events, hold=layer.hold_turn, entered=entered)

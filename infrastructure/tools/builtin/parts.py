@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -34,6 +35,9 @@ from quorum.infrastructure.execution.shell.repository import is_secret_settings
 from quorum.infrastructure.files.file_metadata import find_other_names, list_known_names
 from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.language_servers.servers import LanguageServers
 
 FILE_PARAMETER = ToolParameter(
     name="path", type="path", description="The file, absolute or from the working directory.", required=True
@@ -77,8 +81,9 @@ def require_flag(arguments: JsonObject, name: str) -> bool:
 class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     """Parts of a session, for the function `build` of each tool's module.
 
-    `skills` is there where the session begins with some, `store` where outputs can be kept. `is_owned`: the
-    session works for another, whose `asker` it is. What is a function is there once the session is complete.
+    `skills` is there where the session begins with some, `language_servers` where the settings name some,
+    `store` where outputs can be kept. `is_owned`: the session works for another, whose `asker` it is. What is a
+    function is there once the session is complete.
     """
 
     settings: Settings
@@ -98,6 +103,7 @@ class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     store: BlobStore | None
     open_spill: Callable[[], Spill] | None
     skills: SkillPort | None
+    language_servers: LanguageServers | None
     is_owned: bool
     asker: Asker
     get_subagents: Callable[[], SubagentPort]
