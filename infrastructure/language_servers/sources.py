@@ -101,7 +101,7 @@ class SourceFiles:
         return ""
 
 
-class FileChange(IntEnum):
+class WatchedChange(IntEnum):
     """What became of a file, in the numbers of the protocol."""
 
     CREATED = 1
@@ -111,14 +111,14 @@ class FileChange(IntEnum):
 
 def find_changes(
     before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
-) -> Iterator[tuple[str, FileChange]]:
+) -> Iterator[tuple[str, WatchedChange]]:
     """The files that are there now and were not, or differ, and those that are gone."""
     for path, state in after.items():
         if path not in before:
-            yield path, FileChange.CREATED
+            yield path, WatchedChange.CREATED
         elif before[path] != state:
-            yield path, FileChange.CHANGED
-    yield from ((path, FileChange.DELETED) for path in before if path not in after)
+            yield path, WatchedChange.CHANGED
+    yield from ((path, WatchedChange.DELETED) for path in before if path not in after)
 
 
 def select_below(paths: Sequence[str], root: str) -> Iterator[tuple[str, str]]:
