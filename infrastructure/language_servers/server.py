@@ -414,6 +414,7 @@ class LanguageServer:
 
     async def ask(self, method: str, params: JsonObject) -> JsonValue:
         """Its answer, once it has read the project, as far as it says when it has."""
+        is_asked_again = False
         for _ in range(_MOST_TRIES):
             await self._wait_until_idle(self.table.timeout_secs)
             try:
@@ -423,8 +424,9 @@ class LanguageServer:
                     raise
                 await asyncio.sleep(_AGAIN_SECS)
             else:
-                if answer or not self._busy:  # nothing may mean that it has only begun to read the project
+                if is_asked_again or not self._busy:
                     return answer
+                is_asked_again = True  # it had only begun to read the project
         raise LanguageServerFailed(f"it is too busy to answer {method}")
 
     def offers(self, capability: str) -> bool:

@@ -29,8 +29,9 @@ class LspBench:
         self.root = folder / "project"
         self.root.mkdir(exist_ok=True)
         self.log = folder / "log.jsonl"
-        manners = settings.pop("manners", {})
-        command = settings.pop("command", (sys.executable, str(ODD), json.dumps(manners), str(self.log)))
+        manners = folder / "manners.json"
+        manners.write_text(json.dumps(settings.pop("manners", {})), encoding="utf-8")
+        command = settings.pop("command", (sys.executable, str(ODD), str(manners), str(self.log)))
         environ = settings.pop("environ", os.environ)
         readable = settings.pop("readable", ())
         self.table = LanguageServerTable(

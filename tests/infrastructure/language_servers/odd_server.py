@@ -1,6 +1,6 @@
 """A small language server for tests: a line with BROKEN is an error. `manners` say how it misbehaves.
 
-Run as a program: python odd_server.py MANNERS-AS-JSON LOG-FILE
+Run as a program: python odd_server.py MANNERS-FILE LOG-FILE
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MANNERS: dict[str, Any] = json.loads(sys.argv[1])
+MANNERS: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
 LOG = Path(sys.argv[2])
 texts: dict[str, str] = {}
 versions: dict[str, int] = {}
