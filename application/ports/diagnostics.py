@@ -43,9 +43,10 @@ class EditDiagnostics(Protocol):
         """Calls have edited these absolute paths."""
         ...
 
-    async def collect(self) -> tuple[DiagnosticsReported, ...]:
-        """What was found since the last time, by each server that found anything or failed. Waits for what was
-        edited, within the limits of the settings; what takes longer comes the next time."""
+    async def collect(self, *, is_last: bool) -> tuple[DiagnosticsReported, ...]:
+        """What was found since the last time, by each server that found anything or failed. Edits are waited for
+        once, within the limits of the settings; what takes longer comes the next time. `is_last`: there may be
+        no next time, so that they are waited for once more."""
         ...
 
 

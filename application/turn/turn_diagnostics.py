@@ -103,14 +103,18 @@ class TurnDiagnostics:
 
     async def report_edits(self) -> str:
         """What the servers have found, recorded, and for the model."""
-        note = await self._ask_servers()
+        note = await self._ask_servers(is_last=False)
         return note.text if note is not None else ""
 
     async def check(self) -> DiagnosticsNote | None:
         """Run the commands over the files that the turn edited, and record the results. None if nothing was
         edited since the last time, or nothing is to be said to the model. What servers found too late for the
         result of an edit is said as well."""
-        notes = [note for note in (await self._ask_servers(), await self._run_after()) if note is not None]
+        notes = [
+            note
+            for note in (await self._ask_servers(is_last=True), await self._run_after())
+            if note is not None
+        ]
         if not notes:
             return None
         text = "\n\n".join(note.text for note in notes)
@@ -124,8 +128,8 @@ class TurnDiagnostics:
         said = [(_NEW, _FAILED, report) for report in reports if report is not None]
         return self._compose_note(said, _ADVICE)
 
-    async def _ask_servers(self) -> DiagnosticsNote | None:
-        reports = await self._servers.collect() if self._servers is not None else ()
+    async def _ask_servers(self, *, is_last: bool) -> DiagnosticsNote | None:
+        reports = await self._servers.collect(is_last=is_last) if self._servers is not None else ()
         for report in reports:
             self._events.note(report)
         return self._compose_note([(_FOUND, _SILENT, report) for report in reports], _ADVICE_OF_SERVERS)

@@ -31,6 +31,7 @@ class EditChecks:
         self._working: asyncio.Task[None] | None = None
         self._reports: list[DiagnosticsReported] = []
         self._told_failure = ""
+        self._is_due = False
         self._last_edited: tuple[str, ...] = ()
 
     def expect_edits(self, texts: Mapping[str, str | None]) -> None:
@@ -43,11 +44,13 @@ class EditChecks:
     def note_edits(self, paths: Iterable[str]) -> None:
         """These files were edited."""
         self._edited |= dict.fromkeys(paths)
+        self._is_due = True
         self._begin()
 
-    async def wait(self) -> None:
-        """Wait for what is being looked at, as long as the settings allow."""
-        if self._working is not None and not self._working.done():
+    async def wait(self, *, is_last: bool) -> None:
+        """Wait for edits, once and when it is the last time, as long as the settings allow."""
+        is_due, self._is_due = self._is_due or is_last, False
+        if is_due and self._working is not None and not self._working.done():
             await asyncio.wait([self._working], timeout=self._server.table.wait_secs)
 
     def pop_reports(self) -> list[DiagnosticsReported]:

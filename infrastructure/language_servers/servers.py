@@ -53,8 +53,8 @@ class LanguageServers:
             if mine := self._select(server, paths):
                 checks.note_edits(mine)
 
-    async def collect(self) -> tuple[DiagnosticsReported, ...]:
-        await asyncio.gather(*(checks.wait() for checks in self._checks.values()))
+    async def collect(self, *, is_last: bool) -> tuple[DiagnosticsReported, ...]:
+        await asyncio.gather(*(checks.wait(is_last=is_last) for checks in self._checks.values()))
         return tuple(report for checks in self._checks.values() for report in checks.pop_reports())
 
     def _select(self, server: LanguageServer, paths: Sequence[str]) -> list[str]:

@@ -63,8 +63,8 @@ class LspBench:
         self.servers.note_edits([path])
         return await self.collect()
 
-    async def collect(self) -> list[str]:
-        reports = await self.servers.collect()
+    async def collect(self, *, is_last: bool = False) -> list[str]:
+        reports = await self.servers.collect(is_last=is_last)
         return [line for report in reports for line in (*report.lines, *filter(None, [report.failure]))]
 
     async def ask(self, lookup: Lookup, path: str = "", symbol: str = "", line: int | None = None) -> str:
