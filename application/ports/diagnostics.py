@@ -44,9 +44,9 @@ class EditDiagnostics(Protocol):
         ...
 
     async def collect(self, *, is_last: bool) -> tuple[DiagnosticsReported, ...]:
-        """What was found since the last time, by each server that found anything or failed. Edits are waited for
-        once, within the limits of the settings; what takes longer comes the next time. `is_last`: there may be
-        no next time, so that they are waited for once more."""
+        """What was found since the last time, by each server that found anything or failed. Edits are waited
+        for once, within the limits of the settings; what takes longer comes the next time. `is_last`: there may
+        be no next time, so that they are waited for once more."""
         ...
 
 
