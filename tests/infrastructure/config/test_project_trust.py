@@ -401,8 +401,8 @@ def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_b
     key = (
         pattern.replace("effort.*", "effort.decision")
         .replace("lenses.*", "lenses.review")
-        .replace("options.*", "options.own")
-        .replace("settings.*", "settings.own")
+        .replace("lsp.*.options.*", "options.own")
+        .replace("lsp.*.settings.*", "settings.own")
         .removesuffix(".*")
         .rpartition(".")[2]
     )
