@@ -95,9 +95,9 @@ class TurnDiagnostics:
     def note_edits(self, paths: Sequence[str]) -> None:
         """Note paths to check before the turn ends. A path that was not announced, because the person changed
         it when they approved the call, is left out: what was wrong with it before is not known."""
-        if self._servers is not None and paths:
-            self._servers.note_edits(paths)
         edited = self._announced.intersection(paths)
+        if self._servers is not None and edited:
+            self._servers.note_edits(sorted(edited))
         self._edited |= edited
         self._is_due = self._is_due or bool(edited)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from quorum.domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
 from quorum.domain.errors import ToolError
@@ -27,7 +27,7 @@ class EditChecks:
         self._server = server
         self._before: dict[str, str | None] = {}
         self._edited: dict[str, None] = {}
-        self._known: dict[str, Counter[str]] = {}
+        self._known: dict[str, tuple[str, ...]] = {}
         self._working: asyncio.Task[None] | None = None
         self._reports: list[DiagnosticsReported] = []
         self._told_failure = ""
@@ -88,29 +88,27 @@ class EditChecks:
 
     async def _look_before(self, path: str, text: str | None) -> None:
         server = self._server
-        if text is not None and not (path in self._known and server.get_text(path) == text):
-            server.tell_text(path, text)
-            await server.settle(path)
+        if text is not None and path in self._known and server.get_text(path) == text:
+            return
+        async with server.changing_files():
+            if text is not None:
+                server.tell_text(path, text)
+                await server.settle([path])
         found = server.problems.list_lines()
-        for other, lines in found.items():
-            if other not in self._known:
-                self._known[other] = count_lines(lines)
-        self._known[path] = count_lines(found.get(path, ()) if text is not None else ())
+        self._known = {**found, **self._known, path: found.get(path, ()) if text is not None else ()}
 
     async def _look_after(self, paths: tuple[str, ...]) -> None:
         server = self._server
-        await server.tell_changes()
-        opened = []
-        for path in paths:
-            self._edited.pop(path, None)  # edited once more from here on, it is looked at once more
-            if (location := server.sources.find(path)) is not None:
-                try:
-                    await server.open_document(location)
-                except ToolError:  # it is gone by now, or no text any more
-                    continue
-                opened.append(path)
-        for path in opened:
-            await server.settle(path)
+        async with server.changing_files():
+            await server.tell_changes()
+            opened = []
+            for path in paths:
+                self._edited.pop(path, None)  # edited once more from here on, it is looked at once more
+                if (location := server.sources.find(path)) is not None:
+                    with suppress(ToolError):  # it is gone by now, or no text any more
+                        await server.open_document(location)
+                        opened.append(path)
+            await server.settle(opened)
         self._last_edited = paths
         self._compare()
         self._told_failure = ""
@@ -121,17 +119,18 @@ class EditChecks:
         new: list[str] = []
         old = 0
         for path, lines in server.problems.list_lines().items():
-            counted = count_lines(lines)
-            if counted != (known := self._known.get(path, Counter())) and server.sources.find(path) is not None:
-                more = find_new_lines(known, lines)
+            if lines == (known := self._known.get(path, ())):
+                continue
+            self._known[path] = lines
+            if server.sources.find(path) is not None:
+                more = find_new_lines(count_lines(known), lines)
                 new += more
                 old += len(lines) - len(more)
-            self._known[path] = counted
         if new:
-            lines = limit_lines(new, max_lines=_MOST_LINES, max_bytes=_MOST_BYTES).lines
+            shown = limit_lines(new, max_lines=_MOST_LINES, max_bytes=_MOST_BYTES).lines
             files = tuple(map(server.sources.label, self._last_edited))
             self._reports.append(
-                DiagnosticsReported(name=server.name, files=files, lines=lines, new=len(new), old=old)
+                DiagnosticsReported(name=server.name, files=files, lines=shown, new=len(new), old=old)
             )
 
     def _report_failure(self, failure: str) -> None:

@@ -16,8 +16,8 @@ from quorum.infrastructure.models.shared.json_fields import (
     read_text_field,
 )
 
-_MOST_OF_A_FILE = 500
-_MOST_FILES = 5_000
+_MOST_OF_A_FILE = 200
+_MOST_FILES = 2_000
 _LONGEST_MESSAGE = 300
 _SEVERITIES = {1: "error", 2: "warning"}  # information and hints are for people
 

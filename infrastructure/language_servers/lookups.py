@@ -12,6 +12,7 @@ from msgspec import Struct
 from quorum.domain.errors import ToolError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.files.workspace import Location
 from quorum.infrastructure.language_servers.channel import LanguageServerFailed
 from quorum.infrastructure.language_servers.found_problems import flatten
 from quorum.infrastructure.language_servers.positions import (
@@ -141,11 +142,12 @@ class CodeLookups:
         sources = server.sources
         if question.lookup in _METHODS and not server.offers(_METHODS[question.lookup][0]):
             return None
-        await server.tell_changes()
         text, path = "", ""
-        if question.path:
-            location = await asyncio.to_thread(sources.require, question.path)
-            path, text = location.path, await server.open_document(location)
+        async with server.changing_files():
+            await server.tell_changes()
+            if question.path:
+                location = await asyncio.to_thread(sources.require, question.path)
+                path, text = location.path, await server.open_document(location)
         document: JsonObject = {"textDocument": {"uri": build_uri(path)}}
         match question.lookup:
             case (
@@ -171,7 +173,7 @@ class CodeLookups:
                 answer = await server.ask(_METHODS[question.lookup][1], {"query": question.symbol})
                 return await asyncio.to_thread(_render_workspace_symbols, sources, answer)
             case Lookup.DIAGNOSTICS:
-                await server.settle(path)
+                await server.settle([path])
                 lines = server.problems.list_lines().get(path, ())
                 return (
                     "\n".join(lines[:MOST_PLACES]) or f"[{server.name} finds no error or warning in the file]"
@@ -185,7 +187,7 @@ class PlaceList:
 
     def __init__(self, sources: SourceFiles) -> None:
         self._sources = sources
-        self._lines: dict[str, list[str]] = {}
+        self._last: tuple[str, list[str]] = ("", [])
         self._sensitive = self._elsewhere = 0
 
     def render(self, places: Sequence[CodeLocation], name: Callable[[CodeLocation], str] = lambda _: "") -> str:
@@ -210,14 +212,17 @@ class PlaceList:
                 self._sensitive += 1
                 return None
             return f"{sources.label(path)}:{line + 1}: {name}[outside the workspace]"
-        if location.path not in self._lines:
-            try:
-                self._lines[location.path] = split_lines(sources.read(location))
-            except ToolError:
-                self._lines[location.path] = []
-        lines = self._lines[location.path]
+        if location.path != self._last[0]:
+            self._last = (location.path, self._read_lines(location))
+        _, lines = self._last
         text = cut_line(lines[line]) if line < len(lines) else "[there is no such line any more]"
         return f"{sources.label(location.path)}:{line + 1}:{f' {name}: ' if name else ''}{text}"
+
+    def _read_lines(self, location: Location) -> list[str]:
+        try:
+            return split_lines(self._sources.read(location))
+        except ToolError:  # gone by now, or no text
+            return []
 
     def _list_notes(self, found: int, shown: int, files: int) -> Iterator[str]:
         counted = "1 place" if shown == 1 else f"{shown} places"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import cast
@@ -37,6 +37,7 @@ from quorum.infrastructure.models.shared.json_fields import (
 
 _ENCODINGS: tuple[PositionEncoding, ...] = ("utf-32", "utf-16", "utf-8")
 _MOST_OPEN = 60
+_MOST_ASKED = 20
 _RETRY_SECS = (1.0, 10.0, 60.0)
 _STEADY_SECS = 120.0  # a server that ran so long may fail as often again
 _QUIET_SECS = 0.25
@@ -118,6 +119,7 @@ class LanguageServer:
         self._failures = 0
         self._retry_at = self._started_at = 0.0
         self._problem = ""
+        self._changing = asyncio.Lock()
         self._roots: tuple[str, ...] = ()
         self._forget_all()
 
@@ -336,6 +338,20 @@ class LanguageServer:
 
     # ---------------------------------------------------------------- files
 
+    @asynccontextmanager
+    async def changing_files(self) -> AsyncIterator[None]:
+        """Nobody else tells it of files meanwhile: what it says belongs to what it was told. Raises
+        LanguageServerFailed where others take too long."""
+        try:
+            async with asyncio.timeout(_SETTLE_SECS):
+                await self._changing.acquire()
+        except TimeoutError as error:
+            raise LanguageServerFailed("it is still looking at earlier edits") from error
+        try:
+            yield
+        finally:
+            self._changing.release()
+
     async def open_document(self, location: Location) -> str:
         """Tell it what a file holds now; the text. Raises ToolError and LanguageServerFailed."""
         text = await asyncio.to_thread(self.sources.read, location)
@@ -433,12 +449,21 @@ class LanguageServer:
         """Whether it says that it can do something, by the name of the capability."""
         return self._offers.get(capability) not in (None, False)
 
-    async def settle(self, path: str) -> None:
-        """Wait until it has said what is wrong with a file as it was told last."""
-        if self.offers("diagnosticProvider"):
+    async def settle(self, paths: Sequence[str]) -> None:
+        """Wait until it has said what is wrong with these files as it was told last and, where it has to be
+        asked, with the other open ones that may depend on them."""
+        provider = self._offers.get("diagnosticProvider")
+        if not self.offers("diagnosticProvider"):
+            for path in paths:
+                await self._settle(path)
+            return
+        is_linked = isinstance(provider, dict) and provider.get("interFileDependencies") is True
+        others = list(self._documents)[-_MOST_ASKED:] if is_linked and paths else []
+        for path in dict.fromkeys((*paths, *others)):
             identified: JsonObject = {"textDocument": {"uri": build_uri(path)}}
             self.problems.take_pulled(path, await self.ask("textDocument/diagnostic", identified))
-            return
+
+    async def _settle(self, path: str) -> None:
         begun = time.monotonic()
         while (now := time.monotonic()) < begun + _SETTLE_SECS:
             self._require_channel()
@@ -449,6 +474,8 @@ class LanguageServer:
             if not self._busy and (is_said or now > begun + self._silent_secs):
                 left = self._heard_at + _QUIET_SECS - now
                 if left <= 0:
+                    if not is_said:
+                        self._silent_secs = max(self._silent_secs / 2, _LEAST_SILENT_SECS)
                     return
                 await self._wait_for_news(left)
             else:

@@ -58,7 +58,10 @@ class LanguageServers:
         return tuple(report for checks in self._checks.values() for report in checks.pop_reports())
 
     def _select(self, server: LanguageServer, paths: Sequence[str]) -> list[str]:
-        return [path for path in paths if server.serves(path) and self.sources.find(path) is not None]
+        """The files among them that are its business, each by its own path, links resolved."""
+        places = (self.sources.find(path) for path in paths)
+        found = dict.fromkeys(place.path for place in places if place is not None)
+        return [path for path in found if server.serves(path)]
 
     def _read(self, path: str) -> str | None:
         """What a file holds; None where it is not there, or no text."""
