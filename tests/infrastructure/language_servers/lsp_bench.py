@@ -37,7 +37,7 @@ class LspBench:
         self.table = LanguageServerTable(
             **{"command": command, "languages": ("python",), "wait_secs": 20.0, **settings}
         )
-        workspace = Workspace([self.root])
+        self.workspace = workspace = Workspace([self.root])
         policy = PathPolicy(roots=(str(workspace.cwd),), sensitive=SENSITIVE)
         box = Sandbox(choice=sandbox, policy=policy, environ=environ, readable=readable)  # type: ignore[arg-type]
         opened = open_language_servers({"odd": self.table}, workspace, policy, environ, (), box)

@@ -50,16 +50,17 @@ def read() -> dict[str, Any] | None:
 
 
 def find_problems(uri: str) -> list[dict[str, Any]]:
+    breaks_all = any("BREAKS ALL" in text for text in texts.values())
     return [
         {
             "range": {"start": {"line": number, "character": 0}, "end": {"line": number, "character": 1}},
-            "severity": 1 if "BROKEN" in line else 4,
+            "severity": 4 if "HINT" in line else 1,
             "source": "odd",
             "code": "E1",
             "message": MANNERS.get("message", "it is broken: ") + line.strip(),
         }
         for number, line in enumerate(texts[uri].split("\n"))
-        if "BROKEN" in line or "HINT" in line
+        if "BROKEN" in line or "HINT" in line or ("import" in line and breaks_all)
     ]
 
 
@@ -97,12 +98,15 @@ def answer(method: str, params: dict[str, Any]) -> Any:
                     "hoverProvider": True,
                     "documentSymbolProvider": True,
                     "workspaceSymbolProvider": True,
-                    **({"diagnosticProvider": {}} if MANNERS.get("pull") else {}),
+                    **({"diagnosticProvider": MANNERS.get("provider", {})} if MANNERS.get("pull") else {}),
                 },
                 "serverInfo": {"name": "odd", "version": "1"},
             }
         case "textDocument/diagnostic":
             return {"kind": "full", "items": find_problems(params["textDocument"]["uri"])}
+        case "textDocument/definition" if MANNERS.pop("reads_first", False):
+            send({"method": "$/progress", "params": {"token": 1, "value": {"kind": "begin"}}})
+            return []
         case "textDocument/definition":
             return MANNERS.get("locations") or find_place(params)
         case "textDocument/references":
@@ -144,6 +148,8 @@ def take(message: dict[str, Any]) -> bool:
             MANNERS["refuses"].pop(method)  # once
         else:
             send({"id": message["id"], "result": answer(method, params)})
+            if method == "textDocument/definition":
+                send({"method": "$/progress", "params": {"token": 1, "value": {"kind": "end"}}})
     return True
 
 

@@ -298,3 +298,69 @@ async def test_a_file_whose_language_no_server_knows_is_an_error_that_names_them
 
         with pytest.raises(ToolError, match=r"no language server serves a\.rs; there is: odd"):
             await bench.ask(Lookup.SYMBOLS, "a.rs")
+
+
+async def test_what_an_edit_breaks_in_other_files_that_were_looked_at_is_told(tmp_path: Path) -> None:
+    provider = {"interFileDependencies": True}
+    async with a_bench(tmp_path, manners={"pull": True, "provider": provider}) as bench:
+        bench.write("b.py", "import a\n")
+        await bench.ask(Lookup.SYMBOLS, "b.py")
+
+        assert await bench.edit("a.py", "BREAKS ALL\n") == ["b.py:1: error: it is broken: import a (odd E1)"]
+
+
+async def test_a_file_is_known_by_its_own_name_whatever_link_led_to_it(tmp_path: Path) -> None:
+    async with a_bench(tmp_path) as bench:
+        bench.write("src/a.py", "old BROKEN\n")
+        (bench.root / "link").symlink_to("src")
+
+        assert await bench.edit("link/a.py", "old BROKEN\nnew BROKEN\n") == [
+            "src/a.py:2: error: it is broken: new BROKEN (odd E1)"
+        ]
+
+
+async def test_a_question_beside_an_edit_hides_nothing_of_what_the_edit_broke(tmp_path: Path) -> None:
+    held = tmp_path / "go-on"
+    async with a_bench(tmp_path, manners={"hold_back": str(held)}, wait_secs=0.0) as bench:
+        bench.write("a.py", "x = 1\n")
+        assert await bench.edit("a.py", f"{BROKEN}") == []
+        await eventually(lambda: len(bench.list_told("textDocument/didOpen")) == 1)
+        asking = asyncio.create_task(bench.ask(Lookup.SYMBOLS, "a.py"))
+        await asyncio.sleep(0)
+        held.touch()
+        await asking
+
+        found: list[str] = []
+        while not found:
+            await asyncio.sleep(0)
+            found = await bench.collect(is_last=True)
+        assert found == ["a.py:1: error: it is broken: x = BROKEN (odd E1)"]
+
+
+async def test_an_answer_given_before_the_project_was_read_is_asked_for_again(tmp_path: Path) -> None:
+    async with a_bench(tmp_path, manners={"reads_first": True}) as bench:
+        bench.write("a.py", "x = 1\n")
+
+        assert "1 place" in await bench.ask(Lookup.DEFINITION, "a.py", "x")
+
+
+async def test_a_server_that_says_nothing_keeps_no_edit_for_longer_than_its_time(
+    tmp_path: Path,
+) -> None:
+    async with a_bench(tmp_path, manners={"says_nothing": True}, wait_secs=0.1) as bench:
+        assert await bench.edit("a.py", BROKEN) == []
+        assert await bench.edit("a.py", f"{BROKEN}\n") == []
+
+
+async def test_a_folder_that_is_added_is_one_of_the_servers_from_then_on(tmp_path: Path) -> None:
+    more = tmp_path / "library"
+    more.mkdir()
+    (more / "b.py").write_text("x = 1\n")
+    async with a_bench(tmp_path) as bench:
+        bench.write("a.py", "x = 1\n")
+        await bench.ask(Lookup.DEFINITION, "a.py", "x")
+        bench.workspace.folders.replace_added([str(more)])
+
+        assert "1 place" in await bench.ask(Lookup.DEFINITION, str(more / "b.py"), "x")
+        greetings = bench.list_told("initialize")
+        assert [len(each["params"]["workspaceFolders"]) for each in greetings] == [1, 2]
