@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
@@ -41,10 +43,18 @@ class UnknownRequest(Exception):
     """What a server asks for is not offered."""
 
 
+class ServerAnswer(Struct, frozen=True):
+    """The result of a request. `is_early`: it was given while the server said that it was busy."""
+
+    result: JsonValue
+    is_early: bool
+
+
 class LanguageServerChannel:
     """A running server. What it prints that is no message is passed over, and quoted if it ends.
 
     `notice` gets what it tells, in order with its answers; `answer` what it asks, and raises UnknownRequest.
+    `is_busy` tells whether it says that it is.
     Whatever becomes of quorum, the process and all it started are ended.
     """
 
@@ -53,10 +63,11 @@ class LanguageServerChannel:
         notice: Callable[[str, JsonObject], None],
         answer: Callable[[str, JsonObject], JsonValue],
         on_end: Callable[[], None],
+        is_busy: Callable[[], bool],
     ) -> None:
-        self._notice, self._answer, self._on_end = notice, answer, on_end
+        self._notice, self._answer, self._on_end, self._is_busy = notice, answer, on_end, is_busy
         self._reader = MessageReader()
-        self._waiting: dict[int, asyncio.Future[JsonValue]] = {}
+        self._waiting: dict[int, asyncio.Future[ServerAnswer]] = {}
         self._next_id = 1
         self._errors = b""
         self._fault = ""
@@ -97,10 +108,10 @@ class LanguageServerChannel:
         """Why it is not there any more, a clause; empty while it is."""
         return self._fault
 
-    async def request(self, method: str, params: JsonObject | None, timeout_secs: float) -> JsonValue:
-        """The result of a request. Raises LanguageServerFailed where there is none in time."""
+    async def request(self, method: str, params: JsonObject | None, timeout_secs: float) -> ServerAnswer:
+        """The answer to a request. Raises LanguageServerFailed where there is none in time."""
         number, self._next_id = self._next_id, self._next_id + 1
-        answer: asyncio.Future[JsonValue] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ServerAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         given: JsonObject = {} if params is None else {"params": params}
         try:
@@ -173,7 +184,7 @@ class LanguageServerChannel:
                     )
                 )
             else:
-                answer.set_result(message.get("result"))
+                answer.set_result(ServerAnswer(message.get("result"), self._is_busy()))
 
     def _respond(self, number: JsonValue, method: str, params: JsonObject) -> None:
         outcome: JsonObject

@@ -203,13 +203,16 @@ class LanguageServer:
     async def _start(self) -> None:
         self._forget_all()
         self._roots = self.sources.roots
-        channel = LanguageServerChannel(self._take_notice, self._answer, self._on_end)
+        channel = LanguageServerChannel(
+            self._take_notice, self._answer, self._on_end, is_busy=lambda: bool(self._busy)
+        )
         try:
             launch, environment = await asyncio.to_thread(self._program.prepare)
             await channel.start(launch, environment, self._program.workspace)
             self._channel = channel
             greeting = self._build_greeting()
-            self._take_offers(await channel.request("initialize", greeting, self.table.start_timeout_secs))
+            answer = await channel.request("initialize", greeting, self.table.start_timeout_secs)
+            self._take_offers(answer.result)
             channel.notify("initialized", {})
             if self.table.settings:
                 settings = cast("JsonObject", dict(self.table.settings))
@@ -440,8 +443,8 @@ class LanguageServer:
                     raise
                 await asyncio.sleep(_AGAIN_SECS)
             else:
-                if is_asked_again or not self._busy:
-                    return answer
+                if is_asked_again or not answer.is_early:
+                    return answer.result
                 is_asked_again = True  # it had only begun to read the project
         raise LanguageServerFailed(f"it is too busy to answer {method}")
 
