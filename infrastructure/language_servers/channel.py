@@ -43,7 +43,7 @@ class UnknownRequest(Exception):
     """What a server asks for is not offered."""
 
 
-class ServerAnswer(Struct, frozen=True):
+class LanguageServerAnswer(Struct, frozen=True):
     """The result of a request. `is_early`: it was given while the server said that it was busy."""
 
     result: JsonValue
@@ -67,7 +67,7 @@ class LanguageServerChannel:
     ) -> None:
         self._notice, self._answer, self._on_end, self._is_busy = notice, answer, on_end, is_busy
         self._reader = MessageReader()
-        self._waiting: dict[int, asyncio.Future[ServerAnswer]] = {}
+        self._waiting: dict[int, asyncio.Future[LanguageServerAnswer]] = {}
         self._next_id = 1
         self._errors = b""
         self._fault = ""
@@ -108,10 +108,12 @@ class LanguageServerChannel:
         """Why it is not there any more, a clause; empty while it is."""
         return self._fault
 
-    async def request(self, method: str, params: JsonObject | None, timeout_secs: float) -> ServerAnswer:
+    async def request(
+        self, method: str, params: JsonObject | None, timeout_secs: float
+    ) -> LanguageServerAnswer:
         """The answer to a request. Raises LanguageServerFailed where there is none in time."""
         number, self._next_id = self._next_id, self._next_id + 1
-        answer: asyncio.Future[ServerAnswer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[LanguageServerAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         given: JsonObject = {} if params is None else {"params": params}
         try:
@@ -184,7 +186,7 @@ class LanguageServerChannel:
                     )
                 )
             else:
-                answer.set_result(ServerAnswer(message.get("result"), self._is_busy()))
+                answer.set_result(LanguageServerAnswer(message.get("result"), self._is_busy()))
 
     def _respond(self, number: JsonValue, method: str, params: JsonObject) -> None:
         outcome: JsonObject
