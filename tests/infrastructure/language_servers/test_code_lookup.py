@@ -133,6 +133,7 @@ async def test_symbols_of_the_workspace_come_with_their_lines(tmp_path: Path) ->
         assert found == "a.py:2: function found: def found():\n[1 place in 1 file]"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("hover", "shown"),
     [

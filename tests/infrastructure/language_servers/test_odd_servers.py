@@ -53,6 +53,7 @@ async def test_an_edit_tells_what_it_broke_and_not_what_was_broken_before(tmp_pa
         assert await bench.edit("b.py", BROKEN) == ["b.py:1: error: it is broken: x = BROKEN (odd E1)"]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("manners", [{"pull": True}, {"versions": True}, {"versions": "stale"}])
 async def test_so_it_is_where_it_is_asked_or_names_versions(tmp_path: Path, manners: dict[str, Any]) -> None:
     async with a_bench(tmp_path, manners=manners) as bench:
@@ -112,6 +113,7 @@ async def test_control_characters_of_a_server_act_on_nothing(tmp_path: Path) -> 
     assert "*x*" in hover
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", "ebcdic"])
 async def test_positions_go_out_in_the_encoding_of_the_server(tmp_path: Path, encoding: str) -> None:
     async with a_bench(tmp_path, manners={"encoding": encoding}) as bench:
@@ -161,6 +163,7 @@ async def test_a_server_that_crashes_is_started_again_later_and_it_is_said_once(
         assert len([told for told in bench.list_told() if "started" in told]) == 1
 
 
+@pytest.mark.long
 async def test_after_its_pause_it_runs_again_with_what_files_hold_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
