@@ -160,8 +160,8 @@ class LanguageServer:
     async def ensure(self) -> None:
         """Start it where it does not run. Raises LanguageServerFailed."""
         if self._is_stale or (self._roots and self._roots != self.sources.roots):
+            self._is_stale, self._failures, self._problem, self._roots = False, 0, "", ()
             await self.aclose()
-            self._is_stale, self._failures, self._problem = False, 0, ""
         if self._starting is None or self._starting.done():
             if self.standing is ServerStanding.RUNNING:
                 return
@@ -175,14 +175,14 @@ class LanguageServer:
 
     async def aclose(self) -> None:
         """End it."""
-        if self._starting is not None:
-            self._starting.cancel()
-            await asyncio.wait([self._starting])
-            self._starting = None
-        channel, self._channel = self._channel, None
+        # At once: while the one ends, another may be started.
+        (starting, self._starting), (channel, self._channel) = (self._starting, None), (self._channel, None)
+        self._forget_all()
+        if starting is not None:
+            starting.cancel()
+            await asyncio.wait([starting])
         if channel is not None:
             await channel.aclose()
-        self._forget_all()
 
     def _require_time_to_start(self) -> None:
         if self._failures > len(_RETRY_SECS):
@@ -202,9 +202,12 @@ class LanguageServer:
 
     async def _start(self) -> None:
         self._forget_all()
-        self._roots = self.sources.roots
+        self._roots, self._started_at = self.sources.roots, 0.0
         channel = LanguageServerChannel(
-            self._take_notice, self._answer, self._on_end, is_busy=lambda: bool(self._busy)
+            notice=lambda method, params: self._take_notice(channel, method, params),
+            answer=self._answer,
+            on_end=lambda: self._take_end(channel),
+            is_busy=lambda: bool(self._busy),
         )
         try:
             launch, environment = await asyncio.to_thread(self._program.prepare)
@@ -219,16 +222,16 @@ class LanguageServer:
                 channel.notify("workspace/didChangeConfiguration", {"settings": settings})
             self._states = await self._list_states()
         except BaseException as error:
-            self._channel = None
+            if self._channel is channel:
+                self._channel = None
             if isinstance(error, LanguageServerFailed):
                 self._note_failure(str(error))
             await channel.aclose()
             raise
         self._problem, self._started_at = "", time.monotonic()
 
-    def _on_end(self) -> None:
-        channel = self._channel
-        if channel is not None and self._started_at:
+    def _take_end(self, channel: LanguageServerChannel) -> None:
+        if channel is self._channel and self._started_at:
             self._note_failure(channel.fault)
         self._news.set()
 
@@ -261,7 +264,9 @@ class LanguageServer:
 
     # ---------------------------------------------------------------- what it tells and asks
 
-    def _take_notice(self, method: str, params: JsonObject) -> None:
+    def _take_notice(self, channel: LanguageServerChannel, method: str, params: JsonObject) -> None:
+        if channel is not self._channel:  # it is being ended
+            return
         match method:
             case "textDocument/publishDiagnostics":
                 self.problems.take_published(params, self._get_version)

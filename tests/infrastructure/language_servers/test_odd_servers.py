@@ -260,6 +260,18 @@ async def test_a_server_of_another_workspace_is_started_anew(tmp_path: Path) -> 
         assert len([told for told in bench.list_told() if "started" in told]) == 2
 
 
+async def test_questions_at_once_start_it_anew_once(tmp_path: Path) -> None:
+    async with a_bench(tmp_path) as bench:
+        bench.write("a.py", "x = 1\n")
+        await bench.ask(Lookup.DEFINITION, "a.py", "x")
+        bench.servers.renew()
+
+        found = await asyncio.gather(*(bench.ask(Lookup.DEFINITION, "a.py", "x") for _ in range(4)))
+
+        assert all("1 place" in each for each in found)
+        assert len([told for told in bench.list_told() if "started" in told]) == 2
+
+
 async def test_changes_of_others_reach_the_server_before_a_question(tmp_path: Path) -> None:
     watch = {
         "id": "w",
