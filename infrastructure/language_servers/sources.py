@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
@@ -16,6 +17,7 @@ from quorum.infrastructure.files.workspace import Location, Workspace
 
 _LARGEST = 4 << 20
 _MOST_WATCHED = 30_000
+_LINKS_SECS = 5.0  # to look for them takes long in a large workspace
 
 
 class SourceFiles:
@@ -24,7 +26,7 @@ class SourceFiles:
     def __init__(self, workspace: Workspace, policy: PathPolicy) -> None:
         self._workspace = workspace
         self._policy = policy
-        self._links = SensitiveLinks(policy)
+        self._links, self._linked_at = SensitiveLinks(policy), -_LINKS_SECS
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -63,7 +65,7 @@ class SourceFiles:
         try:
             with self._workspace.open_file(location) as file:
                 status = os.fstat(file.fileno())
-                if self._links.find_name(status) is not None:
+                if self._find_links().find_name(status) is not None:
                     raise ToolError(f"{name} is a sensitive file by another of its names")
                 content = file.read(_LARGEST + 1)
         except StaleSeal as error:
@@ -73,6 +75,12 @@ class SourceFiles:
         if (encoding := detect(content, complete=True)) is None:
             raise ToolError(f"{name} is a binary file")
         return content[len(encoding.mark) :].decode(encoding.codec, "replace")
+
+    def _find_links(self) -> SensitiveLinks:
+        """What is known of other names of sensitive files, which may be made at any time."""
+        if time.monotonic() - self._linked_at > _LINKS_SECS:
+            self._links, self._linked_at = SensitiveLinks(self._policy), time.monotonic()
+        return self._links
 
     def list_states(self, is_wanted: Callable[[str], bool], stop: Stop) -> Mapping[str, tuple[int, int]] | None:
         """Time and size of each file that is wanted, by its path, which is asked about relative to its root;
