@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
@@ -26,8 +25,6 @@ TRAITS = ToolTraits(
     look=CountedLook("looked up", "name", "symbol"),
     wording={"operation": "{}", "symbol": "{}", "line": "line {}"},
     kind="search",
-    effect=CallEffect.SEARCH,
-    arguments=("operation", "path", "symbol", "line"),
     is_conditional=True,
 )
 
