@@ -23,7 +23,7 @@ TRAITS = ToolTraits(
     telling=("operation", "symbol", "path"),
     output=OutputKind.MATCHES,
     look=CountedLook("looked up", "name", "symbol"),
-    wording={"operation": "{}", "symbol": "{}", "line": "line {}"},
+    wording={"line": "line {}"},
     kind="search",
     is_conditional=True,
 )
