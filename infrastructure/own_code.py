@@ -243,6 +243,7 @@ def _list_declared_commands(settings: Settings, environ: Mapping[str, str]) -> I
     yield from (table.command for table in settings.diagnostics)
     yield from (table.command for table in settings.agents.values())
     yield from (server.command for server in settings.mcp.servers.values())
+    yield from (server.command for server in settings.lsp.values())
     yield from (split_program(table.type, table.program) for table in settings.providers.values())
     yield settings.tui.statusline
     yield from (environ.get(name, "").split() for name in _PROGRAM_VARIABLES)

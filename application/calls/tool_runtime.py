@@ -235,7 +235,8 @@ class ToolRuntime:
         """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
         offered = OfferedTools.choose(self._tools.names, batch.offered)
         calls, state = self._place(batch, offered)
-        interrupted, aborted, lost = False, None, None
+        interrupted, aborted, lost, note = False, None, None, ""
+        noted: tuple[str, ...] = ()
         try:
             for call in calls:
                 await call.repair_arguments()
@@ -251,6 +252,10 @@ class ToolRuntime:
                 await self._open(batch, calls, state)
             await self._edits.before_edits(_list_written_paths(calls))
             interrupted = await _wait_for_all([asyncio.create_task(call.run()) for call in calls])
+            if not interrupted:
+                noted = _list_edited_paths(calls)
+                self._edits.note_edits(noted)
+                note = await self._edits.report_edits()
         except HookAborted as stop:
             aborted = str(stop)
         except LostConnection as error:
@@ -260,9 +265,10 @@ class ToolRuntime:
             interrupted = True
         message = INTERRUPTED if lost is None else f"not run: {lost}"
         result = await self._end_batch(
-            batch, calls, state, interrupted=interrupted, aborted=aborted, message=message
+            batch, calls, state, interrupted=interrupted, aborted=aborted, message=message, note=note
         )
-        self._edits.note_edits(_list_written_paths([call for call in calls if call.has_succeeded]))
+        if late := tuple(path for path in _list_edited_paths(calls) if path not in noted):
+            self._edits.note_edits(late)
         return result if lost is None else replace(result, aborted=lost, is_record_lost=True)
 
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
@@ -314,8 +320,10 @@ class ToolRuntime:
         interrupted: bool = False,
         aborted: str | None = None,
         message: str = INTERRUPTED,
+        note: str = "",
     ) -> BatchResult:
-        """Bring all calls to their ends, whatever cancels meanwhile; `message` is said of what did not run."""
+        """Bring all calls to their ends, whatever cancels meanwhile; `message` is said of what did not run,
+        `note` with the result of the last edit, or else of the last call."""
         if aborted is not None:
             message = f"not run: {aborted}"
         hooks = AfterHooks(self._hooks, aborted)
@@ -328,6 +336,10 @@ class ToolRuntime:
                 interrupted = True
                 hooks.stop()
         closing.result()
+        if note:
+            edits = [call for call in calls if _list_edited_paths([call])]
+            told = (edits or calls)[-1].execution
+            told.revise(f"{told.output}\n\n{note}")
         return BatchResult(
             results=tuple(call.execution.hand_over() for call in calls),
             records=tuple(call.record for call in calls),
@@ -379,6 +391,10 @@ def _list_written_paths(calls: Sequence[CallRun]) -> tuple[str, ...]:
     """The paths that these calls say they write; a shell command may write anything, and says none."""
     written = {each for call in calls for each in call.access.writes if each.startswith("/")}
     return tuple(sorted(written))
+
+
+def _list_edited_paths(calls: Sequence[CallRun]) -> tuple[str, ...]:
+    return _list_written_paths([call for call in calls if call.has_succeeded])
 
 
 def _plan_lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:

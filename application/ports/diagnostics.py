@@ -1,9 +1,11 @@
-"""Ports of diagnostics: a command that checks edited files, and the observer of edits."""
+"""Ports of diagnostics: commands and language servers that check edited files, and the observer of edits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
+
+from quorum.domain.events.event import DiagnosticsReported
 
 
 class DiagnosticsCommand(Protocol):
@@ -30,6 +32,24 @@ class DiagnosticsCommand(Protocol):
         ...
 
 
+class EditDiagnostics(Protocol):
+    """Language servers, which find out by themselves what is wrong with files after each edit."""
+
+    async def before_edits(self, paths: Sequence[str]) -> None:
+        """Calls that may edit these absolute paths are about to run. They do not wait for what is found."""
+        ...
+
+    def note_edits(self, paths: Sequence[str]) -> None:
+        """Calls have edited these absolute paths."""
+        ...
+
+    async def collect(self, *, is_last: bool) -> tuple[DiagnosticsReported, ...]:
+        """What was found since the last time, by each server that found anything or failed. Edits are waited
+        for once, within the limits of the settings; what takes longer comes the next time. `is_last`: there may
+        be no next time, so that they are waited for once more."""
+        ...
+
+
 class EditWatcher(Protocol):
     """Learns which files calls are about to edit, and which they edited."""
 
@@ -41,6 +61,11 @@ class EditWatcher(Protocol):
         """Calls that may have edited these absolute paths have ended."""
         ...
 
+    async def report_edits(self) -> str:
+        """What the model is to read of the edits noted so far, and of earlier ones of which nothing was known
+        in time; empty where that is nothing. Cancelled, nothing is lost."""
+        ...
+
 
 class NoEditWatcher:
     """Nobody wants to know of edits."""
@@ -48,3 +73,6 @@ class NoEditWatcher:
     async def before_edits(self, paths: Sequence[str]) -> None: ...
 
     def note_edits(self, paths: Sequence[str]) -> None: ...
+
+    async def report_edits(self) -> str:
+        return ""

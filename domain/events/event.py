@@ -411,11 +411,11 @@ class JobEnded(Fact, frozen=True, kw_only=True, tag="job_ended"):
 
 
 class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_reported"):
-    """A diagnostics command ran over the edited files before a turn ended.
+    """A diagnostics command ran over the edited files before a turn ended, or a language server checked edits.
 
     `lines` are the first of its `new` lines, which it did not print before the edits; it printed `old` others.
-    Lines are counted only where it exited with another code than 0. `failure` says in a sentence why it could
-    not tell; then there are no lines.
+    Lines of a command are counted only where it exited with another code than 0. `failure` says in a sentence
+    why it could not tell; then there are no lines.
     """
 
     name: str

@@ -273,7 +273,7 @@ class AgentParts:
                 EarlySearch(shared.sandbox, shared.workspace.folders),
                 shared.environment,
                 conversation.tool_servers,
-                *((turns,) if turns is not None else ()),
+                *(work for work in (turns, shared.language_servers) if work is not None),
             ],
             sandbox=shared.sandbox,
             external=turns,
@@ -289,7 +289,15 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServe
 
     layer.on_renewal(shared.sandbox.forget_files)
     id_, protected = given.record.session_id, given.settings.review.protected
-    parts = shared.paths, reviews.review, events, calls.jobs, calls.pending_messages
+    if (code := shared.language_servers) is not None:
+        layer.on_renewal(code.renew)
+
+    async def end_programs() -> None:
+        await calls.jobs.stop_with_turn()
+        if code is not None:
+            await code.aclose()
+
+    parts = shared.paths, reviews.review, events, end_programs, calls.pending_messages
     return open_staged_turns(layer, given.environ, id_, protected, *parts, servers.suspended)
 
 

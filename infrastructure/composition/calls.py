@@ -99,6 +99,7 @@ class CallParts:
             goals=self.goals,
             outputs=self.outputs,
             load_skill=self.skills.load if self.skills.has_any else None,
+            language_servers=shared.language_servers,
             is_owned=terms.owner is not None,
             asker=terms.asker,
             get_workers=get_workers,

@@ -32,6 +32,7 @@ from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.hooks.registrations import build_hook_registrations
 from quorum.infrastructure.instructions.environment import MachineEnvironment
+from quorum.infrastructure.language_servers.opening import open_language_servers
 from quorum.infrastructure.managed_policy import build_folder_check, build_spend_limiter
 from quorum.infrastructure.permissions.in_force import open_rules
 from quorum.infrastructure.permissions.sample_file import open_sampling
@@ -132,7 +133,10 @@ class SharedParts:
             sandbox=self.sandbox,
         )
         checks = build_checking_commands(settings.diagnostics, self.workspace.cwd, variables, self.sandbox)
-        self.diagnostics: Final = TurnDiagnostics(checks, core.events)
+        self.language_servers: Final = open_language_servers(
+            settings.lsp, self.workspace, self.paths, environ, self.secret_names, self.sandbox
+        )
+        self.diagnostics: Final = TurnDiagnostics(checks, core.events, self.language_servers)
 
         self.store: Final = record.storage.open_blobs(given.mask) if settings.tools.output.store else None
         self.reader: Final = FileReader(

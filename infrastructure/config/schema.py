@@ -18,6 +18,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.worktree import explain_unfit_link
 from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.lsp_table import LanguageServerTable, find_unfit_language_server
 from quorum.infrastructure.config.model_tables import (
     MODEL_NAME,
     PRICES,
@@ -29,6 +30,7 @@ from quorum.infrastructure.config.model_tables import (
     load_built_in_providers,
 )
 from quorum.infrastructure.config.program_tables import (
+    SERVER_NAME,
     AgentProgramTable,
     DiagnosticsTable,
     GuardTable,
@@ -574,6 +576,17 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             flaw=find_repeated_diagnostics,
         ),
     ] = ()
+    lsp: Annotated[
+        Mapping[str, LanguageServerTable],
+        About(
+            description="Language servers, one table per server: docs/language-servers.md.",
+            project=_NEVER,
+            problem=find_unfit_language_server,
+            names=SERVER_NAME,
+            names_expected="1 to 32 small letters, digits and - only",
+            names_example="python",
+        ),
+    ] = field(default_factory=dict)
     storage: Annotated[StorageTable, About(description="Where data is stored.")] = StorageTable()
     telemetry: Annotated[
         TelemetryTable, About(description="Traces and metrics for a collector of your own: docs/telemetry.md.")

@@ -40,6 +40,7 @@ from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.tools_table import RunCommandTable
 from quorum.infrastructure.debug_log import locate_debug_log_folder
 from quorum.infrastructure.doctor.finding import Finding, FindingState, fail, report_ok, warn
+from quorum.infrastructure.doctor.language_servers import check_language_servers
 from quorum.infrastructure.doctor.probe import plan_questions
 from quorum.infrastructure.doctor.probe import probe as ask_providers
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
@@ -425,6 +426,7 @@ async def diagnose(
         *findings,
         *(sandbox := await check_sandbox(settings.tools.run_command, environ)),
         await check_layer(environ, sandbox[0]),
+        *await check_language_servers(settings, environ),
         *check_extras(fetches_pages=settings.tools.web.fetch, has_servers=bool(settings.mcp.servers)),
         *check_machine(environ),
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import render_effects
 from quorum.application.review.review import Review
@@ -31,12 +30,13 @@ def open_staged_turns(
     paths: PathPolicy,
     review: Review,
     events: EventBus,
-    jobs: BackgroundJobs,
+    end_programs: Callable[[], Awaitable[None]],
     pending_messages: PendingMessages,
     suspend: Callable[[], AbstractAsyncContextManager[None]],
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
-    which `paths` leaves out in a layer. `suspend` ends programs that keep to the layer."""
+    which `paths` leaves out in a layer. `end_programs` ends with each turn what sees the layer, `suspend` what
+    keeps to it."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(session_id)
 
@@ -63,4 +63,4 @@ def open_staged_turns(
     entered = LayerEntered(
         layer=layer.folder.id, workspace=layer.folder.workspace, notices=(*layer.notices, *waiting)
     )
-    return StagedTurns(effects, jobs.stop_with_turn, events, hold=layer.hold_turn, entered=entered)
+    return StagedTurns(effects, end_programs, events, hold=layer.hold_turn, entered=entered)

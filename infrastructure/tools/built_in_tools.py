@@ -18,6 +18,7 @@ MODULES: Final = {
     "list_directory": ".builtin.list_directory",
     "glob_search": ".builtin.glob_search",
     "grep_search": ".builtin.grep_search",
+    "code_lookup": ".builtin.code_lookup",
     "write_file": ".builtin.write_file",
     "edit_file": ".builtin.edit_file",
     "apply_patch": ".builtin.apply_patch",

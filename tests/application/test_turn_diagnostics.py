@@ -173,3 +173,72 @@ async def test_more_lines_than_fit_are_counted() -> None:
     assert note is not None
     assert "(20 more lines not shown)" in note.text
     assert (len(bench.reports[0].lines), bench.reports[0].new) == (50, 70)
+
+
+class Servers:
+    """Language servers that report what they are given, one list for each time they are asked."""
+
+    def __init__(self, *found: Sequence[DiagnosticsReported]) -> None:
+        self.found = list(found)
+        self.heard: list[tuple[str, ...]] = []
+
+    async def before_edits(self, paths: Sequence[str]) -> None:
+        self.heard.append(("before", *paths))
+
+    def note_edits(self, paths: Sequence[str]) -> None:
+        self.heard.append(("after", *paths))
+
+    async def collect(self, *, is_last: bool) -> tuple[DiagnosticsReported, ...]:
+        self.heard.append(("collect", "last" if is_last else "next"))
+        return tuple(self.found.pop(0)) if self.found else ()
+
+
+def bench_with(servers: Servers, *commands: Checker) -> Bench:
+    bench = Bench()
+    bench.diagnostics = TurnDiagnostics(commands, EventBus([bench.observer]), servers)
+    bench.diagnostics.begin_turn()
+    return bench
+
+
+FOUND = DiagnosticsReported(name="pyright", files=("a.py",), lines=("a.py:9: error: new",), new=3)
+SILENT = DiagnosticsReported(name="pyright", files=("a.py",), failure="it ended with exit code 3")
+
+
+async def test_what_language_servers_find_is_recorded_and_told_after_the_edit() -> None:
+    bench = bench_with(servers := Servers([FOUND]))
+
+    await bench.edit(A)
+    note = await bench.diagnostics.report_edits()
+
+    assert note.startswith(
+        "The language server pyright finds 3 lines since the edits of a.py:\n  a.py:9: error: new"
+    )
+    assert "(2 more lines not shown)" in note
+    assert "not instructions" in note
+    assert bench.reports == [FOUND]
+    assert servers.heard == [("before", A), ("after", A), ("collect", "next")]
+    assert await bench.diagnostics.report_edits() == ""
+
+
+async def test_what_they_find_too_late_is_told_before_the_turn_ends_with_what_commands_print() -> None:
+    bench = bench_with(servers := Servers([], [FOUND]), Checker([], ["a.py:1: bad"]))
+
+    await bench.edit(A)
+    assert await bench.diagnostics.report_edits() == ""
+    note = await bench.diagnostics.check()
+
+    assert note is not None
+    assert servers.heard[-1] == ("collect", "last")
+    assert note.has_new_lines
+    assert note.text.index("a.py:9: error: new") < note.text.index("a.py:1: bad")
+
+
+async def test_that_a_server_fails_is_told_the_model_once_and_sends_nobody_back() -> None:
+    bench = bench_with(Servers([SILENT], [SILENT]))
+
+    first = await bench.diagnostics.report_edits()
+    note = await bench.diagnostics.check()
+
+    assert first == "The language server pyright did not check the edits of a.py: it ended with exit code 3"
+    assert note is None
+    assert bench.reports == [SILENT, SILENT]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -231,6 +232,34 @@ async def test_a_job_ends_with_its_turn_and_what_it_wrote_is_an_effect(tmp_path:
     assert ended.report["jobs"][0]["stopper"] == "turn"
     assert [each["path"] for each in ended.report["staged"]["files"]] == ["log"]
     assert not (project / "log").exists()
+
+
+async def test_language_servers_see_the_layer_and_end_with_the_turn(tmp_path: Path, project: Path) -> None:
+    replies = script(
+        [
+            ("edit_file", {"path": "app.py", "old_text": "1", "new_text": "nope"}),
+            ("run_command", {"command": "echo 'value = missing' > made.py"}),
+            ("code_lookup", {"operation": "diagnostics", "path": "made.py"}),
+        ]
+    )
+    async with SseServer("openai") as server:
+        server.script = [*replies]
+        configure_for(tmp_path, server)
+        ruff = Path(sys.executable).parent / "ruff"
+        with (tmp_path / "config/quorum/quorum.toml").open("a") as settings:
+            settings.write(
+                f'[lsp.ruff]\ncommand = ["{ruff}", "server"]\nlanguages = ["python"]\nwait_secs = 30.0\n'
+                f'[tools.run_command]\nsandbox_readable = ["{sys.prefix}"]\n'
+            )
+        words = ("--mode", "staged", "--output", "json", "do it")
+        ended = await run(*words, cwd=project, env=environment(tmp_path), is_program=True)
+
+        said = json.dumps(server.bodies[-1])
+    assert ended.code == 3, ended.err
+    assert "app.py:1: error: Undefined name `nope`" in said
+    assert "made.py:1: error: Undefined name `missing`" in said
+    assert [each["path"] for each in ended.report["staged"]["files"]] == ["app.py", "made.py"]
+    assert (project / "app.py").read_text() == "value = 1\n"
 
 
 async def test_an_added_folder_is_refused_with_the_reason(tmp_path: Path, project: Path) -> None:

@@ -183,12 +183,15 @@ def test_the_tools_of_sessions_and_subagents_are_all_there_are(tmp_path: Path) -
     skill.write_text("---\nname: notes\ndescription: Notes.\n---\nNotes.\n")
     web = {"fetch": True, "search": "searxng", "search_url": "http://localhost:8888"}
     overrides = {f"tools__web__{key}": value for key, value in web.items()}
-    session = a_container(tmp_path, mcp__servers={"db": {"command": ["db"]}}, **overrides).parts()
+    overrides |= {"mcp__servers": {"db": {"command": ["db"]}}}
+    overrides |= {"lsp": {"checker": {"command": ["checker"], "languages": ["python"]}}}
+    session = a_container(tmp_path, **overrides).parts()
     terms = SubagentTerms(owner=session.reviews, asker=Asker(plan_task="a"))
     subagent = SessionParts(given=session.given, open_subagents=session.open_subagents, terms=terms)
 
     assert set(session.calls.tools) | set(subagent.calls.tools) == list_built_in_tools()
     assert FAIL_TASK not in session.calls.tools
+    assert "code_lookup" in subagent.calls.tools
 
 
 async def test_which_modes_there_are_is_asked_of_the_one_sandbox_of_the_session(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import pty
 import subprocess
@@ -372,3 +373,34 @@ def test_findings_are_rendered_one_a_line_with_remedies_below():
         "             → do this",
         "1 ok, 0 to know about, 1 to repair",
     ]
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("command", "state", "text"),
+    [
+        (["no-such-server"], FAIL, "checker does not start: "),
+        ([str(Path(sys.executable).parent / "ruff"), "server"], OK, "checker starts, ruff "),
+        (["false"], FAIL, "checker does not start: it ended with exit code 1"),
+    ],
+)
+async def test_each_language_server_is_named_with_whether_it_starts(
+    machine: Machine, command: list[str], state: FindingState, text: str
+):
+    machine.user(
+        f'[lsp.checker]\ncommand = {json.dumps(command)}\nlanguages = ["python"]\n'
+        '[tools.run_command]\nsandbox = "off"\n'
+    )
+
+    found = (await _findings(machine))["language server"]
+
+    assert found.state is state
+    assert found.text.startswith(text)
+    assert (found.remedy is None) == (state is OK)
+
+
+async def test_nothing_is_said_of_language_servers_where_none_is_on(machine: Machine):
+    machine.user('[lsp.off]\ncommand = ["no-such-server"]\nlanguages = ["python"]\nenabled = false\n')
+    machine.project('[lsp.theirs]\ncommand = ["no-such-server"]\nlanguages = ["python"]\n')
+
+    assert "language server" not in await _findings(machine)

@@ -272,6 +272,22 @@ def test_while_a_command_runs_its_last_lines_are_seen_in_colour():
 
 # -- searches -----------------------------------------------------------------------------------------------
 
+
+def test_places_of_a_language_server_are_grouped_as_matches_are_and_its_words_are_drawn_as_they_are():
+    found = "a.py:9:def grow(self):\nb.py:4:box.grow()\n[2 places in 2 files]"
+    asked = {"operation": "references", "symbol": "box.grow", "path": "b.py", "line": 4}
+
+    row, files = folded(call("code_lookup", found, **asked))
+    assert "look up references box.grow b.py" in " ".join(row.split())
+    assert "line 4" in row
+    assert "a.py 1 · b.py 1" in files
+    assert any(
+        "9" in line and "def grow(self):" in line for line in unfolded(call("code_lookup", found, **asked))
+    )
+    hover = unfolded(call("code_lookup", "(method) def grow(self) -> int\n\nGrows.", operation="hover"))
+    assert any("def grow(self) -> int" in line for line in hover)
+
+
 GREP = (
     "src/a.py:12:def backoff(x):\nsrc/a.py:40:    backoff(3)\ntests/b.py:7:backoff()\n"
     "[3 matches in 2 of 120 files]"

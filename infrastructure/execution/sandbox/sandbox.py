@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -347,8 +347,17 @@ class Sandbox:
             "sensitive files deep in it open"
         )
 
-    def wrap(self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *, network: bool) -> Launch:
+    def wrap(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool,
+        is_read_only: bool = False,
+    ) -> Launch:
         """What runs `argv`, which begins with a program's absolute path, in the sandbox; `.git` stays closed.
+        `is_read_only`: it writes in its own home and `/tmp` alone, and shares neither with commands.
 
         Raises ToolError where there is no sandbox. Reads folders; call it off the event loop.
         """
@@ -356,7 +365,9 @@ class Sandbox:
         state = self.detect_state()
         if isinstance(state, SandboxOff):
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
-        return self._build_launch(state, network, argv, cwd, environment, opens_git=False)
+        return self._build_launch(
+            state, network, argv, cwd, environment, opens_git=False, is_read_only=is_read_only
+        )
 
     def _detect_state(self) -> SandboxState:
         required = self._choice == "require"
@@ -386,6 +397,7 @@ class Sandbox:
         *,
         opens_git: bool = True,
         keeps_home: bool = False,
+        is_read_only: bool = False,
     ) -> Launch:
         git = self._find_git_folders() if opens_git and self._is_git_open else ()
         view = SandboxView(
@@ -395,8 +407,9 @@ class Sandbox:
             cache=self._folders,
             known=self._known_files,
             is_busy=self._running.are_in,
+            is_read_only=is_read_only,
         )
-        tmp, note = self._prepare_shared_tmp(view)
+        tmp, note = (None, None) if is_read_only else self._prepare_shared_tmp(view)
         sources = self._make_homes(view) if keeps_home else {}
         mounts = tuple(view.list_mounts(tmp, sources))
         own_home = os.path.realpath(self._environ.get("HOME", ""))
@@ -416,14 +429,14 @@ class Sandbox:
             keys=choose_keys(state.program),
             is_complete=view.guarded.complete,
             has_network=network,
-            check=view.check(self._policy, self._folders),
+            check=None if is_read_only else view.check(self._policy, self._folders),
             notes=(*((note,) if note is not None else ()), *self._known_files.notes, *self._explain_closed()),
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
             home=CommandHome(sources, mounts, own_home) if sources else None,
             guards=tuple(view.list_guards()),
-            running=partial(self._running.count, view.roots),
+            running=nullcontext if is_read_only else partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=bool(self._find_closed_git_folders()),
             is_in_layer=self.is_in_layer,

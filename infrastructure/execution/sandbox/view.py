@@ -64,14 +64,17 @@ class SandboxView:
         known: KnownFiles | None = None,
         is_busy: Callable[[Sequence[str]], bool] = lambda _roots: False,
         check: Callable[[], None] = lambda: None,
+        is_read_only: bool = False,
     ) -> None:
         """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy.
+        `is_read_only`: the command writes in its own home and `/tmp` alone.
 
         `known` is what was guarded before; `is_busy` tells whether another command may be moving it. `check` is
         called now and then, and ends the making by raising. Raises ToolError where what was guarded is gone
         though it may still be there.
         """
         self._known = known
+        self._bind = "--ro-bind" if is_read_only else "--bind"
         self.roots = list_standing_roots(policy.roots)
         self._own = _select_existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not is_below_any(h, self.roots))
@@ -135,7 +138,7 @@ class SandboxView:
             if not is_below_any(path, self.roots):
                 yield from _mask(path)
         for root in _sort_outermost_first(self.roots):
-            yield from ("--bind", root, root)
+            yield from (self._bind, root, root)
         yield from self._list_locked()
         for path in masked:
             if is_below_any(path, self.roots):
@@ -229,7 +232,7 @@ class SandboxView:
         named = [path for path in self._writable if path not in self._opened]
         outside = [path for path in named if not is_below_any(path, (*self.roots, *self._own))]
         code = [path for path in self._code if is_below_any(path, outside)]
-        yield from _mount(outside, opened=outside, protected=(), code=code)
+        yield from _mount(outside, opened=outside, protected=(), code=code, bind=self._bind)
 
     def _list_locked(self) -> Iterator[str]:
         """Protected paths in the roots, read-only; then what the person opened in them."""
@@ -241,10 +244,11 @@ class SandboxView:
             ],
             protected=[path for path in protected if not is_below_any(path, self._writable)],
             code=[path for path in self._code if is_below_any(path, self.roots)],
+            bind=self._bind,
         )
         for path in self._list_opened():
             if not is_below_any(path, self.roots):
-                yield from ("--bind", path, path)
+                yield from (self._bind, path, path)
             for part in _select_existing(os.path.join(path, name) for name in GIT_SETTINGS):
                 yield from ("--ro-bind", part, part)
 
@@ -265,16 +269,21 @@ def _sort_outermost_first(paths: Iterable[str]) -> list[str]:
 
 
 def _mount(
-    folders: Sequence[str], *, opened: Iterable[str], protected: Sequence[str], code: Sequence[str]
+    folders: Sequence[str],
+    *,
+    opened: Iterable[str],
+    protected: Sequence[str],
+    code: Sequence[str],
+    bind: str,
 ) -> Iterator[str]:
-    """Arguments that make all of this writable or read-only in folders that can be written, outermost first.
+    """Arguments that make all of this open, by `bind`, or read-only in folders that are open, outermost first.
 
     So is what lies around code and opened places: a folder that is a mount cannot be renamed.
     """
     opened = tuple(opened)
     around = list_folders_around((*code, *opened), folders)
     around = [path for path in around if not is_below_any(path, protected)]
-    flags = dict.fromkeys((*around, *opened), "--bind") | dict.fromkeys((*protected, *code), "--ro-bind")
+    flags = dict.fromkeys((*around, *opened), bind) | dict.fromkeys((*protected, *code), "--ro-bind")
     for path in _sort_outermost_first(flags):
         yield from (flags[path], path, path)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -32,6 +33,9 @@ from quorum.infrastructure.execution.shell.repository import is_secret_settings
 from quorum.infrastructure.files.file_metadata import find_other_names, list_known_names
 from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.language_servers.servers import LanguageServers
 
 FILE_PARAMETER = ToolParameter(
     name="path", type="path", description="The file, absolute or from the working directory.", required=True
@@ -83,8 +87,9 @@ class Workers(Struct, frozen=True, kw_only=True, eq=False):
 class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     """Parts of a session, for the function `build` of each tool's module.
 
-    `load_skill` is there where the session begins with skills. `is_owned`: the session works for another, whose
-    `asker` it is. What is a function is there once the session is complete.
+    `load_skill` is there where the session begins with skills, `language_servers` where the settings name some.
+    `is_owned`: the session works for another, whose `asker` it is. What is a function is there once the session
+    is complete.
     """
 
     settings: Settings
@@ -102,6 +107,7 @@ class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     goals: GoalService
     outputs: Outputs
     load_skill: Callable[[str, str], Awaitable[str]] | None
+    language_servers: LanguageServers | None
     is_owned: bool
     asker: Asker
     get_workers: Callable[[], Workers]

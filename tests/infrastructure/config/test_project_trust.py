@@ -181,6 +181,16 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "push.*.after_secs": (5, 6, 5),
     "push.*.every_secs": (7, 8, 7),
     "push.*.link": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
+    "lsp.*.command": (["own"], ["evil"], ["own"]),
+    "lsp.*.languages": (["python"], ["go"], ["python"]),
+    "lsp.*.files": (["*.own"], ["*.evil"], ["*.own"]),
+    "lsp.*.options.*": ("own", "evil", "own"),
+    "lsp.*.settings.*": ("own", "evil", "own"),
+    "lsp.*.diagnostics": (True, False, True),
+    "lsp.*.wait_secs": (3.0, 1.0, 3.0),
+    "lsp.*.start_timeout_secs": (30.0, 1.0, 30.0),
+    "lsp.*.timeout_secs": (30.0, 1.0, 30.0),
+    "lsp.*.enabled": (False, True, False),
     "diagnostics.*.name": ("own", "evil", "own"),
     "diagnostics.*.pattern": ("*.py", "*.evil", "*.py"),
     "diagnostics.*.command": (["own", "{files}"], ["evil", "{files}"], ["own", "{files}"]),
@@ -314,6 +324,18 @@ def _outcome_for_a_server(
     return _plain_value(loaded.settings, path), loaded.warnings
 
 
+def _outcome_for_a_language_server(
+    machine: Machine, pattern: str, own: object, wanted: object
+) -> tuple[object, tuple[str, ...]]:
+    """The same for a language server, which needs a command and languages."""
+    path = pattern.replace("lsp.*", "lsp.mine").replace(".*", ".own")
+    given = {"lsp.mine.command": ["own"], "lsp.mine.languages": ["python"], path: own}
+    machine.user("\n".join(f"{key} = {json.dumps(value)}" for key, value in given.items()))
+    machine.project(f"{path} = {json.dumps(wanted)}")
+    loaded = machine.load()
+    return _plain_value(loaded.settings, path), loaded.warnings
+
+
 def _outcome_for_a_price(
     machine: Machine, pattern: str, own: object, wanted: object
 ) -> tuple[object, tuple[str, ...]]:
@@ -353,6 +375,7 @@ def _tried(machine: Machine, pattern: str) -> tuple[object, tuple[str, ...]]:
         "push": _outcome_for_a_push,
         "tools.custom": _outcome_for_a_custom_tool,
         "mcp.servers": _outcome_for_a_server,
+        "lsp": _outcome_for_a_language_server,
         "prices": _outcome_for_a_price,
         "context_budget.models": _outcome_for_a_window,
     }
@@ -369,7 +392,8 @@ def _name(pattern: str) -> str:
     names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
     pattern = pattern.replace("effort.*", "effort.decision").replace("lenses.*", "lenses.review")
     pattern = pattern.replace("keys.*", "keys.find").replace("servers.*", "servers.mine")
-    pattern = pattern.replace("agents.*", "agents.mine")
+    pattern = pattern.replace("agents.*", "agents.mine").replace("lsp.*", "lsp.mine")
+    pattern = pattern.replace("options.*", "options.own").replace("settings.*", "settings.own")
     for free, own in (("providers.*", "providers.local"), ("headers.*", "headers.X-Key"), *names):
         pattern = pattern.replace(free, own)
     return table or pattern
@@ -402,6 +426,8 @@ def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_b
     key = (
         pattern.replace("effort.*", "effort.decision")
         .replace("lenses.*", "lenses.review")
+        .replace("lsp.*.options.*", "options.own")
+        .replace("lsp.*.settings.*", "settings.own")
         .removesuffix(".*")
         .rpartition(".")[2]
     )
