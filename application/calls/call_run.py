@@ -38,6 +38,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.sessions.state import CallEnd
 from quorum.domain.shell.command_line import ShellVerdict
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Printed, ToolOutput, shift_styles
 
@@ -225,6 +226,7 @@ class CallRun(DeclaredCall):
         self.reply: str | None = None
         self._refusal: tuple[Outcome, str] | None = None
         self._started_at: float | None = None
+        self._asked_hosts: dict[AskedHost, None] = {}
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
 
@@ -268,6 +270,10 @@ class CallRun(DeclaredCall):
     def note_seen(self, file: SeenFile) -> None:
         """Note what the result shows of a file; from any thread."""
         self.execution.seen.append(file)
+
+    def note_host(self, host: AskedHost) -> None:
+        """Note a host that the call asked for."""
+        self._asked_hosts[host] = None
 
     # ---------------------------------------------------------------- its way
 
@@ -539,6 +545,7 @@ class CallRun(DeclaredCall):
                 styles=extract_styles(output),
                 duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
                 seen=tuple(self.execution.seen) if outcome is Outcome.OK else (),
+                hosts=tuple(self._asked_hosts),
             )
         )
 

@@ -250,6 +250,7 @@ class CustomTool:
                 on_output=on_output,
                 on_errors=on_errors,
                 keys=launch.keys,
+                proxy=launch.proxy,
                 owner=context.batch_id,
             )
         except OSError as error:

@@ -9,15 +9,17 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from quorum.application.program_lookup import follow_path
 from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import NO_PLACES, PathPolicy
+from quorum.domain.shell.network_hosts import HostList, HostPattern, write_hosts
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.commands.supervisor import PROXY_PORT
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
@@ -45,6 +47,9 @@ from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome, Ses
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
 from quorum.infrastructure.files.mounts import are_local
 
+if TYPE_CHECKING:  # loaded where one is made
+    from quorum.infrastructure.execution.network.host_proxy import HostProxy
+
 _GIT_IS_OPEN = "commands of this session may write to .git, but for its settings and hooks, as you approved"
 _EARLY_SECS = 1.0  # after the session was opened, when the screen has come up
 SandboxChoice: TypeAlias = Literal["auto", "require", "off"]
@@ -56,11 +61,12 @@ class Sandbox:
     `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
     are paths as the settings spell them; `links` name folders of the main working tree that commands in another
-    one may read. `network` is asked for each command. `tmp` is the `/tmp` that commands
-    share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
-    write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs; `identities`
-    keep for other sessions what was guarded. `check_layer` raises where the workspace is not the layer that it
-    should be; with it a `.git` that the layer holds is open.
+    one may read. `network` is asked for each command, and `list_hosts` for those without: which hosts they
+    reach all the same; None where they never do. `tmp` is the `/tmp` that commands share; without it each gets
+    its own. `is_git_open`: before the session was resumed the person let it write to `.git`. `unfinished` is
+    kept for the case that quorum is killed while a command runs; `identities` keep for other sessions what was
+    guarded. `check_layer` raises where the workspace is not the layer that it should be; with it a `.git` that
+    the layer holds is open.
     """
 
     def __init__(  # noqa: PLR0913 - what holds a command meets here
@@ -74,6 +80,7 @@ class Sandbox:
         writable: Sequence[str] = (),
         links: Sequence[str] = (),
         network: Callable[[], bool] = lambda: True,
+        list_hosts: Callable[[], HostList] | None = None,
         tmp: SessionTmp | None = None,
         is_git_open: bool = False,
         unfinished: UnfinishedCommands | None = None,
@@ -90,6 +97,7 @@ class Sandbox:
         self._writable = tuple(writable)
         self._links = tuple(links)
         self._network = network
+        self._list_hosts = list_hosts
         self._tmp = tmp
         self._check_layer = check_layer
         self._is_git_open = is_git_open or check_layer is not None
@@ -180,12 +188,28 @@ class Sandbox:
             said += [f"a command ran when quorum was killed: {note}" for note in notes]
         return said
 
-    def confine_with_git(self) -> Confinement:
+    @property
+    def can_open_hosts(self) -> bool:
+        """Whether a command may ask to reach hosts. Looks at nothing but the settings."""
+        return self._list_hosts is not None and self._choice != "off"
+
+    def is_host_open(self, host: HostPattern) -> bool:
+        """Whether commands reach this host unasked."""
+        hosts = self._list_hosts() if self._list_hosts is not None else HostList()
+        is_withheld = any(each.overlaps(host) for each in hosts.withheld)
+        return not is_withheld and any(each.includes(host) for each in hosts.allowed)
+
+    def _find_hosts(self, state: SandboxOn) -> HostList | None:
+        """The hosts that commands reach unasked; None where none can be opened to them: only root enters the
+        network of a command whose sandbox a setuid program made."""
+        return None if self._list_hosts is None or choose_keys(state.program) == "own" else self._list_hosts()
+
+    def confine_with_git(self, hosts: tuple[HostPattern, ...] = ()) -> Confinement:
         """What a command is held to that asks to write to `.git`. Reads folders; call it off the event loop.
 
         Raises ToolError, one sentence, where the workspace has no such folder of its own.
         """
-        confinement = self.confine()
+        confinement = self.confine(hosts)
         if confinement.line is None or self._is_git_open:
             return confinement
         if not (folders := self._find_git_folders()):
@@ -199,11 +223,11 @@ class Sandbox:
             opens_git=True,
         )
 
-    def confine_offering_git(self) -> Confinement:
+    def confine_offering_git(self, hosts: tuple[HostPattern, ...] = ()) -> Confinement:
         """What a command is held to that changes the repository: once the person approved it, it may write to
         `.git`, and so may later ones; otherwise it runs with `.git` closed. Raises ToolError as `confine` does.
         """
-        confinement = self.confine()
+        confinement = self.confine(hosts)
         if confinement.line is None or not (folders := self._find_closed_git_folders()):
             return confinement
         return replace(
@@ -288,8 +312,9 @@ class Sandbox:
             case SandboxOff():
                 return self.confine()
 
-    def confine(self) -> Confinement:
-        """What a command will be held to if it runs now. Call it off the event loop.
+    def confine(self, hosts: tuple[HostPattern, ...] = ()) -> Confinement:
+        """What a command will be held to if it runs now. Call it off the event loop. `hosts` are those that it
+        asks to reach where it has no network.
 
         Raises ToolError, one sentence, where a sandbox is required and does not work.
         """
@@ -297,12 +322,20 @@ class Sandbox:
         self._require_layer()
         match self.detect_state():
             case SandboxOn() as state:
+                reached = None if network else self._find_hosts(state)
+                if hosts and not network and reached is None:
+                    raise ToolError(
+                        "nothing was run: tools.run_command.network, or the sandbox of this machine, lets "
+                        "commands reach no hosts; leave out hosts"
+                    )
                 return Confinement(
                     description="in a sandbox: writes in the workspace only; "
-                    f"network {'on' if network else 'off'}"
+                    + _describe_network(network, hosts, reached)
                     + ("; .git is open, but for its settings and hooks" if self._is_git_open else ""),
                     network=network,
-                    line=partial(self._build_launch, state, network),
+                    asked_hosts=() if network else hosts,
+                    reached=reached.texts if reached is not None else (),
+                    line=partial(self._build_launch, state, network, reached),
                 )
             case SandboxOff(required=True) as state:
                 raise ToolError(
@@ -356,7 +389,7 @@ class Sandbox:
         state = self.detect_state()
         if isinstance(state, SandboxOff):
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
-        return self._build_launch(state, network, argv, cwd, environment, opens_git=False)
+        return self._build_launch(state, network, None, argv, cwd, environment, opens_git=False)
 
     def _detect_state(self) -> SandboxState:
         required = self._choice == "require"
@@ -380,12 +413,14 @@ class Sandbox:
         self,
         state: SandboxOn,
         network: bool,
+        hosts: HostList | None,
         argv: Sequence[str],
         cwd: Path,
         environment: Mapping[str, str],
         *,
         opens_git: bool = True,
         keeps_home: bool = False,
+        approved: tuple[HostPattern, ...] = (),
     ) -> Launch:
         git = self._find_git_folders() if opens_git and self._is_git_open else ()
         view = SandboxView(
@@ -406,6 +441,7 @@ class Sandbox:
             *(() if network else ("--unshare-net",)),
             *mounts,
             *(word for name in _list_misleading_variables(environment, view) for word in ("--unsetenv", name)),
+            *(word for each in _PROXY_VARIABLES if hosts is not None for word in ("--setenv", *each)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
             *argv,
@@ -416,6 +452,7 @@ class Sandbox:
             keys=choose_keys(state.program),
             is_complete=view.guarded.complete,
             has_network=network,
+            proxy=_make_proxy(hosts, approved) if hosts is not None else None,
             check=view.check(self._policy, self._folders),
             notes=(*((note,) if note is not None else ()), *self._known_files.notes, *self._explain_closed()),
             is_hidden=view.is_hidden,
@@ -472,6 +509,39 @@ class Sandbox:
         """Those that may be read now: what stands in their places may be changed while the session lasts."""
         linked = list_linked_folders(os.path.realpath(self._policy.roots[0]), self._links)
         return tuple(path for path in linked if explain_unfit_target(path, self._policy) is None)
+
+
+def _describe_network(network: bool, asked: Sequence[HostPattern], reached: HostList | None) -> str:
+    """What of the network a command reaches. What is asked for is not told by what was allowed meanwhile."""
+    if network:
+        return "network on"
+    if asked:
+        return f"network: {write_hosts(each.text for each in asked)}, and hosts that settings and rules allow"
+    if reached is not None and reached.texts:
+        return f"network: {write_hosts(reached.texts)} only"
+    return "network off"
+
+
+def _make_proxy(hosts: HostList, approved: tuple[HostPattern, ...]) -> HostProxy:
+    from quorum.infrastructure.execution.network.host_proxy import HostProxy
+
+    return HostProxy(replace(hosts, allowed=(*hosts.allowed, *approved)))
+
+
+_PROXY = f"http://127.0.0.1:{PROXY_PORT}"
+_LOOPBACK = "localhost,127.0.0.1,::1"
+# How programs are told of the proxy; most read the first ones.
+_PROXY_VARIABLES = (
+    *((name, _PROXY) for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY")),
+    *((name, _PROXY) for name in ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy")),
+    *((name, _LOOPBACK) for name in ("NO_PROXY", "no_proxy")),
+    *(
+        (name, _PROXY)
+        for name in ("npm_config_proxy", "npm_config_https_proxy", "PIP_PROXY", "CARGO_HTTP_PROXY")
+    ),
+    *((name, _PROXY) for name in ("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY")),
+    ("NODE_USE_ENV_PROXY", "1"),
+)
 
 
 def _list_misleading_variables(environment: Mapping[str, str], view: SandboxView) -> list[str]:
