@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 
+from msgspec import UNSET
+
 from quorum.application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
 from quorum.application.calls.batch_state import BatchState, hold_to_access
 from quorum.application.calls.effect_receipt import EffectReceipt
@@ -545,7 +547,7 @@ class CallRun(DeclaredCall):
                 styles=extract_styles(output),
                 duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
                 seen=tuple(self.execution.seen) if outcome is Outcome.OK else (),
-                hosts=tuple(self._asked_hosts),
+                hosts=tuple(self._asked_hosts) or UNSET,
             )
         )
 

@@ -16,7 +16,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.command_pattern import split_pattern
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
-from quorum.domain.review.host_rules import covers_hosts
+from quorum.domain.review.host_rules import covers_hosts, list_closed_hosts
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import (
@@ -151,6 +151,9 @@ class RuleBook:
 
         There is none where a rule cannot help: where another rule, a path or a guard has it asked about.
         """
+        if subject.shell is not None and subject.shell.asked_hosts:
+            closed = list_closed_hosts(self.rules, subject)
+            subject = replace(subject, shell=replace(subject.shell, asked_hosts=closed))
         return tuple(
             text
             for text in generate_candidates(subject, self._paths.roots)

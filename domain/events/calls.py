@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
@@ -100,7 +100,7 @@ class CallFinished(Fact, frozen=True, kw_only=True, tag="call_finished"):
     duration_secs: float
     styles: Styles = ()
     seen: tuple[SeenFile, ...] = ()
-    hosts: tuple[AskedHost, ...] = ()
+    hosts: tuple[AskedHost, ...] | UnsetType = UNSET
 
 
 class EffectsObserved(Fact, frozen=True, kw_only=True, tag="effects_observed"):

@@ -125,7 +125,7 @@ class ReplayedLayer:
             self._add(StagedCommand.read(command, event.outcome, event.output))
         elif isinstance(address, str):
             self._add_address(address)
-        for host in event.hosts:
+        for host in event.hosts or ():
             self._add_address(f"{host.name} (refused)" if host.refusal else host.name)
 
     def _add_address(self, address: str) -> None:

@@ -67,7 +67,8 @@ def test_a_plain_request_is_passed_on_as_one_to_its_host() -> None:
     assert request.target.authority == "example.org:80"
     assert request.body_bytes == 3
     assert request.head == (
-        b"POST /a?b HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\nContent-Length: 3\r\nConnection: close\r\n\r\n"
+        b"POST /a?b HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n"
+        b"Content-Length: 3\r\nConnection: close\r\n\r\n"
     )
 
 
