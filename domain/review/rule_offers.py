@@ -47,7 +47,7 @@ from quorum.domain.shell.command_line import (
 from quorum.domain.shell.command_spec import NotReadOnly, parse_use
 from quorum.domain.shell.git_commands import GIT_COMMANDS, parse_git_use
 from quorum.domain.shell.inline_code import holds_code
-from quorum.domain.shell.network_hosts import HOST_RULE, write_hosts
+from quorum.domain.shell.network_hosts import HOST_RULE, HostPattern, is_host, write_hosts
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.star_words import propose_prefix
 from quorum.domain.text.json_value import JsonObject
@@ -136,7 +136,7 @@ def generate_near_misses(rule: Rule, example: str) -> tuple[str, ...]:
     if rule.pattern is None:
         found = iter((COMMAND_TOOL, "write_file"))
     elif rule.tool == HOST_RULE:
-        found = iter((f"{example}.example.net", f"not-{example}"))
+        found = _vary_host(example)
     elif rule.tool not in WRITERS | READERS and fnmatchcase(COMMAND_TOOL, rule.tool):
         found = _vary_command(example)
     elif ARGUMENT.fullmatch(rule.pattern):
@@ -160,6 +160,13 @@ def _vary_command(command: str) -> Iterator[str]:
     elif program in _PUBLISHING:
         yield f"{program} publish"
     yield f"sudo {command}"
+
+
+def _vary_host(host: str) -> Iterator[str]:
+    named = HostPattern.parse(host)
+    yield f"{named.name}.example.net"
+    yield f"not-{named.name}"
+    yield f"{named.name}:22"
 
 
 def _vary_path(path: str) -> Iterator[str]:
@@ -194,7 +201,7 @@ ReadCommand: TypeAlias = Callable[[str], CommandLine]
 def covers(rule: Rule, example: str, read_command: ReadCommand, root: str) -> bool:
     """Whether a rule speaks about what an example stands for."""
     if rule.tool == HOST_RULE:
-        return covers_hosts(rule, build_subject(rule, example, read_command, root))
+        return is_host(example) and covers_hosts(rule, build_subject(rule, example, read_command, root))
     return bool(find_matching_rules((rule,), build_subject(rule, example, read_command, root), (root,)))
 
 

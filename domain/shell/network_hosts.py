@@ -129,6 +129,15 @@ def normalise_host(host: str) -> str:
     return name
 
 
+def is_host(text: str) -> bool:
+    """Whether a text names a host, or those below a name."""
+    try:
+        HostPattern.parse(text)
+    except BadHost:
+        return False
+    return True
+
+
 def _spell_in_ascii(host: str) -> str:
     try:
         return f'write it as "{host.encode("idna").decode("ascii")}"'

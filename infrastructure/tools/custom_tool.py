@@ -264,6 +264,8 @@ class CustomTool:
             raise
         finally:
             live.close()
+            for host in launch.asked_hosts:
+                context.controls.note_host(host)
             notes += await run_shielded(asyncio.to_thread(_finish, launch, context.controls.was_asked))
         ending = replace(ending, ended=launch.count_background(ending.ended))
         try:

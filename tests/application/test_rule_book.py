@@ -329,6 +329,6 @@ async def test_a_host_that_a_call_asks_for_is_proposed_and_saved_with_examples()
     [saved] = store.saved
     assert (saved.must_match, saved.must_not_match) == (
         ("pypi.org",),
-        ("pypi.org.example.net", "not-pypi.org"),
+        ("pypi.org.example.net", "not-pypi.org", "pypi.org:22"),
     )
     assert not any(text.startswith("network") for text in book.propose(subject))

@@ -12,7 +12,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer, BadRule, Rule, Subject
-from quorum.domain.review.rule_offers import find_failing_example, generate_candidates
+from quorum.domain.review.rule_offers import find_failing_example, generate_candidates, generate_near_misses
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.infrastructure.execution.shell.parsing import parse
 
@@ -135,7 +135,7 @@ def test_the_rule_that_is_proposed_names_the_hosts_and_holds_for_itself() -> Non
     [text] = generate_candidates(subject, ("/w",))
 
     assert text == "network(pypi.org, files.example.org:8443)"
-    failing = find_failing_example(
-        a_rule(text), ["pypi.org"], ["pypi.org.example.net", "not-pypi.org"], parse, "/w"
-    )
-    assert failing is None
+    for host in ("pypi.org", "files.example.org:8443", "*.example.org"):
+        rule = a_rule(f"network({host})")
+        assert find_failing_example(rule, [host], generate_near_misses(rule, host), parse, "/w") is None
+    assert find_failing_example(a_rule(text), ["no host"], [], parse, "/w") == "it no longer covers 'no host'"

@@ -295,10 +295,7 @@ def test_what_looks_deep_in_a_text_or_a_comment_is_read(machine: Machine):
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (
-            '"of"',
-            'must be off, auto, on, or a list of hosts, for example ["pypi.org", "*.pythonhosted.org"], not "of"',
-        ),
+        ('"of"', 'or a list of hosts, for example ["pypi.org", "*.pythonhosted.org"], not "of"'),
         ("3", "must be off, auto, on, or a list of hosts"),
         ("[3]", "must be off, auto, on, or a list of hosts"),
         ('["https://pypi.org"]', "is neither a host nor a range of addresses"),

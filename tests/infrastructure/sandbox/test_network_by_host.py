@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.calls.summary import extract_text
-from quorum.domain.errors import ToolError
+from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import AskedHost, HostList, read_hosts, sort_entries
 from tests.infrastructure.commands.command_bench import RecordingControls, alive_with, context_with
@@ -299,3 +299,33 @@ async def test_npm_installs_from_its_listed_host_and_from_no_other(closed: House
     assert "added 1 package" in output
     assert "added" not in refused
     assert f"hosts not reached: evil.example.org:{site.port} (nothing allows it)" in refused
+
+
+async def test_what_was_approved_for_a_host_runs_whether_or_not_a_rule_for_it_was_made(
+    closed: Household, site: Site
+) -> None:
+    host = f"{_SITE}:{site.port}"
+    given = {"command": f"curl -s http://{host}/", "hosts": host}
+    closed.hosts = a_list(site)
+    tool = closed.tool()
+    seal = await tool.seal(given, {})
+
+    once = extract_text(await tool.execute(given, context_with(RecordingControls(seal, was_asked=True))))
+    closed.hosts = a_list(site, _SITE)
+    with_rule = extract_text(await tool.execute(given, context_with(RecordingControls(seal, was_asked=True))))
+    later = extract_text(await tool.execute(given, context_with(RecordingControls(seal))))
+
+    assert [said[:7] for said in (once, with_rule, later)] == ["welcome"] * 3
+
+
+async def test_an_approval_for_one_host_is_none_for_another(closed: Household, site: Site) -> None:
+    closed.hosts = a_list(site)
+    tool, command = closed.tool(), f"curl -s http://evil.example.org:{site.port}/"
+    seal = await tool.seal({"command": command, "hosts": _SITE}, {})
+
+    with pytest.raises(StaleSeal, match="sandbox"):
+        await tool.execute(
+            {"command": command, "hosts": "evil.example.org"},
+            context_with(RecordingControls(seal, was_asked=True)),
+        )
+    assert site.asked == []
