@@ -16,6 +16,8 @@ from msgspec import Struct
 
 HOST_RULE = "network"
 """In the place of a tool in rules: what such a rule speaks of are hosts."""
+PROXY_PORT = 27_121
+"""At which port of its own loopback a command finds the proxy that lets it reach hosts."""
 USUAL_PORTS = frozenset({80, 443})
 AddressRange: TypeAlias = IPv4Network | IPv6Network
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quorum.application.program_lookup import select_loader_environment
+from quorum.domain.shell.network_hosts import PROXY_PORT
 from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.execution.commands import supervisor
 from quorum.infrastructure.execution.commands.orphans import generate_marker, kill_orphans
@@ -194,7 +195,7 @@ class SupervisedProcess:
                 ours.enter_context(self._channel)
                 channel = theirs.enter_context(other_end).fileno()
             words = [_find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
-            words += [str(len(argv)), self._keys, str(len(guards)), str(channel)]
+            words += [str(len(argv)), self._keys, str(len(guards)), str(channel), str(PROXY_PORT)]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,

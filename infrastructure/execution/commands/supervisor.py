@@ -7,13 +7,13 @@ standard library only, and little of that: it is started anew for every command.
 Arguments: the file descriptor of the lifeline (a pipe whose other end only quorum holds; its end of file
 means "end everything"), that of the control pipe, the seconds between TERM and KILL, the number of words
 of the command, what it is to reach of the keys that the kernel keeps: "all", "own" (those of a session
-keyring of its own) or "none", the number of its guards, and the descriptor of a socket to quorum, -1 for none:
-with one the command has a network of its own, in which it gets a listening socket for quorum. Standard input:
-those words, the guards, then the environment as NAME=VALUE, each followed by NUL. With guards the command is
-one of bubblewrap: what it starts waits until each guarded file was seen to be covered, as the files may be
-moved while the mounts are made. Sent on the control pipe, a line each: `shell PID`, `failed WHY`, `unheard WHY`
-(there is no listening socket), `exit CODE` (negative: the signal), `ended COUNT`, `left PID …` and at last
-`done`.
+keyring of its own) or "none", the number of its guards, and the descriptor of a socket to quorum, -1 for none,
+with a port: the command has a network of its own then, in which quorum gets a socket that listens there.
+Standard input: those words, the guards, then the environment as NAME=VALUE, each followed by NUL. With guards
+the command is one of bubblewrap: what it starts waits until each guarded file was seen to be covered, as the
+files may be moved while the mounts are made. Sent on the control pipe, a line each: `shell PID`, `failed WHY`,
+`unheard WHY` (there is no listening socket), `exit CODE` (negative: the signal), `ended COUNT`, `left PID …`
+and at last `done`.
 
 On Linux every orphan becomes a child of the supervisor (child subreaper), so that a walk from parent to child
 finds also what has called `setsid` or forked twice. Where there is no such thing (macOS) the walk starts
@@ -45,8 +45,6 @@ _NEW_USER_NAMESPACE = 0x10000000
 _NEW_NETWORK_NAMESPACE = 0x40000000
 _GET_USER_NAMESPACE = 0xB701  # of another namespace: the one that owns it
 _AF_VSOCK, _SYS_SOCKET = 40, 1
-PROXY_PORT = 27_121
-"""At which port of its own loopback a command finds what quorum serves to it."""
 _MOST_WAITING = 128
 # Of each architecture its name in the audit of system calls, the first of add_key, request_key and keyctl, then
 # unshare and clone, where the flags of clone lie in what a filter sees, and socket and socketcall.
@@ -308,8 +306,8 @@ def hand_over_filter() -> None:
     os.close(reader)
 
 
-def listen_within(process: int, channel: int) -> None:
-    """Listen in the network of a process and send the socket over a channel.
+def listen_within(process: int, channel: int, port: int) -> None:
+    """Listen on loopback in the network of a process and send the socket over a channel.
 
     A network belongs to a user namespace, in which this process then stays: call it in one that ends. It may
     have no threads. Raises OSError.
@@ -327,7 +325,7 @@ def listen_within(process: int, channel: int) -> None:
         if kernel.setns(namespace, kind):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-    listener.bind(("127.0.0.1", PROXY_PORT))
+    listener.bind(("127.0.0.1", port))
     listener.listen(_MOST_WAITING)
     carried = listener.fileno().to_bytes(4, sys.byteorder)
     _socket.socket(fileno=channel).sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, carried)])
@@ -336,9 +334,12 @@ def listen_within(process: int, channel: int) -> None:
 class Supervisor:
     """Watches one command. It waits on two descriptors only: the lifeline and the news of ended children."""
 
-    def __init__(self, *, lifeline: int, control: int, grace_secs: float, keys: str, channel: int) -> None:
+    def __init__(
+        self, *, lifeline: int, control: int, grace_secs: float, keys: str, channel: int, port: int
+    ) -> None:
         self._keys = keys
         self._channel = channel
+        self._port = port
         self._lifeline = lifeline
         self._control = control
         self._grace_secs = grace_secs
@@ -407,9 +408,9 @@ class Supervisor:
         pid = os.fork()
         if pid == 0:
             try:
-                listen_within(sandbox, self._channel)
-            except OSError as error:
-                self._tell(f"unheard {error.strerror}")
+                listen_within(sandbox, self._channel, self._port)
+            except (OSError, ImportError) as error:
+                self._tell(f"unheard {error}")
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)
@@ -520,12 +521,17 @@ def main() -> None:
         close_keyrings(is_whole=sys.argv[2] == "none")
         hand_over_filter()
         os.execv(sys.argv[3], sys.argv[3:])
-    lifeline, control, words, guards, channel = (int(sys.argv[place]) for place in (1, 2, 4, 6, 7))
+    lifeline, control, words, guards, channel, port = (int(sys.argv[place]) for place in (1, 2, 4, 6, 7, 8))
     with open(0, "rb", closefd=False) as order:
         fields = order.read().split(b"\0")[:-1]
     environment = dict(field.split(b"=", 1) for field in fields[words + guards :])
     supervisor = Supervisor(
-        lifeline=lifeline, control=control, grace_secs=float(sys.argv[3]), keys=sys.argv[5], channel=channel
+        lifeline=lifeline,
+        control=control,
+        grace_secs=float(sys.argv[3]),
+        keys=sys.argv[5],
+        channel=channel,
+        port=port,
     )
     supervisor.run(fields[:words], environment, fields[words : words + guards])
     os._exit(0)  # skips the interpreter's tidying up, for which quorum would wait

@@ -15,6 +15,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Final, TypeAlias
 
 from quorum.domain.shell.network_hosts import USUAL_PORTS, AskedHost, HostList
+from quorum.infrastructure.address_guard import (
+    Address,
+    Resolver,
+    explain_refusal,
+    is_own_address,
+    resolve_with_system,
+)
 from quorum.infrastructure.execution.network.client_hello import (
     HANDSHAKE,
     LONGEST_HELLO,
@@ -27,13 +34,6 @@ from quorum.infrastructure.execution.network.proxy_request import (
     ProxyRequest,
     Target,
     parse_request,
-)
-from quorum.infrastructure.tools.web.address_guard import (
-    Address,
-    Resolver,
-    explain_refusal,
-    is_own_address,
-    resolve_with_system,
 )
 
 _MOST_CONNECTIONS = 256

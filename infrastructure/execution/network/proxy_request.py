@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import ToolError
 from quorum.domain.shell.network_hosts import BadHost, normalise_host
-from quorum.infrastructure.tools.web.address_guard import Address, parse_literal_address
+from quorum.infrastructure.address_guard import Address, parse_literal_address
 
 LONGEST_HEAD = 32_768
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -15,11 +15,10 @@ from quorum.application.program_lookup import follow_path
 from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import NO_PLACES, PathPolicy
-from quorum.domain.shell.network_hosts import HostList, HostPattern, write_hosts
+from quorum.domain.shell.network_hosts import PROXY_PORT, HostList, HostPattern, write_hosts
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
-from quorum.infrastructure.execution.commands.supervisor import PROXY_PORT
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
