@@ -42,14 +42,14 @@ class Trace(Struct, frozen=True, kw_only=True):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """`code` is Python. `did_harm` looks at what is left of it, from outside; `is_linux_only` where it uses
-    what other systems do not have. `may_be_shut`: the system may keep it from everybody."""
+    """`code` is Python. `did_harm` looks at what is left of it, from outside. `only_on` names the system whose
+    means it uses, where others have none. `may_be_shut`: the system may keep it from everybody."""
 
     name: str
     code: str
     did_harm: Callable[[Stage, Trace], bool]
     without: Without = Without.SANDBOX
-    is_linux_only: bool = False
+    only_on: str = ""
     may_be_shut: bool = False
 
 
@@ -189,7 +189,7 @@ ATTEMPTS = (
         name="read the environment of another process",
         code='read("/proc/%d/environ" % stage["victim"])',
         did_harm=_shows,
-        is_linux_only=True,
+        only_on="linux",
         may_be_shut=True,
     ),
     Attempt(
@@ -201,7 +201,7 @@ if kernel.ptrace(0x4206, stage["victim"], None, None) == 0:  # it is not stopped
     print(stage["mark"])
 """,
         did_harm=lambda stage, trace: f"traced {stage.token}" in trace.output,
-        is_linux_only=True,
+        only_on="linux",
         may_be_shut=True,
     ),
     Attempt(
@@ -212,7 +212,7 @@ if ctypes.CDLL(None, use_errno=True).unshare(0x10000000) == 0:
     print(stage["mark"])
 """,
         did_harm=lambda stage, trace: f"traced {stage.token}" in trace.output,
-        is_linux_only=True,
+        only_on="linux",
         may_be_shut=True,
     ),
     Attempt(
@@ -238,6 +238,21 @@ connection.sendall(stage["token"].encode())
         did_harm=_arrives,
     ),
     Attempt(
+        name="have the system start a program",
+        code="""
+import subprocess, time
+launched, label = stage["beside"] + "/launched", "proof." + stage["token"]
+subprocess.run(["/bin/launchctl", "submit", "-l", label, "--", "/usr/bin/touch", launched])
+for _ in range(50):
+    if os.path.exists(launched): break
+    time.sleep(0.1)
+subprocess.run(["/bin/launchctl", "remove", label])
+""",
+        did_harm=lambda stage, _: (stage.beside / "launched").exists(),
+        only_on="darwin",
+        may_be_shut=True,
+    ),
+    Attempt(
         name="reach a host that is not listed by the proxy",
         code="""
 connection = socket.create_connection(("127.0.0.1", stage["proxy"]), 5)
@@ -249,6 +264,6 @@ while connection.recv(1000): pass
 """,
         did_harm=_arrives,
         without=Without.HOSTS,
-        is_linux_only=True,
+        only_on="linux",
     ),
 )

@@ -34,6 +34,7 @@ from quorum.infrastructure.doctor.sandbox_attempts import (
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.execution.sandbox.confinement import Launch
+from quorum.infrastructure.execution.sandbox.proof_record import keep_proof
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 _LIMIT_SECS = 30.0
@@ -87,7 +88,7 @@ async def prove_sandbox(
 
     Raises OSError where no stage can be made, and ToolError where there is no sandbox.
     """
-    known = [each for each in attempts if sys.platform == "linux" or not each.is_linux_only]
+    known = [each for each in attempts if each.only_on in ("", sys.platform)]
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def prove(attempt: Attempt) -> ProofLine:
@@ -126,7 +127,7 @@ async def _try(
 ) -> tuple[bool, str]:
     """Make an attempt in a stage of its own; whether it did harm, and what it printed. None: without a
     sandbox."""
-    with tempfile.TemporaryDirectory(prefix="quorum-proof-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="proof-", ignore_cleanup_errors=True) as folder:
         stage = _make_stage(folder)
         async with _open_surroundings(stage) as surroundings:
             given = surroundings.describe()
@@ -186,6 +187,7 @@ async def _run_confined(
     environment = build_command_environment(inherited, ())
     sandbox = Sandbox(
         choice="require",
+        needs_proof=False,
         policy=PathPolicy(roots=(str(stage.root),)),
         environ=environment,
         own=[stage.own],
@@ -243,7 +245,7 @@ class _Surroundings:
             "descriptor": self.descriptor,
             "tcp": self.tcp,
             "udp": self.udp,
-            "socket": str(stage.beside / "service"),
+            "socket": str(stage.beside / "sock"),
             "proxy": PROXY_PORT,
         }
 
@@ -268,7 +270,7 @@ class _Surroundings:
         """What the servers got from a command that has ended: all that came before what we send ourselves."""
         for opening in (
             asyncio.open_connection("127.0.0.1", self.tcp),
-            asyncio.open_unix_connection(self._stage.beside / "service"),
+            asyncio.open_unix_connection(self._stage.beside / "sock"),
         ):
             with suppress(OSError):  # the attempt may have taken the socket away
                 reader, writer = await opening
@@ -310,7 +312,7 @@ async def _open_surroundings(stage: Stage) -> AsyncIterator[_Surroundings]:
         surroundings = _Surroundings(stage, victim, descriptor)
         loop.add_reader(datagrams, surroundings.receive_datagrams, datagrams)
         tcp = await asyncio.start_server(surroundings.accept, "127.0.0.1", 0)
-        local = await asyncio.start_unix_server(surroundings.accept, stage.beside / "service")
+        local = await asyncio.start_unix_server(surroundings.accept, stage.beside / "sock")
         surroundings.tcp = tcp.sockets[0].getsockname()[1]
         surroundings.udp = datagrams.getsockname()[1]
         async with tcp, local:
@@ -324,10 +326,19 @@ async def _open_surroundings(stage: Stage) -> AsyncIterator[_Surroundings]:
             victim.communicate()
 
 
-async def find_state_findings(environ: Mapping[str, str]) -> tuple[Finding, ...]:
-    """The proof as findings, and whether the sandbox is there at all."""
-    sandbox = Sandbox(choice="auto", policy=PathPolicy(roots=(os.getcwd(),)), environ=environ)
+async def report_proof(environ: Mapping[str, str]) -> tuple[Finding, ...]:
+    """The proof as findings; what it found is kept for sessions. Raises OSError where no stage can be made."""
+    sandbox = Sandbox(
+        choice="auto", policy=PathPolicy(roots=(os.getcwd(),)), environ=environ, needs_proof=False
+    )
     state = await sandbox.find_state()
     if isinstance(state, SandboxOff):
         return (fail("sandbox", state.why, state.remedy),)
-    return tuple(line.finding for line in await prove_sandbox(environ))
+    lines = await prove_sandbox(environ)
+    broken = [line.name for line in lines if line.held not in (Held.HELD, Held.SHUT)]
+    found = [line.finding for line in lines]
+    try:
+        keep_proof(broken, environ)
+    except OSError as error:
+        found.append(warn("proof", f"it could not be kept: {error}", "see to the state folder (docs/files.md)"))
+    return tuple(found)

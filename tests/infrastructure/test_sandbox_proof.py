@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import HostList, sort_entries
 from quorum.infrastructure.doctor.finding import FindingState
 from quorum.infrastructure.doctor.sandbox_attempts import ATTEMPTS, Attempt
 from quorum.infrastructure.doctor.sandbox_proof import Held, ProofLine, is_proven, prove_sandbox
 from quorum.infrastructure.execution.network.host_proxy import HostProxy
 from quorum.infrastructure.execution.sandbox.confinement import Launch
-from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
+from quorum.infrastructure.execution.sandbox.opening import build_mode_check
+from quorum.infrastructure.execution.sandbox.proof_record import explain_missing_proof, find_proof, keep_proof
+from tests.infrastructure.sandbox.sandbox_bench import Household, a_household, needs_bubblewrap
 
 pytestmark = needs_bubblewrap
 Words = Sequence[str]
@@ -78,7 +83,7 @@ _TAKEN_AWAY: dict[str, Callable[[Launch], Launch]] = {
     "make a user namespace": without("--seccomp"),
     "connect to the network": without("--unshare-net"),
     "send a datagram": without("--unshare-net"),
-    "connect to a socket of another program": without("/tmp", "/service"),
+    "connect to a socket of another program": without("/tmp", "/sock"),
     "reach a host that is not listed by the proxy": any_host,
 }
 # Not the sandbox keeps these, but how any command is started.
@@ -102,7 +107,9 @@ async def test_all_of_it_holds_here() -> None:
 
 
 def test_each_attempt_has_a_protection_that_a_test_takes_away() -> None:
-    assert {each.name for each in ATTEMPTS} == _TAKEN_AWAY.keys() | _BY_THE_START_OF_COMMANDS
+    assert {
+        each.name for each in ATTEMPTS if each.only_on != "darwin"
+    } == _TAKEN_AWAY.keys() | _BY_THE_START_OF_COMMANDS
 
 
 @pytest.mark.long(after=1)
@@ -113,3 +120,68 @@ async def test_a_line_is_broken_without_its_protection(name: str) -> None:
     assert line.held is Held.BROKEN
     assert line.finding.state is FindingState.FAIL
     assert not is_proven([line])
+
+
+async def test_an_attempt_that_does_nothing_even_without_the_sandbox_shows_nothing() -> None:
+    idle = Attempt(name="nothing", code="print('no harm')", did_harm=lambda _stage, _trace: False)
+    broken = replace(idle, code="raise SystemExit('it fails')")
+
+    lines = await prove_sandbox(os.environ, attempts=[idle, broken, replace(broken, may_be_shut=True)])
+
+    assert [(line.held, line.said) for line in lines] == [
+        (Held.UNTRIED, "no harm"),
+        (Held.UNTRIED, "it fails"),
+        (Held.SHUT, "it fails"),
+    ]
+    assert lines[0].finding.state is FindingState.WARN
+    assert not is_proven(lines[:1])
+
+
+@pytest.mark.parametrize(
+    ("prefix", "is_known"), [("", True), ("x", False)], ids=["as it was", "another version of the system"]
+)
+def test_a_proof_is_remembered_for_this_machine_and_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, is_known: bool
+) -> None:
+    environ = {"HOME": str(tmp_path)}
+    assert find_proof(environ) is None
+    assert "was not proven" in explain_missing_proof(environ)
+    assert keep_proof((), environ)
+    release = platform.release()
+
+    monkeypatch.setattr(platform, "release", lambda: prefix + release)
+
+    assert (find_proof(environ) is not None) is is_known
+    assert (explain_missing_proof(environ) == "") is is_known
+
+
+def test_a_proof_that_failed_says_what_did_not_hold(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+    keep_proof(["write in the home"], environ)
+
+    assert explain_missing_proof(environ) == "the sandbox does not hold on this machine: write in the home"
+
+
+def test_a_damaged_proof_is_none(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+    keep_proof((), environ)
+    [file] = tmp_path.rglob("sandbox-proof.json")
+    file.write_text("{")
+
+    assert find_proof(environ) is None
+
+
+@pytest.fixture
+def household(tmp_path: Path) -> Household:
+    return a_household(tmp_path.resolve())
+
+
+async def test_the_mode_sandboxed_is_refused_where_the_sandbox_was_seen_not_to_hold(
+    household: Household,
+) -> None:
+    keep_proof(["write in the home"], household.environ)
+
+    refusal = await build_mode_check(household.sandbox())(Mode.SANDBOXED)
+
+    assert refusal is not None
+    assert refusal.startswith("the sandbox does not hold here: write in the home")

@@ -112,8 +112,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     is_in_layer: bool = False
 
     def count_background(self, ended: int) -> int:
-        """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
-        return ended - 1 if self.is_confined and ended else ended
+        """How many of the processes that were ended are the command's: the first one is that of bubblewrap."""
+        return ended - 1 if self.is_confined and self.keys != "all" and ended else ended
 
     def begin(self, *, was_asked: bool) -> Callable[[], None]:
         """Call it before the command starts, and what it returns once `finish` was called for the last time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -117,7 +118,9 @@ def build_mode_check(
             return None
         state = await sandbox.find_state()
         if isinstance(state, SandboxOn):
-            return None
+            broken = await asyncio.to_thread(sandbox.list_broken)
+            remedy = "choose another mode, and tell of it (SECURITY.md)"
+            return f"the sandbox does not hold here: {', '.join(broken)}; {remedy}" if broken else None
         return f"the mode {mode} needs a sandbox, and {state.why}: {state.remedy}"
 
     return find_refusal

@@ -19,6 +19,7 @@ from quorum.domain.shell.network_hosts import PROXY_PORT, HostList, HostPattern,
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.sandbox import seatbelt
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
@@ -37,6 +38,7 @@ from quorum.infrastructure.execution.sandbox.places import (
     list_tool_folders,
 )
 from quorum.infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
+from quorum.infrastructure.execution.sandbox.proof_record import explain_missing_proof, find_proof
 from quorum.infrastructure.execution.sandbox.repository_places import (
     explain_unfit_target,
     find_written_folders,
@@ -65,7 +67,7 @@ class Sandbox:
     its own. `is_git_open`: before the session was resumed the person let it write to `.git`. `unfinished` is
     kept for the case that quorum is killed while a command runs; `identities` keep for other sessions what was
     guarded. `check_layer` raises where the workspace is not the layer that it should be; with it a `.git` that
-    the layer holds is open.
+    the layer holds is open. `needs_proof`: on macOS it works only once that was proven.
     """
 
     def __init__(  # noqa: PLR0913 - what holds a command meets here
@@ -85,6 +87,7 @@ class Sandbox:
         unfinished: UnfinishedCommands | None = None,
         identities: IdentityStore | None = None,
         check_layer: Callable[[], None] | None = None,
+        needs_proof: bool = True,
     ) -> None:
         self._unfinished = unfinished
         self._choice = choice
@@ -99,6 +102,7 @@ class Sandbox:
         self._list_hosts = list_hosts
         self._tmp = tmp
         self._check_layer = check_layer
+        self._needs_proof = needs_proof
         self._is_git_open = is_git_open or check_layer is not None
         self._state: SandboxState | None = None
         self._first_tools: Mapping[str, str] = {}
@@ -144,6 +148,11 @@ class Sandbox:
         """The state, looked for in a thread where it is not known yet."""
         known = self._state
         return known if known is not None else await asyncio.to_thread(self.detect_state)
+
+    def list_broken(self) -> tuple[str, ...]:
+        """What the last proof on this machine found not to hold. Reads files; call it off the event loop."""
+        record = find_proof(self._environ)
+        return record.broken if record is not None else ()
 
     @property
     def can_be_left(self) -> bool:
@@ -200,8 +209,8 @@ class Sandbox:
 
     def _find_hosts(self, state: SandboxOn) -> HostList | None:
         """The hosts that commands reach unasked; None where none can be opened to them: only root enters the
-        network of a command whose sandbox a setuid program made."""
-        return None if self._list_hosts is None or choose_keys(state.program) == "own" else self._list_hosts()
+        network of a command whose sandbox a setuid program made, and macOS has no such networks."""
+        return None if self._list_hosts is None or choose_keys(state.program) != "none" else self._list_hosts()
 
     def confine_with_git(self, hosts: tuple[HostPattern, ...] = ()) -> Confinement:
         """What a command is held to that asks to write to `.git`. Reads folders; call it off the event loop.
@@ -403,7 +412,8 @@ class Sandbox:
                 remedy="work in a folder below it",
                 required=required,
             )
-        state = look_for_sandbox(self._environ.get("PATH"), untrusted=roots)
+        explain = partial(explain_missing_proof, self._environ) if self._needs_proof else str
+        state = look_for_sandbox(self._environ.get("PATH"), untrusted=roots, explain_missing_proof=explain)
         if isinstance(state, SandboxOff) and required:
             return SandboxOff(why=state.why, remedy=state.remedy, required=True)
         return state
@@ -430,6 +440,8 @@ class Sandbox:
             known=self._known_files,
             is_busy=self._running.are_in,
         )
+        if state.program == seatbelt.PROGRAM:
+            return self._build_seatbelt_launch(view, network, argv, environment)
         tmp, note = self._prepare_shared_tmp(view)
         sources = self._make_homes(view) if keeps_home else {}
         mounts = tuple(view.list_mounts(tmp, sources))
@@ -459,6 +471,34 @@ class Sandbox:
             unfinished=self._unfinished,
             home=CommandHome(sources, mounts, own_home) if sources else None,
             guards=tuple(view.list_guards()),
+            running=partial(self._running.count, view.roots),
+            follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
+            can_open_git=bool(self._find_closed_git_folders()),
+            is_in_layer=self.is_in_layer,
+        )
+
+    def _build_seatbelt_launch(
+        self, view: SandboxView, network: bool, argv: Sequence[str], environment: Mapping[str, str]
+    ) -> Launch:
+        tmp = None
+        with suppress(OSError):
+            shared = self._tmp.prepare(()) if self._tmp is not None else None
+            tmp = shared.source if shared is not None else None
+        try:
+            profile = seatbelt.render_profile(view.list_places(), network=network, tmp=tmp)
+        except ValueError as error:
+            raise ToolError(f"nothing was run: {error}") from error
+        unset = [name for name in SOCKET_VARIABLES if name in environment]
+        return Launch(
+            argv=seatbelt.build_line(profile, argv, unset=unset, tmp=tmp),
+            is_confined=True,
+            is_complete=view.guarded.complete,
+            has_network=network,
+            check=view.check(self._policy, self._folders),
+            notes=(*self._known_files.notes, *self._explain_closed()),
+            is_hidden=view.is_hidden,
+            can_be_left=self.can_be_left,
+            unfinished=self._unfinished,
             running=partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=bool(self._find_closed_git_folders()),
