@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from quorum.cli.doctor import COMMAND, DoctorOptions
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import HostList, sort_entries
 from quorum.infrastructure.doctor.finding import FindingState
 from quorum.infrastructure.doctor.sandbox_attempts import ATTEMPTS, Attempt
-from quorum.infrastructure.doctor.sandbox_proof import Held, ProofLine, is_proven, prove_sandbox
+from quorum.infrastructure.doctor.sandbox_proof import Held, ProofLine, is_proven, prove_sandbox, report_proof
 from quorum.infrastructure.execution.network.host_proxy import HostProxy
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check
@@ -185,3 +187,26 @@ async def test_the_mode_sandboxed_is_refused_where_the_sandbox_was_seen_not_to_h
 
     assert refusal is not None
     assert refusal.startswith("the sandbox does not hold here: write in the home")
+
+
+@pytest.mark.long
+async def test_the_command_says_line_by_line_what_held_and_keeps_it(
+    household: Household, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(household.home))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+
+    code = await asyncio.to_thread(COMMAND.run, DoctorOptions(prove=True), household.root)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert [line.split()[0] for line in lines[:-1]] == ["ok"] * (len(lines) - 1)
+    assert lines[-1] == f"{len(lines) - 1} ok, 0 to know about, 0 to repair"
+    assert find_proof(household.environ) is not None
+
+
+async def test_without_a_sandbox_there_is_nothing_to_prove(household: Household) -> None:
+    [finding] = await report_proof({**household.environ, "PATH": str(household.home)})
+
+    assert finding.state is FindingState.FAIL
+    assert find_proof(household.environ) is None

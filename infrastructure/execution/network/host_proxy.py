@@ -32,7 +32,7 @@ from quorum.infrastructure.execution.network.proxy_request import (
     LONGEST_HEAD,
     BadRequest,
     ProxyRequest,
-    Target,
+    ProxyTarget,
     parse_request,
 )
 
@@ -147,7 +147,7 @@ class HostProxy:
 
     async def _serve_tunnel(
         self,
-        target: Target,
+        target: ProxyTarget,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         their_reader: asyncio.StreamReader,
@@ -170,7 +170,7 @@ class HostProxy:
         except Refused as refusal:
             self._note(target, str(refusal))
 
-    async def _read_first(self, target: Target, reader: asyncio.StreamReader, *, is_raw: bool) -> bytes:
+    async def _read_first(self, target: ProxyTarget, reader: asyncio.StreamReader, *, is_raw: bool) -> bytes:
         """What a client sends first, which has to be TLS to the very host. Where the person named the port it
         may be anything else. Raises Refused."""
         data = b""
@@ -192,7 +192,7 @@ class HostProxy:
             if len(data) > 2 * LONGEST_HELLO:
                 raise Refused("its first message is too long")
 
-    def _require_name(self, target: Target, name: str | None) -> None:
+    def _require_name(self, target: ProxyTarget, name: str | None) -> None:
         if target.address is not None:
             return
         if name is None:
@@ -200,7 +200,7 @@ class HostProxy:
         if name.lower().removesuffix(".") != target.host:
             raise Refused(f"its first message names {name[:253]}")
 
-    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, target: ProxyTarget) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to an address that was looked at: the name is never resolved again. Raises Refused."""
         addresses = await self._find_addresses(target)
         problem = "it has no address"
@@ -213,7 +213,7 @@ class HostProxy:
                 problem = error.strerror or str(error)
         raise Refused(problem, "502 Bad Gateway")
 
-    async def _find_addresses(self, target: Target) -> Sequence[Address]:
+    async def _find_addresses(self, target: ProxyTarget) -> Sequence[Address]:
         if target.address is not None:
             if not self._hosts.is_in_range(target.address):
                 raise Refused("it is an address and not a name")
@@ -237,7 +237,7 @@ class HostProxy:
                     raise Refused(f"it leads to {address}, {kind}")
         return found
 
-    def _note(self, target: Target, refusal: str = "") -> None:
+    def _note(self, target: ProxyTarget, refusal: str = "") -> None:
         host = AskedHost(target.host, target.port, refusal)
         with self._lock:
             if host in self._seen or len(self._seen) < _MOST_SEEN:

@@ -36,7 +36,7 @@ class BadRequest(ValueError):
         self.status = status
 
 
-class Target(Struct, frozen=True):
+class ProxyTarget(Struct, frozen=True):
     """A port of a host, whose name is normalised. `address` is what it is instead of a name."""
 
     host: str
@@ -52,7 +52,7 @@ class ProxyRequest(Struct, frozen=True, kw_only=True):
     """What a client asks for: a tunnel, or with `head` that a plain request is passed on, whose body has
     `body_bytes`."""
 
-    target: Target
+    target: ProxyTarget
     head: bytes = b""
     body_bytes: int = 0
 
@@ -90,7 +90,7 @@ def _parse_header(line: str) -> tuple[str, str]:
     return name, value.strip(" \t")
 
 
-def _parse_authority(text: str, usual_port: int | None) -> Target:
+def _parse_authority(text: str, usual_port: int | None) -> ProxyTarget:
     found = _AUTHORITY.fullmatch(text)
     port = int(found["port"]) if found is not None and found["port"] else usual_port
     if found is None or port is None or not 0 < port < 1 << 16:
@@ -101,9 +101,9 @@ def _parse_authority(text: str, usual_port: int | None) -> Target:
     except ToolError as error:
         raise BadRequest(str(error)) from error
     if address is not None:
-        return Target(str(address), port, address)
+        return ProxyTarget(str(address), port, address)
     try:
-        return Target(normalise_host(host), port)
+        return ProxyTarget(normalise_host(host), port)
     except BadHost as error:
         raise BadRequest(str(error)) from error
 
