@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 
+from msgspec import UNSET
+
 from quorum.application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
 from quorum.application.calls.batch_state import BatchState, hold_to_access
 from quorum.application.calls.effect_receipt import EffectReceipt
@@ -45,6 +47,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.sessions.state import CallEnd
 from quorum.domain.shell.command_line import ShellVerdict
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Printed, ToolOutput, shift_styles
 
@@ -231,6 +234,7 @@ class CallRun(DeclaredCall):
         self.reply: str | None = None
         self._refusal: tuple[Outcome, str] | None = None
         self._started_at: float | None = None
+        self._asked_hosts: dict[AskedHost, None] = {}
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
 
@@ -274,6 +278,10 @@ class CallRun(DeclaredCall):
     def note_seen(self, file: SeenFile) -> None:
         """Note what the result shows of a file; from any thread."""
         self.execution.seen.append(file)
+
+    def note_host(self, host: AskedHost) -> None:
+        """Note a host that the call asked for."""
+        self._asked_hosts[host] = None
 
     # ---------------------------------------------------------------- its way
 
@@ -545,6 +553,7 @@ class CallRun(DeclaredCall):
                 styles=extract_styles(output),
                 duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
                 seen=tuple(self.execution.seen) if outcome is Outcome.OK else (),
+                hosts=tuple(self._asked_hosts) or UNSET,
             )
         )
 

@@ -33,6 +33,7 @@ from quorum.domain.review.ballot import Ballot, Tally, are_independent
 from quorum.domain.review.decision import Decision, can_run_sandboxed, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import AllowedTools, Answer, Rule, Subject
 from quorum.domain.review.person_question import ASK_PERSON
@@ -53,7 +54,13 @@ from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.rule_offers import ApprovedCall
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.signing import SigningTerms
-from quorum.domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
+from quorum.domain.review.web_reach import (
+    FETCH,
+    WEB_TOOLS,
+    WebSources,
+    find_exfiltration,
+    find_web_doubt,
+)
 
 
 class TurnByIndex:
@@ -244,6 +251,7 @@ class Review:
             request=request if self._person.is_there else NO_REQUEST,
             tool=subject.tool,
         )
+        objected = (*objected, *self._find_exfiltration(subject))
         mode = mode or self.mode
         decision = decide(
             subject,
@@ -286,13 +294,23 @@ class Review:
 
     def _find_web_doubt(self, subject: Subject) -> str:
         """Why a call may carry data to the web. What a subagent is told was said by a model."""
-        if subject.tool not in (FETCH, SEARCH):
+        if subject.tool not in WEB_TOOLS:
             return ""
+        return find_web_doubt(subject.tool, subject.arguments, self._collect_sources())
+
+    def _find_exfiltration(self, subject: Subject) -> tuple[Objection, ...]:
+        """What the guard `network` has against a call to the web, whatever allows it."""
+        if subject.tool not in WEB_TOOLS or not self.guards.network:
+            return ()
+        reason = find_exfiltration(subject.tool, subject.arguments, self._collect_sources())
+        return (Objection("network", reason),) if reason else ()
+
+    def _collect_sources(self) -> WebSources:
         said = (self if self._within is None else self._within)._events.state.prompts
         messages = self._events.state.messages
         results = (each for some in messages if isinstance(some, ToolResults) for each in some.results)
-        sources = WebSources.of(said, results, self._approved_addresses)
-        return find_web_doubt(subject.tool, subject.arguments, sources)
+        told = () if self._within is None else self._events.state.prompts
+        return WebSources.of(said, results, self._approved_addresses, told=told)
 
     @property
     def _rules_in_force(self) -> tuple[Rule, ...]:

@@ -16,6 +16,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.command_pattern import split_pattern
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.host_rules import covers_hosts, list_closed_hosts
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import (
@@ -150,6 +151,9 @@ class RuleBook:
 
         There is none where a rule cannot help: where another rule, a path or a guard has it asked about.
         """
+        if subject.shell is not None and subject.shell.asked_hosts:
+            closed = list_closed_hosts(self.rules, subject)
+            subject = replace(subject, shell=replace(subject.shell, asked_hosts=closed))
         return tuple(
             text
             for text in generate_candidates(subject, self._paths.roots)
@@ -297,6 +301,10 @@ class RuleBook:
     def _would_run(self, added: Sequence[Rule], subject: Subject) -> bool:
         """Whether the call would run because of these rules."""
         rules = (*self.rules, *added)
+        if subject.shell is not None and subject.shell.asked_hosts:
+            # Such a rule opens hosts, and leaves to the mode whether the command runs.
+            opens = any(covers_hosts(rule, subject) for rule in added)
+            return opens and self._decide(rules, subject, mode=Mode.SANDBOXED).answer is Answer.ALLOW
         matching = find_matching_rules(rules, subject, self._paths.roots)
         if not any(rule in matching for rule in added):  # most calls, and quick to find out
             return False
@@ -323,7 +331,7 @@ class RuleBook:
             return None
         return await self._history.replay(self.rules, tried)
 
-    def _decide(self, rules: Sequence[Rule], subject: Subject) -> Decision:
+    def _decide(self, rules: Sequence[Rule], subject: Subject, *, mode: Mode = Mode.ASK) -> Decision:
         objected = find_objections(
             subject.arguments,
             subject.access,
@@ -333,7 +341,7 @@ class RuleBook:
             read_script=self._read_script,
             tool=subject.tool,
         )
-        return decide(subject, mode=Mode.ASK, paths=self._paths, rules=rules, objections=objected)
+        return decide(subject, mode=mode, paths=self._paths, rules=rules, objections=objected)
 
     def _list_examples(
         self, rule: Rule, subject: Subject

@@ -13,6 +13,7 @@ from quorum.domain.calls.run_state import Modifier, RunState, SeenFile
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
 from quorum.domain.errors import IllegalTransition
 from quorum.domain.replacing import replace
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.output import Printed
 
 
@@ -99,6 +100,10 @@ class CallControls(Protocol):
         """Note what the result shows of a file; dropped when the call fails. Safe from any thread."""
         ...
 
+    def note_host(self, host: AskedHost) -> None:
+        """Note a host that the call asked for, whatever becomes of the call."""
+        ...
+
 
 class _Detached:
     cancelled = False
@@ -115,6 +120,9 @@ class _Detached:
 
     def note_seen(self, file: SeenFile) -> None:
         """No conversation remembers what a call outside a runtime showed."""
+
+    def note_host(self, host: AskedHost) -> None:
+        """Nothing records what a call outside a runtime asked for."""
 
 
 _DETACHED = _Detached()

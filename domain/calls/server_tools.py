@@ -233,7 +233,7 @@ _LEFT_OUT = frozenset({"glob_search", "jobs", "update_plan", "task", "load_skill
 _ARGUMENTS_LEFT_OUT = frozenset(
     {
         *("raw", "edits", "background", "create_dirs", "context_lines", "case_insensitive"),
-        *("outside_sandbox", "opens_git", "timeout_secs"),
+        *("outside_sandbox", "opens_git", "hosts", "timeout_secs"),
     }
 )
 # Where the other way to give them is left out.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
@@ -13,6 +13,7 @@ from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.fact import CallStage, CanonicalPlace, Fact
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Styles
 
@@ -87,7 +88,8 @@ class CallProgressed(Fact, frozen=True, kw_only=True, tag="call_progressed"):
 
 class CallFinished(Fact, frozen=True, kw_only=True, tag="call_finished"):
     """A call has its one result. `duration_secs` counts its running, not its waiting; `styles` are those of a
-    program that printed the output, `seen` is what it shows of files to the model."""
+    program that printed the output, `seen` is what it shows of files to the model, `hosts` are those that a
+    command in the sandbox asked for."""
 
     place: ClassVar = CallStage.END
     context: ToolExecutionContext
@@ -98,6 +100,7 @@ class CallFinished(Fact, frozen=True, kw_only=True, tag="call_finished"):
     duration_secs: float
     styles: Styles = ()
     seen: tuple[SeenFile, ...] = ()
+    hosts: tuple[AskedHost, ...] | UnsetType = UNSET
 
 
 class EffectsObserved(Fact, frozen=True, kw_only=True, tag="effects_observed"):

@@ -17,6 +17,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.goal.goal import PROPOSE_CHECKS
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Tally, Verdict
+from quorum.domain.review.host_rules import find_rules_on_host
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
@@ -32,6 +33,7 @@ from quorum.domain.review.permission_rules import (
 from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plain_request import Asked
 from quorum.domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
+from quorum.domain.shell.command_line import ShellVerdict
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -84,6 +86,7 @@ _NOTICES = frozenset(
         f"mode {Mode.STAGED}",
         "opens .git",
         "closed .git",
+        "host",
         "outside the plan",
         "word that no rule covers",
         UNUSABLE_EDIT,
@@ -158,11 +161,12 @@ def _decide(
         *_judge_paths(subject, paths),
         *_judge_outside(subject, paths),
         *_judge_leaving(subject),
+        *_judge_hosts(subject, rules),
         *_judge_planning(subject, plan, said),
         *_judge_question(subject),
         *(
             _judge_objections(objections, mode, has_rule=any(rule.answer is Answer.ALLOW for rule in said))
-            if mode is not Mode.STAGED or not is_held_by_layer(subject, paths)
+            if mode is not Mode.STAGED or not is_held_by_layer(subject, paths) or _reaches_hosts(subject)
             else ()
         ),
     ]
@@ -268,6 +272,23 @@ def _judge_leaving(subject: Subject) -> list[_Voice]:
     return voices
 
 
+def _judge_hosts(subject: Subject, rules: Sequence[Rule]) -> list[_Voice]:
+    """No mode and no rule about commands opens a host, and a rule about the host opens nothing else."""
+    voices: list[_Voice] = []
+    for host in subject.shell.asked_hosts if subject.shell is not None else ():
+        said = find_rules_on_host(rules, host)
+        voices += [_judge_rule(rule) for rule in said if rule.answer is not Answer.ALLOW]
+        if not said:
+            reason = f"it asks to reach {host}, to which it can then send what it has read"
+            voices.append(_Voice(Answer.ASK, "host", reason))
+    return voices
+
+
+def _reaches_hosts(subject: Subject) -> bool:
+    """Whether it can reach anybody: what it sends stands in no layer."""
+    return subject.shell is not None and bool(subject.shell.asked_hosts or subject.shell.reached_hosts)
+
+
 def _judge_closed_git(subject: Subject) -> list[_Voice]:
     """A rule from another session allows a command, and not what it needs in this one."""
     if subject.shell is None or not subject.shell.offers_git:
@@ -347,10 +368,15 @@ def _judge_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
     if _is_edit_inside(subject, paths):
         return _Voice(Answer.ALLOW, name, "an edit inside the workspace, and the mode is sandboxed")
     if subject.shell is not None and subject.shell.is_confined:
-        return _Voice(Answer.ALLOW, name, "it runs inside the sandbox, without network")
+        return _Voice(Answer.ALLOW, name, f"it runs inside the sandbox, {_describe_reach(subject.shell)}")
     return _Voice(
         Answer.ASK, name, "high risk, and it would not run and end inside the sandbox, without network"
     )
+
+
+def _describe_reach(shell: ShellVerdict) -> str:
+    hosts = dict.fromkeys((*shell.asked_hosts, *shell.reached_hosts))
+    return f"and reaches no hosts but {', '.join(hosts)}" if hosts else "without network"
 
 
 def _judge_staged(subject: Subject, name: str, paths: PathPolicy) -> _Voice:

@@ -37,6 +37,7 @@ from quorum.domain.review.command_pattern import (
 )
 from quorum.domain.review.questions import RuleScope
 from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
+from quorum.domain.shell.network_hosts import HOST_RULE, BadHost, read_hosts
 from quorum.domain.text.json_value import JsonObject
 
 
@@ -199,6 +200,11 @@ class Rule(Struct, frozen=True, kw_only=True):
         pattern = found["pattern"]
         if pattern is not None and not pattern.strip():
             raise BadRule(f"nothing stands between the parentheses; write {found['tool']} alone for every call")
+        if found["tool"] == HOST_RULE:
+            try:
+                read_hosts(pattern or "")
+            except BadHost as problem:
+                raise BadRule(str(problem)) from problem
         if pattern is not None and fnmatchcase(COMMAND_TOOL, found["tool"]):
             try:
                 split_pattern(pattern)

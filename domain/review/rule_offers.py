@@ -21,6 +21,7 @@ from msgspec import Struct
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.command_pattern import covers_part, fits_words, is_reader, split_pattern
+from quorum.domain.review.host_rules import covers_hosts
 from quorum.domain.review.permission_rules import (
     ARGUMENT,
     COMMAND_TOOL,
@@ -46,13 +47,14 @@ from quorum.domain.shell.command_line import (
 from quorum.domain.shell.command_spec import NotReadOnly, parse_use
 from quorum.domain.shell.git_commands import GIT_COMMANDS, parse_git_use
 from quorum.domain.shell.inline_code import holds_code
+from quorum.domain.shell.network_hosts import HOST_RULE, HostPattern, is_host, write_hosts
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.star_words import propose_prefix
 from quorum.domain.text.json_value import JsonObject
 
 _LONGEST_COMMAND = 1_000
 # Approvals of these say nothing about the same command run as usual.
-_UNUSUAL = ("background", "outside_sandbox", "opens_git")
+_UNUSUAL = ("background", "outside_sandbox", "opens_git", "hosts")
 
 
 class GitApproval(Struct, frozen=True, kw_only=True):
@@ -110,6 +112,8 @@ def list_matching_examples(rule: Rule, subject: Subject, root: str) -> tuple[str
     """The call itself as examples of a rule, in the form in which rules keep them: the whole, its parts."""
     if rule.pattern is None:
         found = [subject.tool]
+    elif rule.tool == HOST_RULE:
+        found = list(subject.shell.asked_hosts if subject.shell is not None else ())
     elif subject.command is not None:
         parts = subject.shell.commands if subject.shell is not None else ()
         found = [subject.command.strip(), *(shlex.join(part.words) for part in parts)]
@@ -131,6 +135,8 @@ def generate_near_misses(rule: Rule, example: str) -> tuple[str, ...]:
     """Generate calls that resemble an example of a rule, in the same form."""
     if rule.pattern is None:
         found = iter((COMMAND_TOOL, "write_file"))
+    elif rule.tool == HOST_RULE:
+        found = _vary_host(example)
     elif rule.tool not in WRITERS | READERS and fnmatchcase(COMMAND_TOOL, rule.tool):
         found = _vary_command(example)
     elif ARGUMENT.fullmatch(rule.pattern):
@@ -154,6 +160,13 @@ def _vary_command(command: str) -> Iterator[str]:
     elif program in _PUBLISHING:
         yield f"{program} publish"
     yield f"sudo {command}"
+
+
+def _vary_host(host: str) -> Iterator[str]:
+    named = HostPattern.parse(host)
+    yield f"{named.name}.example.net"
+    yield f"not-{named.name}"
+    yield f"{named.name}:22"
 
 
 def _vary_path(path: str) -> Iterator[str]:
@@ -187,6 +200,8 @@ ReadCommand: TypeAlias = Callable[[str], CommandLine]
 
 def covers(rule: Rule, example: str, read_command: ReadCommand, root: str) -> bool:
     """Whether a rule speaks about what an example stands for."""
+    if rule.tool == HOST_RULE:
+        return is_host(example) and covers_hosts(rule, build_subject(rule, example, read_command, root))
     return bool(find_matching_rules((rule,), build_subject(rule, example, read_command, root), (root,)))
 
 
@@ -228,6 +243,9 @@ def build_subject(rule: Rule, example: str, read_command: ReadCommand, root: str
     """The call that an example of a rule stands for."""
     if rule.pattern is None:
         return Subject(tool=example, risk=RiskLevel.HIGH, access=EXCLUSIVE)
+    if rule.tool == HOST_RULE:
+        shell = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it asks for a host", asked_hosts=(example,))
+        return Subject(tool=COMMAND_TOOL, risk=RiskLevel.HIGH, access=EXCLUSIVE, shell=shell)
     tool = rule.tool.replace("*", "x").replace("?", "x")
     if rule.tool in WRITERS | READERS:
         path = posixpath.normpath(posixpath.join(root, expand_home(example)))
@@ -294,7 +312,9 @@ _RUNNERS = frozenset(
 
 def generate_candidates(subject: Subject, roots: Sequence[str]) -> tuple[str, ...]:
     """Rules as text. Whether one of them really lets the call run is for the decision to say."""
-    if subject.command is not None:
+    if subject.shell is not None and subject.shell.asked_hosts:
+        found = iter((f"{HOST_RULE}({write_hosts(subject.shell.asked_hosts)})",))
+    elif subject.command is not None:
         found = _propose_for_command(subject, subject.command.strip())
     elif touched := sorted(path for path in subject.access.reads | subject.access.writes if path[:1] == "/"):
         found = _propose_for_paths(subject.tool, touched, roots)
@@ -423,6 +443,7 @@ def _is_usual(subject: Subject) -> bool:
         and shell.unclear is None
         and not shell.leaves_sandbox
         and not shell.opens_git
+        and not shell.asked_hosts
         and subject.arguments.get("background", False) is False
     )
 

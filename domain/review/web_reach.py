@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from msgspec import Struct
 
 from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.review.carried_text import find_carried_text
 from quorum.domain.text.json_value import JsonObject
 
 FETCH, SEARCH = "web_fetch", "web_search"
@@ -38,25 +39,47 @@ _IS_MIXED = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
 
 
 class WebSources(Struct, frozen=True, kw_only=True):
-    """Texts with addresses: what the person said, what searches and pages brought, and what was approved."""
+    """Texts with addresses: what the person said, what searches and pages brought, and what was approved.
+    `read` is what other tools brought."""
 
     said: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, said: Iterable[str], results: Iterable[ToolResultMessage], approved: Iterable[str] = ()
+        cls,
+        said: Iterable[str],
+        results: Iterable[ToolResultMessage],
+        approved: Iterable[str] = (),
+        *,
+        told: Iterable[str] = (),
     ) -> WebSources:
-        """Those of a conversation, with the results of its calls."""
+        """Those of a conversation, with the results of its calls. `told` is what another model said to this
+        one."""
         shown = tuple(results)
         return cls(
             said=tuple(said),
             found=tuple(each.output for each in shown if each.tool_name == SEARCH),
             pages=tuple(each.output for each in shown if each.tool_name == FETCH),
             approved=tuple(approved),
+            read=(*told, *(each.output for each in shown if each.tool_name not in WEB_TOOLS)),
         )
+
+
+def find_exfiltration(tool: str, arguments: JsonObject, sources: WebSources) -> str:
+    """What a call sends to the web of what was read, for a guard; empty where it sends nothing of it."""
+    sent = arguments.get("url" if tool == FETCH else "query")
+    if tool not in WEB_TOOLS or not isinstance(sent, str) or any(sent in text for text in sources.said):
+        return ""
+    if tool == FETCH and (address := _parse(sent)) is not None:
+        if any(_render(address) == _render(each) for each in _list_addresses((*sources.said, *sources.found))):
+            return ""
+        sent = f"{address.hostname} {address.path} {address.query}"
+    carried = find_carried_text(sent, sources.read, (*sources.said, *sources.found, *sources.pages))
+    return f"{tool}: it sends away what was read: {carried}" if carried else ""
 
 
 def find_web_doubt(tool: str, arguments: JsonObject, sources: WebSources) -> str:

@@ -136,7 +136,13 @@ class ReplayedLayer:
         address = arguments.get("url")
         if isinstance(command, str):
             self._add(StagedCommand.read(command, event.outcome, event.output))
-        elif isinstance(address, str) and len(self._addresses) < _MOST_ADDRESSES:
+        elif isinstance(address, str):
+            self._add_address(address)
+        for host in event.hosts or ():
+            self._add_address(f"{host.name} (refused)" if host.refusal else host.name)
+
+    def _add_address(self, address: str) -> None:
+        if len(self._addresses) < _MOST_ADDRESSES:
             self._addresses[address] = None
 
     def _add(self, command: StagedCommand) -> None:

@@ -119,9 +119,10 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     top of the usual one: it keeps programs from running what a repository's settings name.
     `sandbox_gap` is a clause that says why the sandbox would leave files of the workspace open that it should
     close; None where it closes all of them, and where there is no sandbox.
-    `is_confined` says that it would run inside a sandbox, without network; `leaves_sandbox` that there is one,
-    and that the call asks to run outside it; `opens_git` that it asks to open `.git` to commands;
-    `offers_git` that an approval of it does that. `started` is None where nobody looked for more commands.
+    `is_confined` says that it would run inside a sandbox, without network but for `reached_hosts`, which it
+    reaches unasked, and `asked_hosts`, for which it asks; `leaves_sandbox` that there is one, and that the call
+    asks to run outside it; `opens_git` that it asks to open `.git` to commands; `offers_git` that an approval
+    of it does that. `started` is None where nobody looked for more commands.
     """
 
     kind: ShellVerdictKind
@@ -133,6 +134,8 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = field(default_factory=dict)
     sandbox_gap: str | None = None
     is_confined: bool = False
+    reached_hosts: tuple[str, ...] = ()
+    asked_hosts: tuple[str, ...] = ()
     leaves_sandbox: bool = False
     opens_git: bool = False
     offers_git: bool = False

@@ -107,6 +107,7 @@ class _AllowedControls:
     def __init__(self, controls: CallControls) -> None:
         self.was_asked, self.state, self.report = controls.was_asked, controls.state, controls.report
         self.modify, self.note_seen = controls.modify, controls.note_seen
+        self.note_host = controls.note_host
 
 
 class AgentCommands:

@@ -117,6 +117,7 @@ class SharedParts:
             session_id=record.session_id,
             git_approvals=core.events.state.git_approvals,
             check_layer=given.layer.check if given.layer is not None else None,
+            list_rules=lambda: self.rules.book.rules,
         )
         self.environment: Final = MachineEnvironment(
             self.workspace.cwd,

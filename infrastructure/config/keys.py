@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from itertools import chain
-from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -57,6 +58,10 @@ class Key(Struct, frozen=True, kw_only=True):
         base = _unwrap_base(self.type)
         if get_origin(base) is Literal:
             return tuple(map(str, get_args(base)))
+        if isinstance(base, UnionType) or get_origin(base) is Union:
+            return tuple(
+                str(word) for each in get_args(base) for word in get_args(each) if isinstance(word, str)
+            )
         if isinstance(base, type) and issubclass(base, StrEnum):
             return tuple(member.value for member in base)
         return ()

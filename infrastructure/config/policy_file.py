@@ -81,6 +81,7 @@ SWITCHES: Mapping[KeyPath, object] = {
     ("tools", "references"): False,
 }
 """Settings that a policy can only switch off, and the value that does it."""
+NETWORK: KeyPath = ("tools", "run_command", "network")
 PATHS: frozenset[KeyPath] = frozenset(
     {("tools", "run_command", "sandbox_readable"), ("tools", "run_command", "sandbox_writable")}
 )
@@ -291,6 +292,8 @@ def _explain_unbounded(assignment: Assignment) -> str | None:
     if path in SWITCHES:
         off = SWITCHES[path]
         return None if value == off else f"a policy can only set {format_key(path)} = {format_literal(off)}"
+    if path == NETWORK and not isinstance(value, str):
+        return f"a policy lets {format_key(path)} reach all hosts or none, since people can allow others"
     if path == ("review", "mode"):
         return 'a policy does not choose the mode; say review.modes = ["ask", …], those that are allowed'
     node = find_node(path)

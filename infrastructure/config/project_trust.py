@@ -158,10 +158,26 @@ def _take_lower_cap(_: Key, beneath: object, wanted: object) -> tuple[object, st
 
 
 def _take_stricter(key: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
+    if isinstance(beneath, tuple | list) or isinstance(wanted, tuple | list):
+        value = _take_common(key, beneath, wanted)
+        refused = f"choose a stricter {key.path[-1]}, so it is {format_literal(value)}"
+        return value, None if value == wanted else refused
     present, word = str(beneath), str(wanted)
     if _is_as_strict(key, word, present):
         return word, None
     return present, f"choose a stricter {key.path[-1]}, so it stays {format_literal(present)}"
+
+
+def _take_common(key: Key, beneath: object, wanted: object) -> object:
+    """What both a list and another value let through: neither the strictest choice nor the loosest lists
+    anything, and of those between nobody knows what they have in common with a list."""
+    strictest, *_, loosest = key.choices
+    if loosest in (beneath, wanted):
+        return wanted if beneath == loosest else beneath
+    if isinstance(beneath, str) or isinstance(wanted, str):
+        return strictest
+    names = cast("_Names", wanted)
+    return tuple(name for name in cast("_Names", beneath) if name in names) or strictest
 
 
 def _is_as_strict(key: Key, word: str, present: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from quorum.domain.review.mode import Mode
+from quorum.domain.shell.network_hosts import BadHost, read_entry
 from quorum.domain.text.output import COMMAND_LIMITS
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.custom_tool_table import (
@@ -85,6 +86,18 @@ PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all
 _MODES_WITHOUT_NETWORK = " or ".join(mode for mode in Mode if not mode.traits.network)
 
 
+NetworkChoice: TypeAlias = Literal["off", "auto", "on"] | tuple[str, ...]
+
+
+def _find_network_flaw(value: object) -> str | None:
+    for entry in value if isinstance(value, list | tuple) else ():
+        try:
+            read_entry(entry)
+        except BadHost as problem:
+            return str(problem)
+    return None
+
+
 class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The bounds of a shell command."""
 
@@ -144,11 +157,15 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ),
     ] = "auto"
     network: Annotated[
-        Literal["off", "auto", "on"],
+        NetworkChoice,
         About(
             description="Whether a command in the sandbox reaches the network. auto: not in the mode "
-            f"{_MODES_WITHOUT_NETWORK}, in which nobody looks at each command.",
+            f"{_MODES_WITHOUT_NETWORK}, in which nobody looks at each command, but for hosts that you allow. A "
+            'list of hosts: in every mode only these, for example ["pypi.org", "*.pythonhosted.org", '
+            '"example.org:8443"]. A range such as "10.0.0.0/8" lets their names lead to private addresses.',
             project=ProjectRule.STRICTER,
+            expected='off, auto, on, or a list of hosts, for example ["pypi.org", "*.pythonhosted.org"]',
+            flaw=_find_network_flaw,
         ),
     ] = "auto"
     sandbox_readable: Annotated[

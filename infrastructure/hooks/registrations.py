@@ -335,6 +335,7 @@ class CommandHook(UniformHook):
                 on_output=feed,
                 on_errors=printed.errors.feed,
                 keys=launch.keys,
+                proxy=launch.proxy,
             ) as process:
                 return await process.wait()
         except OSError as error:

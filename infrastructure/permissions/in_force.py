@@ -28,6 +28,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import COMMAND_TOOL, Answer, HeldRule, Rule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
+from quorum.domain.shell.network_hosts import HOST_RULE, sort_entries
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import locate_user_file
@@ -160,7 +161,14 @@ def build_permission_rules(
         for answer, texts in listed
         for text in texts
     )
-    return (*usual, *own)
+    return (*usual, *own, *_build_host_rules(settings, origins))
+
+
+def _build_host_rules(settings: Settings, origins: Mapping[str, str]) -> Iterator[Rule]:
+    network = settings.tools.run_command.network
+    source = f"tools.run_command.network, {origins.get('tools.run_command.network', 'settings')}"
+    for host in () if isinstance(network, str) else sort_entries(network)[0]:
+        yield Rule(answer=Answer.ALLOW, tool=HOST_RULE, pattern=host.text, source=source)
 
 
 def build_guard_settings(settings: Settings) -> GuardSettings:

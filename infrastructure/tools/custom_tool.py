@@ -250,6 +250,7 @@ class CustomTool:
                 on_output=on_output,
                 on_errors=on_errors,
                 keys=launch.keys,
+                proxy=launch.proxy,
                 owner=context.batch_id,
             )
         except OSError as error:
@@ -263,6 +264,8 @@ class CustomTool:
             raise
         finally:
             live.close()
+            for host in launch.asked_hosts:
+                context.controls.note_host(host)
             notes += await run_shielded(asyncio.to_thread(_finish, launch, context.controls.was_asked))
         ending = replace(ending, ended=launch.count_background(ending.ended))
         try:

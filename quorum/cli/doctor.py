@@ -13,9 +13,10 @@ from quorum.command_line.shared import DEBUG, MODELS, PLACES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions(StartOptions):
-    """Whether providers are asked (`probe`)."""
+    """Whether providers are asked (`probe`), or the sandbox is attacked (`prove`)."""
 
     probe: bool = False
+    prove: bool = False
 
 
 def _print_diagnosis(options: DoctorOptions, root: Path) -> int:
@@ -29,6 +30,12 @@ def _print_diagnosis(options: DoctorOptions, root: Path) -> int:
     from quorum.infrastructure.secrets.key_ring import KeyRing
     from quorum.settings import load
 
+    if options.prove:
+        from quorum.infrastructure.doctor.sandbox_proof import report_proof
+
+        proven = asyncio.run(report_proof(os.environ))
+        print(render_findings(proven))
+        return int(any(finding.state != "ok" for finding in proven))
     loaded: LoadedSettings | ConfigError
     try:
         loaded = load(options, root, needs_project=False)
@@ -45,12 +52,14 @@ COMMAND = CliCommand(
     details="Exit code 1: something has to be put right.",
     arguments=(
         flag("--probe", help="also send each provider one small request"),
+        flag("--prove", help="attack the sandbox, without harm, and say line by line what held"),
         *MODELS,
         *PLACES,
         DEBUG,
     ),
     examples=(
         ("quorum doctor", "check without sending anything"),
+        ("quorum doctor --prove", "see whether the sandbox holds on this machine"),
         ("quorum doctor --probe -m ollama/qwen3", "ask this model and the others one short question"),
     ),
 )

@@ -70,6 +70,7 @@ def _translate_command(given: JsonObject) -> JsonObject:
     require(given, "command", str)
     for name in ("background", "outside_sandbox", "opens_git"):
         read_optional(given, name, bool)
+    read_optional(given, "hosts", str)
     return given
 
 

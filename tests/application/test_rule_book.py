@@ -9,6 +9,7 @@ from quorum.application.review.rule_book import FileListing, RuleBook
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer, Rule, SavedRule, Subject, find_matching_rules
 from quorum.domain.review.questions import RuleScope
@@ -311,3 +312,23 @@ async def test_a_rule_that_cannot_be_saved_holds_for_the_session(store: _Store |
         await book.add("run_command(make)", RuleScope.USER, _command("make"))
 
     assert book.rules[-1].text == "run_command(make)"
+
+
+async def test_a_host_that_a_call_asks_for_is_proposed_and_saved_with_examples() -> None:
+    store = _Store()
+    book = _book(store=store)
+    subject = _command("pip install x")
+    shell = judge_by_words(parse("pip install x"))
+    subject = replace(subject, shell=replace(shell, is_confined=True, asked_hosts=("pypi.org",)))
+
+    [proposal] = book.propose(subject)
+    await book.add(proposal, RuleScope.PROJECT, subject)
+
+    assert proposal == "network(pypi.org)"
+    assert book.preview("network(example.org)", subject).covers_this is False
+    [saved] = store.saved
+    assert (saved.must_match, saved.must_not_match) == (
+        ("pypi.org",),
+        ("pypi.org.example.net", "not-pypi.org", "pypi.org:22"),
+    )
+    assert not any(text.startswith("network") for text in book.propose(subject))

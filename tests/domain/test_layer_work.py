@@ -21,9 +21,11 @@ from quorum.domain.events.event import (
     SessionResumed,
 )
 from quorum.domain.events.staging import EffectsDecision
+from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
 from tests.support.builders import a_context, calls_response
@@ -122,9 +124,12 @@ def test_addresses_and_commands_that_still_run_are_told() -> None:
         output="a page",
         duration_secs=0.1,
     )
-    work = replay(ENTERED, started, fetched, JobStarted(job_id="j", context=a_context(1), command="npm start"))
+    command, done = run(2, "pip install x", "")
+    done = replace(done, hosts=(AskedHost("pypi.org", 443), AskedHost("example.net", 22, "nothing allows it")))
+    job = JobStarted(job_id="j", context=a_context(1), command="npm start")
+    work = replay(ENTERED, started, fetched, command, done, job)
 
-    assert work.addresses == ("https://example.com/a",)
+    assert work.addresses == ("https://example.com/a", "pypi.org", "example.net:22 (refused)")
     assert work.jobs == ("npm start",)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import subprocess
@@ -269,3 +270,26 @@ async def test_an_added_folder_is_refused_with_the_reason(tmp_path: Path, projec
 
     assert ended.code == 2
     assert "a layer, which holds the workspace alone" in ended.err
+
+
+async def test_hosts_that_commands_asked_for_are_in_the_packet_and_others_are_not_reached(
+    tmp_path: Path, project: Path
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.2", 0) as site, SseServer("openai") as server:
+        address = f"127.0.0.2:{site.sockets[0].getsockname()[1]}"
+        command = f"curl -s http://{address}/ > page; curl -s http://elsewhere.example/; echo done >> page"
+        server.script = script([("run_command", {"command": command})])
+        configure_for(tmp_path, server)
+        settings = tmp_path / "config" / "quorum" / "quorum.toml"
+        settings.write_text(f'{settings.read_text()}[tools.run_command]\nnetwork = ["127.0.0.2"]\n')
+        words = ("--mode", "staged", "--output", "json", "do it")
+        ended = await run(*words, cwd=project, env=environment(tmp_path), is_program=True)
+
+    staged = ended.report["staged"]
+    assert {address, "elsewhere.example (refused)"} <= set(staged["hosts"]), ended.err
+    assert [(each["path"], each["added"]) for each in staged["files"]] == [("page", 1)]

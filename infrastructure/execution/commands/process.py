@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -13,14 +14,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quorum.application.program_lookup import select_loader_environment
+from quorum.domain.shell.network_hosts import PROXY_PORT
 from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.execution.commands import supervisor
 from quorum.infrastructure.execution.commands.orphans import generate_marker, kill_orphans
 from quorum.infrastructure.files.swept_folder import INPUT_PREFIX, open_swept_folder
+
+if TYPE_CHECKING:  # loaded where one is made
+    from quorum.infrastructure.execution.network.host_proxy import HostProxy
 
 _GRACE_SECS = 0.5
 _SWEEP_SECS = 3.0
@@ -62,9 +68,10 @@ class SupervisedProcess:
     outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may continue for
     ever. `stdin` is a descriptor to hand down beside the three usual ones, see `take_over_stdin`: standard
     input is empty otherwise. `keys` are those it reaches of the kernel's, `guards`
-    are those of a sandbox, see the supervisor. `supervisor_secs` is how long the supervisor may take over
-    ending it before we do that ourselves, `grace_secs` the time between TERM and KILL.
-    Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
+    are those of a sandbox, see the supervisor. `proxy` serves the network of its own that the command then has,
+    for as long as it runs. `supervisor_secs` is how long the supervisor may take over ending it before we do
+    that ourselves, `grace_secs` the time between TERM and KILL. Raises OSError where the supervisor cannot be
+    started, for example in a folder that is gone.
     """
 
     def __init__(  # noqa: PLR0913 - all that commands differ in meets here
@@ -80,10 +87,13 @@ class SupervisedProcess:
         stdin: int | None = None,
         guards: Sequence[bytes] = (),
         keys: Keys = "all",
+        proxy: HostProxy | None = None,
         supervisor_secs: float = 4.0,
         grace_secs: float = _GRACE_SECS,
     ) -> None:
         self._keys = keys
+        self._proxy = proxy
+        self._channel: socket.socket | None = None
         self._grace_secs = grace_secs
         self._handed_down = () if stdin is None else (stdin,)
         self._supervisor_secs = supervisor_secs
@@ -99,6 +109,8 @@ class SupervisedProcess:
         for stream in self._streams:
             self._loop.add_reader(stream, self._read_output, stream)
         self._loop.add_reader(self._control, self._read_control)
+        if self._channel is not None:
+            self._loop.add_reader(self._channel, self._take_listener)
         self._timer = None if timeout_secs is None else self._loop.call_later(timeout_secs, self._expire)
 
     @property
@@ -177,8 +189,13 @@ class SupervisedProcess:
             file = theirs.enter_context(tempfile.TemporaryFile())
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
+            channel = -1
+            if self._proxy is not None:
+                self._channel, other_end = socket.socketpair()
+                ours.enter_context(self._channel)
+                channel = theirs.enter_context(other_end).fileno()
             words = [_find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
-            words += [str(len(argv)), self._keys, str(len(guards))]
+            words += [str(len(argv)), self._keys, str(len(guards)), str(channel), str(PROXY_PORT)]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,
@@ -186,12 +203,23 @@ class SupervisedProcess:
                 stderr=errors,
                 cwd=cwd,
                 env=select_loader_environment(os.environ),  # the command's travels apart
-                pass_fds=(lifeline, control, *self._handed_down),
+                pass_fds=(lifeline, control, *(() if channel < 0 else (channel,)), *self._handed_down),
                 start_new_session=True,
             )
             ours.pop_all()
         for stream in self._streams:
             os.set_blocking(stream, False)
+
+    def _take_listener(self) -> None:
+        """The supervisor sends the socket before the command begins, or ends without it."""
+        if self._channel is None or self._proxy is None:
+            return
+        _, listeners, _, _ = socket.recv_fds(self._channel, 1, 1)
+        self._loop.remove_reader(self._channel)
+        self._channel.close()
+        self._channel = None
+        for listener in listeners:
+            self._proxy.begin(listener)
 
     def _read_output(self, stream: int) -> None:
         data = os.read(stream, _READ_BYTES)
@@ -248,6 +276,13 @@ class SupervisedProcess:
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
+        if self._channel is not None:
+            self._loop.remove_reader(self._channel)
+            self._channel.close()
+            self._channel = None
+        if self._proxy is not None:
+            self._proxy.failure = self._read_report("unheard") or ""
+            self._proxy.end()
         code = self._read_report("exit")
         self._finished.set_result(
             Ending(
@@ -328,6 +363,7 @@ def start_with_payload(
     on_output: Callable[[bytes], None],
     on_errors: Callable[[bytes], None],
     keys: Keys = "all",
+    proxy: HostProxy | None = None,
 ) -> Iterator[SupervisedProcess]:
     """The running program, whose absolute path `argv` begins with. Leave the context when it has ended.
 
@@ -345,4 +381,5 @@ def start_with_payload(
             on_output=on_output,
             on_errors=on_errors,
             keys=keys,
+            proxy=proxy,
         )

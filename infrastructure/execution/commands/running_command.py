@@ -13,6 +13,7 @@ from quorum.application.ports.storage import Spill
 from quorum.domain.calls.job import JobPage, JobResult
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.output import Printed, ToolOutput
 from quorum.infrastructure.execution.commands.environment import list_remarks, render_result
 from quorum.infrastructure.execution.commands.output import CommandOutput, LiveOutput
@@ -66,6 +67,7 @@ class RunningCommand:
                 keys=launch.keys,
                 owner=owner,
                 guards=launch.guards,
+                proxy=launch.proxy,
             )
         except OSError as error:
             launch.close_home()
@@ -122,6 +124,11 @@ class RunningCommand:
             self._process.lift_timeout()
             self._timeout_secs = None
         return self._output.so_far
+
+    @property
+    def asked_hosts(self) -> tuple[AskedHost, ...]:
+        """The hosts that it has asked for through the proxy of the sandbox."""
+        return self._launch.asked_hosts
 
     # ---------------------------------------------------------------- for whoever else looks at it
 

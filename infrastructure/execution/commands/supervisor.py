@@ -7,11 +7,13 @@ standard library only, and little of that: it is started anew for every command.
 Arguments: the file descriptor of the lifeline (a pipe whose other end only quorum holds; its end of file
 means "end everything"), that of the control pipe, the seconds between TERM and KILL, the number of words
 of the command, what it is to reach of the keys that the kernel keeps: "all", "own" (those of a session
-keyring of its own) or "none", and the number of its guards. Standard input: those words, the guards, then the
-environment as NAME=VALUE, each followed by NUL. With guards the command is one of bubblewrap: what it starts
-waits until each guarded file was seen to be covered, as the files may be moved while the mounts are made.
-Sent on the control pipe, a line each: `shell PID`, `failed WHY`, `exit CODE` (negative: the signal),
-`ended COUNT`, `left PID …` and at last `done`.
+keyring of its own) or "none", the number of its guards, and the descriptor of a socket to quorum, -1 for none,
+with a port: the command has a network of its own then, in which quorum gets a socket that listens there.
+Standard input: those words, the guards, then the environment as NAME=VALUE, each followed by NUL. With guards
+the command is one of bubblewrap: what it starts waits until each guarded file was seen to be covered, as the
+files may be moved while the mounts are made. Sent on the control pipe, a line each: `shell PID`, `failed WHY`,
+`unheard WHY` (there is no listening socket), `exit CODE` (negative: the signal), `ended COUNT`, `left PID …`
+and at last `done`.
 
 On Linux every orphan becomes a child of the supervisor (child subreaper), so that a walk from parent to child
 finds also what has called `setsid` or forked twice. Where there is no such thing (macOS) the walk starts
@@ -40,7 +42,10 @@ _PR_SET_SECCOMP = 22
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _NEW_USER_NAMESPACE = 0x10000000
+_NEW_NETWORK_NAMESPACE = 0x40000000
+_GET_USER_NAMESPACE = 0xB701  # of another namespace: the one that owns it
 _AF_VSOCK, _SYS_SOCKET = 40, 1
+_MOST_WAITING = 128
 # Of each architecture its name in the audit of system calls, the first of add_key, request_key and keyctl, then
 # unshare and clone, where the flags of clone lie in what a filter sees, and socket and socketcall.
 _CALLS = {
@@ -301,11 +306,40 @@ def hand_over_filter() -> None:
     os.close(reader)
 
 
+def listen_within(process: int, channel: int, port: int) -> None:
+    """Listen on loopback in the network of a process and send the socket over a channel.
+
+    A network belongs to a user namespace, in which this process then stays: call it in one that ends. It may
+    have no threads. Raises OSError.
+    """
+    import _socket  # the part of `socket` that is written in C
+
+    kernel = ctypes.CDLL(None, use_errno=True)
+    network = os.open(f"/proc/{process}/ns/net", os.O_RDONLY)
+    owner = fcntl.ioctl(network, _GET_USER_NAMESPACE)
+    own = os.stat("/proc/self/ns/user")
+    entered = [(network, _NEW_NETWORK_NAMESPACE)]
+    if (os.fstat(owner).st_dev, os.fstat(owner).st_ino) != (own.st_dev, own.st_ino):
+        entered.insert(0, (owner, _NEW_USER_NAMESPACE))
+    for namespace, kind in entered:
+        if kernel.setns(namespace, kind):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(_MOST_WAITING)
+    carried = listener.fileno().to_bytes(4, sys.byteorder)
+    _socket.socket(fileno=channel).sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, carried)])
+
+
 class Supervisor:
     """Watches one command. It waits on two descriptors only: the lifeline and the news of ended children."""
 
-    def __init__(self, *, lifeline: int, control: int, grace_secs: float, keys: str) -> None:
+    def __init__(
+        self, *, lifeline: int, control: int, grace_secs: float, keys: str, channel: int, port: int
+    ) -> None:
         self._keys = keys
+        self._channel = channel
+        self._port = port
         self._lifeline = lifeline
         self._control = control
         self._grace_secs = grace_secs
@@ -315,7 +349,7 @@ class Supervisor:
         self._childless = False
         self._adopts = _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
         _call_prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # should the command have stopped us when quorum dies
-        for descriptor in (lifeline, control):
+        for descriptor in (lifeline, control, *(() if channel < 0 else (channel,))):
             os.set_inheritable(descriptor, False)
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
@@ -327,7 +361,7 @@ class Supervisor:
 
     def run(self, argv: list[bytes], environment: dict[bytes, bytes], guards: list[bytes]) -> None:
         """Run the command to its end or to the end of the lifeline, then end what is left of it."""
-        if guards:
+        if guards or self._channel >= 0:
             self._start_guarded(argv, environment, guards)
         else:
             self._shell = self._start(argv, environment)
@@ -359,14 +393,32 @@ class Supervisor:
         poll.register(self._lifeline, select.POLLIN)
         # Nothing comes where bubblewrap failed, or where all is to end before.
         if ready in dict(poll.poll()) and os.read(ready, 1):
-            if self._is_covered(guards, _read_child(info)):
+            sandbox = _read_child(info)
+            if self._channel >= 0:
+                self._listen(sandbox)
+            if self._is_covered(guards, sandbox):
                 os.write(go, b"go\n")
             else:
                 self._tell(f"failed {_MOVED}")
         for descriptor in (info, go, ready):  # without a word the shell in the sandbox ends
             os.close(descriptor)
 
+    def _listen(self, sandbox: int) -> None:
+        """Let quorum have its socket in the network of the command, which runs without where that fails."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                listen_within(sandbox, self._channel, self._port)
+            except (OSError, ImportError) as error:
+                self._tell(f"unheard {error}")
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        os.close(self._channel)
+
     def _is_covered(self, guards: list[bytes], sandbox: int) -> bool:
+        if not guards:
+            return True
         inside = _find_child(sandbox)
         return inside is not None and find_uncovered(guards, f"/proc/{inside}/root") is None
 
@@ -469,13 +521,19 @@ def main() -> None:
         close_keyrings(is_whole=sys.argv[2] == "none")
         hand_over_filter()
         os.execv(sys.argv[3], sys.argv[3:])
-    lifeline, control, words, guards = (int(sys.argv[place]) for place in (1, 2, 4, 6))
+    lifeline, control, words, guards, channel, port = (int(sys.argv[place]) for place in (1, 2, 4, 6, 7, 8))
     with open(0, "rb", closefd=False) as order:
         fields = order.read().split(b"\0")[:-1]
     environment = dict(field.split(b"=", 1) for field in fields[words + guards :])
-    Supervisor(lifeline=lifeline, control=control, grace_secs=float(sys.argv[3]), keys=sys.argv[5]).run(
-        fields[:words], environment, fields[words : words + guards]
+    supervisor = Supervisor(
+        lifeline=lifeline,
+        control=control,
+        grace_secs=float(sys.argv[3]),
+        keys=sys.argv[5],
+        channel=channel,
+        port=port,
     )
+    supervisor.run(fields[:words], environment, fields[words : words + guards])
     os._exit(0)  # skips the interpreter's tidying up, for which quorum would wait
 
 

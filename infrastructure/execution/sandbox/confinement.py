@@ -7,15 +7,19 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from quorum.application.program_lookup import hold_links
+from quorum.domain.shell.network_hosts import AskedHost, HostPattern, write_hosts
 from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck, UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome
+
+if TYPE_CHECKING:  # loaded where one is made
+    from quorum.infrastructure.execution.network.host_proxy import HostProxy
 
 
 class RunningCommands:
@@ -79,13 +83,14 @@ class Launch(Struct, frozen=True, kw_only=True):
 
     `is_confined` tells whether that is inside a sandbox; `keys` what it reaches of those that the kernel keeps;
     `is_complete` whether the whole workspace could be
-    looked through for protected and sensitive files; `has_network` whether it reaches the network; `check`
-    looks for protected paths that it makes; `notes` are sentences about it. `is_hidden`
-    tells of a path whether the command cannot see what may stand there; `can_be_left`: another call may ask to
-    run outside the sandbox; `can_open_git`: one may ask to write to `.git`. `unfinished` keeps for
-    a resumed session what `check` has found before. `guards` are for the supervisor, which looks at them before
-    the command begins; `running` counts it among those that run; `follow` finds guarded files that it moved.
-    `home` is what it has for a home, if that is kept until `close_home`. `is_in_layer`: a layer holds all.
+    looked through for protected and sensitive files; `has_network` whether it reaches the network, `proxy` lets
+    it reach some hosts without that; `check` looks for protected paths that it makes; `notes` are sentences
+    about it. `is_hidden` tells of a path whether the command cannot see what may stand there; `can_be_left`:
+    another call may ask to run outside the sandbox; `can_open_git`: one may ask to write to `.git`.
+    `unfinished` keeps for a resumed session what `check` has found before. `guards` are for the supervisor,
+    which looks at them before the command begins; `running` counts it among those that run; `follow` finds
+    guarded files that it moved. `home` is what it has for a home, if that is kept until `close_home`.
+    `is_in_layer`: a layer holds all.
     """
 
     argv: tuple[str, ...]
@@ -93,6 +98,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     keys: Keys = "all"
     is_complete: bool = True
     has_network: bool = True
+    proxy: HostProxy | None = None
     check: ProtectedPathCheck | None = None
     notes: tuple[str, ...] = ()
     is_hidden: Callable[[str], bool] = lambda _path: False
@@ -106,8 +112,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     is_in_layer: bool = False
 
     def count_background(self, ended: int) -> int:
-        """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
-        return ended - 1 if self.is_confined and ended else ended
+        """How many of the processes that were ended are the command's: the first one is that of bubblewrap."""
+        return ended - 1 if self.is_confined and self.keys != "all" and ended else ended
 
     def begin(self, *, was_asked: bool) -> Callable[[], None]:
         """Call it before the command starts, and what it returns once `finish` was called for the last time."""
@@ -137,7 +143,7 @@ class Launch(Struct, frozen=True, kw_only=True):
         """What there is to say of the sandbox once the command has ended, a sentence each."""
         if not self.is_confined:
             return []
-        said: list[str] = [*self.notes]
+        said: list[str] = [*self.notes, *self._describe_hosts()]
         if exit_code in _SIGNALLED:
             said.append(f"in the sandbox exit code {exit_code} may stand for {_SIGNALLED[exit_code]}")
         want = self._explain_want(output[-_MOST_SEARCHED:]) if exit_code != 0 else None
@@ -157,6 +163,26 @@ class Launch(Struct, frozen=True, kw_only=True):
             )
         return said
 
+    @property
+    def asked_hosts(self) -> tuple[AskedHost, ...]:
+        """The hosts that it has asked for, where it has no network of its own."""
+        return self.proxy.asked if self.proxy is not None else ()
+
+    def _describe_hosts(self) -> Iterator[str]:
+        """Which hosts it reached and which not, and how it could."""
+        if self.proxy is None:
+            return
+        from quorum.infrastructure.execution.network.host_proxy import NOT_LISTED, describe_asked
+
+        yield from describe_asked(self.proxy.asked, self.proxy.more)
+        if self.proxy.failure:
+            yield f"the sandbox could open no way to any host: {self.proxy.failure}"
+        if closed := dict.fromkeys(each.name for each in self.proxy.asked if each.refusal == NOT_LISTED):
+            yield (
+                f'if the task needs that, call run_command again with hosts = "{write_hosts(closed)}": the '
+                "person is asked"
+            )
+
     def _explain_want(self, output: str) -> str | None:
         """What the command may have failed for want of, and the way out."""
         way_out = (
@@ -171,7 +197,11 @@ class Launch(Struct, frozen=True, kw_only=True):
             )
         if _READ_ONLY in output:
             return f"{_WRITES}; {way_out}"
+        if self.asked_hosts:
+            return None
         if not self.has_network and _UNREACHABLE.search(output):
+            if self.proxy is not None:
+                return _NO_NETWORK
             return f"it may have failed because the sandbox has no network; {way_out}"
         if _DAEMONS.search(output):
             return f"it may have failed because the sandbox hides the sockets of services; {way_out}"
@@ -186,24 +216,38 @@ _WRITES = (
     "person can open more with tools.run_command.sandbox_writable (docs/sandbox.md)"
 )
 
+_NO_NETWORK = (
+    "it may have failed because the sandbox has no network but the proxy that HTTPS_PROXY names, to hosts that "
+    "are allowed: call run_command again with hosts, for which the person is asked, and have the program use it"
+)
+
 
 class SandboxLine(Protocol):
     """Builds what runs a command in the sandbox."""
 
     def __call__(
-        self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *, keeps_home: bool = False
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        *,
+        keeps_home: bool = False,
+        approved: tuple[HostPattern, ...] = (),
     ) -> Launch: ...
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
     """The limits of a command. `description` is part of what a review approves; None if no sandbox was asked
-    for. `network` says whether the command reaches the network. `is_left`: there is a sandbox, and the command
+    for. `network` says whether the command reaches the network, `asked_hosts` which hosts it asks for without;
+    `reached` are those that it reaches unasked, as text. `is_left`: there is a sandbox, and the command
     asks to run outside it. `opens_git`: it asks to write to `.git`, as later commands then may too;
     `offers_git`: it may once a person approved it, and runs without where nobody did.
     """
 
     description: str | None = None
     network: bool = True
+    asked_hosts: tuple[HostPattern, ...] = ()
+    reached: tuple[str, ...] = ()
     line: SandboxLine | None = None
     is_left: bool = False
     opens_git: bool = False
@@ -216,15 +260,22 @@ class Confinement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the command runs inside a sandbox, and without network."""
+        """Whether the command runs inside a sandbox, and reaches no hosts but those that are named."""
         return self.is_confined and not self.network
 
     def launch(
-        self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], keeps_home: bool = False
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        keeps_home: bool = False,
+        approved: tuple[HostPattern, ...] = (),
     ) -> Launch:
         """The command line to run, which begins with a program's absolute path. Reads folders; call it off the
-        event loop. `keeps_home`: what it writes in its home stays until `close_home`.
+        event loop. `keeps_home`: what it writes in its home stays until `close_home`. `approved` are hosts that
+        it reaches beside those that are allowed.
         """
         if self.line is None:
             return Launch(argv=tuple(argv))
-        return self.line(argv, cwd, environment, keeps_home=keeps_home)
+        return self.line(argv, cwd, environment, keeps_home=keeps_home, approved=approved)

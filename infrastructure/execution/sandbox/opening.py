@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+from quorum.domain.replacing import replace
+from quorum.domain.review.host_rules import collect_hosts
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permission_rules import Rule
 from quorum.domain.review.rule_offers import GitApproval
+from quorum.domain.shell.network_hosts import HostList, sort_entries
 from quorum.domain.shell.sandbox import SandboxOn
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
-from quorum.infrastructure.config.tools_table import RunCommandTable
+from quorum.infrastructure.config.tools_table import NetworkChoice, RunCommandTable
 from quorum.infrastructure.execution.sandbox import session_tmp
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
@@ -22,7 +28,7 @@ from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
 from quorum.infrastructure.files.swept_folder import remove_abandoned_folders
 
 
-def build_sandbox(
+def build_sandbox(  # noqa: PLR0913 - what holds a command meets here
     table: RunCommandTable,
     policy: PathPolicy,
     environ: Mapping[str, str],
@@ -34,10 +40,12 @@ def build_sandbox(
     session_id: str = "",
     git_approvals: Collection[GitApproval] = (),
     check_layer: Callable[[], None] | None = None,
+    list_rules: Callable[[], Sequence[Rule]] = tuple,
 ) -> Sandbox:
     """What commands are held to while `get_mode` is in force. `own` is hidden from them; `links` are those of
     worktrees. `git_approvals` are those recorded; one of this very session and workspace, `session_id` and
-    `root`, holds again. In a layer commands may write to `.git` as well, and to nothing beside what it holds.
+    `root`, holds again. `list_rules` are those in force, which may speak of hosts. In a layer commands may
+    write to `.git` as well, and to nothing beside what it holds.
     """
     shared = locate_shared_tmp(environ)
     opened = table.sandbox_writable
@@ -51,6 +59,7 @@ def build_sandbox(
         writable=() if is_layered else opened,
         links=links,
         network=_decide_network(table.network, get_mode),
+        list_hosts=None if table.network in ("off", "on") else partial(_list_hosts, table.network, list_rules),
         tmp=SessionTmp(shared) if shared is not None else None,
         # Those of other sessions know the workspace's files, whose numbers differ in a layer.
         identities=None if is_layered else open_identity_store(environ),
@@ -112,12 +121,20 @@ def build_mode_check(
             return None
         state = await sandbox.find_state()
         if isinstance(state, SandboxOn):
-            return None
+            broken = await asyncio.to_thread(sandbox.list_broken)
+            remedy = "choose another mode, and tell of it (SECURITY.md)"
+            return f"the sandbox does not hold here: {', '.join(broken)}; {remedy}" if broken else None
         return f"the mode {mode} needs a sandbox, and {state.why}: {state.remedy}"
 
     return find_refusal
 
 
-def _decide_network(choice: str, get_mode: Callable[[], Mode]) -> Callable[[], bool]:
+def _list_hosts(choice: NetworkChoice, list_rules: Callable[[], Sequence[Rule]]) -> HostList:
+    """The hosts that commands without network reach: rules come with those of the settings."""
+    ranges = () if isinstance(choice, str) else sort_entries(choice)[1]
+    return replace(collect_hosts(list_rules()), ranges=ranges)
+
+
+def _decide_network(choice: NetworkChoice, get_mode: Callable[[], Mode]) -> Callable[[], bool]:
     """Whether a command reaches the network: not where nobody looks at it, unless the settings say so."""
     return lambda: choice == "on" or (choice == "auto" and get_mode().traits.network)

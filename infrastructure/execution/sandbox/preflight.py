@@ -6,7 +6,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from quorum.application.program_lookup import (
@@ -16,8 +16,11 @@ from quorum.application.program_lookup import (
     select_loader_environment,
 )
 from quorum.domain.shell.sandbox import Keys, SandboxOff, SandboxOn, SandboxState
+from quorum.infrastructure.execution.sandbox import seatbelt
+from quorum.infrastructure.execution.sandbox.proof_record import REMEDY
 
 PROGRAM = "bwrap"
+_ELSEWHERE = "run quorum on Linux, or in a virtual machine or container of its own"
 # What commands are started by.
 _SUPERVISOR = str(Path(__file__).parents[1] / "commands" / "supervisor.py")
 LIMIT_SECS = 2.0
@@ -60,17 +63,24 @@ _PERMIT = "allow user namespaces on this machine (docs/sandbox.md says how)"
 
 
 def look_for_sandbox(
-    path: str | None, *, untrusted: Sequence[Path] = (), limit_secs: float = LIMIT_SECS
+    path: str | None,
+    *,
+    untrusted: Sequence[Path] = (),
+    limit_secs: float = LIMIT_SECS,
+    explain_missing_proof: Callable[[], str] = str,
 ) -> SandboxState:
     """Find bubblewrap on `path` (as PATH is written) and try it, for `limit_secs` a trial at most.
 
-    Programs below `untrusted` folders do not count: a workspace must not bring its own. Starts processes and
+    Programs below `untrusted` folders do not count: a workspace must not bring its own. `explain_missing_proof`
+    says why the sandbox of macOS was not proven here, empty where it was. Starts processes and
     waits for them; call it off the event loop.
     """
+    if sys.platform == "darwin":
+        return look_for_seatbelt(explain_missing_proof, limit_secs)
     if sys.platform != "linux":
         return SandboxOff(
             why="there is no sandbox for this system",
-            remedy="run quorum on Linux, or in a virtual machine or container of its own",
+            remedy=_ELSEWHERE,
         )
     path, closed = path or os.defpath, tuple(map(str, untrusted))
     program = find_program(PROGRAM, path, closed)
@@ -90,10 +100,23 @@ def look_for_sandbox(
     return SandboxOn(program=program, version=version)
 
 
+def look_for_seatbelt(explain_missing_proof: Callable[[], str], limit_secs: float = LIMIT_SECS) -> SandboxState:
+    """Try the sandbox of macOS, which counts once it was proven on this machine."""
+    try:
+        _run_trial([seatbelt.PROGRAM, "-p", "(version 1)(allow default)", "/usr/bin/true"], limit_secs)
+    except _Failed as failure:
+        return SandboxOff(why=f"sandbox-exec does not work here: {failure}", remedy=_ELSEWHERE)
+    if why := explain_missing_proof():
+        return SandboxOff(why=why, remedy=REMEDY)
+    return SandboxOn(program=seatbelt.PROGRAM, version="sandbox-exec")
+
+
 def choose_keys(program: str) -> Keys:
     """Which of the kernel's keys commands reach: with bubblewrap as a setuid program, which could not gain its
-    rights once system calls are refused, those of a session keyring of their own.
+    rights once system calls are refused, those of a session keyring of their own. macOS has no such keys.
     """
+    if program == seatbelt.PROGRAM:
+        return "all"
     return "own" if os.stat(program).st_mode & stat.S_ISUID else "none"
 
 

@@ -9,15 +9,17 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from quorum.application.program_lookup import follow_path
 from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import NO_PLACES, PathPolicy
+from quorum.domain.shell.network_hosts import PROXY_PORT, HostList, HostPattern, write_hosts
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.sandbox import seatbelt
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
@@ -36,6 +38,7 @@ from quorum.infrastructure.execution.sandbox.places import (
     list_tool_folders,
 )
 from quorum.infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
+from quorum.infrastructure.execution.sandbox.proof_record import explain_missing_proof, find_proof
 from quorum.infrastructure.execution.sandbox.repository_places import (
     explain_unfit_target,
     find_written_folders,
@@ -44,6 +47,9 @@ from quorum.infrastructure.execution.sandbox.repository_places import (
 from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome, SessionTmp, SharedTmp
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
 from quorum.infrastructure.files.mounts import are_local
+
+if TYPE_CHECKING:  # loaded where one is made
+    from quorum.infrastructure.execution.network.host_proxy import HostProxy
 
 _GIT_IS_OPEN = "commands of this session may write to .git, but for its settings and hooks, as you approved"
 _EARLY_SECS = 1.0  # after the session was opened, when the screen has come up
@@ -56,11 +62,12 @@ class Sandbox:
     `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
     are paths as the settings spell them; `links` name folders of the main working tree that commands in another
-    one may read. `network` is asked for each command. `tmp` is the `/tmp` that commands
-    share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
-    write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs; `identities`
-    keep for other sessions what was guarded. `check_layer` raises where the workspace is not the layer that it
-    should be; with it a `.git` that the layer holds is open.
+    one may read. `network` is asked for each command, and `list_hosts` for those without: which hosts they
+    reach all the same; None where they never do. `tmp` is the `/tmp` that commands share; without it each gets
+    its own. `is_git_open`: before the session was resumed the person let it write to `.git`. `unfinished` is
+    kept for the case that quorum is killed while a command runs; `identities` keep for other sessions what was
+    guarded. `check_layer` raises where the workspace is not the layer that it should be; with it a `.git` that
+    the layer holds is open. `needs_proof`: on macOS it works only once that was proven.
     """
 
     def __init__(  # noqa: PLR0913 - what holds a command meets here
@@ -74,11 +81,13 @@ class Sandbox:
         writable: Sequence[str] = (),
         links: Sequence[str] = (),
         network: Callable[[], bool] = lambda: True,
+        list_hosts: Callable[[], HostList] | None = None,
         tmp: SessionTmp | None = None,
         is_git_open: bool = False,
         unfinished: UnfinishedCommands | None = None,
         identities: IdentityStore | None = None,
         check_layer: Callable[[], None] | None = None,
+        needs_proof: bool = True,
     ) -> None:
         self._unfinished = unfinished
         self._choice = choice
@@ -90,8 +99,10 @@ class Sandbox:
         self._writable = tuple(writable)
         self._links = tuple(links)
         self._network = network
+        self._list_hosts = list_hosts
         self._tmp = tmp
         self._check_layer = check_layer
+        self._needs_proof = needs_proof
         self._is_git_open = is_git_open or check_layer is not None
         self._state: SandboxState | None = None
         self._first_tools: Mapping[str, str] = {}
@@ -138,6 +149,11 @@ class Sandbox:
         known = self._state
         return known if known is not None else await asyncio.to_thread(self.detect_state)
 
+    def list_broken(self) -> tuple[str, ...]:
+        """What the last proof on this machine found not to hold. Reads files; call it off the event loop."""
+        record = find_proof(self._environ)
+        return record.broken if record is not None else ()
+
     @property
     def can_be_left(self) -> bool:
         """Whether a command may ask to run outside it. Looks at nothing but the settings."""
@@ -180,12 +196,28 @@ class Sandbox:
             said += [f"a command ran when quorum was killed: {note}" for note in notes]
         return said
 
-    def confine_with_git(self) -> Confinement:
+    @property
+    def can_open_hosts(self) -> bool:
+        """Whether a command may ask to reach hosts. Looks at nothing but the settings."""
+        return self._list_hosts is not None and self._choice != "off"
+
+    def is_host_open(self, host: HostPattern) -> bool:
+        """Whether commands reach this host unasked."""
+        hosts = self._list_hosts() if self._list_hosts is not None else HostList()
+        is_withheld = any(each.overlaps(host) for each in hosts.withheld)
+        return not is_withheld and any(each.includes(host) for each in hosts.allowed)
+
+    def _find_hosts(self, state: SandboxOn) -> HostList | None:
+        """The hosts that commands reach unasked; None where none can be opened to them: only root enters the
+        network of a command whose sandbox a setuid program made, and macOS has no such networks."""
+        return None if self._list_hosts is None or choose_keys(state.program) != "none" else self._list_hosts()
+
+    def confine_with_git(self, hosts: tuple[HostPattern, ...] = ()) -> Confinement:
         """What a command is held to that asks to write to `.git`. Reads folders; call it off the event loop.
 
         Raises ToolError, one sentence, where the workspace has no such folder of its own.
         """
-        confinement = self.confine()
+        confinement = self.confine(hosts)
         if confinement.line is None or self._is_git_open:
             return confinement
         if not (folders := self._find_git_folders()):
@@ -199,11 +231,11 @@ class Sandbox:
             opens_git=True,
         )
 
-    def confine_offering_git(self) -> Confinement:
+    def confine_offering_git(self, hosts: tuple[HostPattern, ...] = ()) -> Confinement:
         """What a command is held to that changes the repository: once the person approved it, it may write to
         `.git`, and so may later ones; otherwise it runs with `.git` closed. Raises ToolError as `confine` does.
         """
-        confinement = self.confine()
+        confinement = self.confine(hosts)
         if confinement.line is None or not (folders := self._find_closed_git_folders()):
             return confinement
         return replace(
@@ -288,8 +320,9 @@ class Sandbox:
             case SandboxOff():
                 return self.confine()
 
-    def confine(self) -> Confinement:
-        """What a command will be held to if it runs now. Call it off the event loop.
+    def confine(self, hosts: tuple[HostPattern, ...] = ()) -> Confinement:
+        """What a command will be held to if it runs now. Call it off the event loop. `hosts` are those that it
+        asks to reach where it has no network.
 
         Raises ToolError, one sentence, where a sandbox is required and does not work.
         """
@@ -297,12 +330,20 @@ class Sandbox:
         self._require_layer()
         match self.detect_state():
             case SandboxOn() as state:
+                reached = None if network else self._find_hosts(state)
+                if hosts and not network and reached is None:
+                    raise ToolError(
+                        "nothing was run: tools.run_command.network, or the sandbox of this machine, lets "
+                        "commands reach no hosts; leave out hosts"
+                    )
                 return Confinement(
                     description="in a sandbox: writes in the workspace only; "
-                    f"network {'on' if network else 'off'}"
+                    + _describe_network(network, hosts, reached)
                     + ("; .git is open, but for its settings and hooks" if self._is_git_open else ""),
                     network=network,
-                    line=partial(self._build_launch, state, network),
+                    asked_hosts=() if network else hosts,
+                    reached=reached.texts if reached is not None else (),
+                    line=partial(self._build_launch, state, network, reached),
                 )
             case SandboxOff(required=True) as state:
                 raise ToolError(
@@ -366,7 +407,7 @@ class Sandbox:
         if isinstance(state, SandboxOff):
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
         return self._build_launch(
-            state, network, argv, cwd, environment, opens_git=False, is_read_only=is_read_only
+            state, network, None, argv, cwd, environment, opens_git=False, is_read_only=is_read_only
         )
 
     def _detect_state(self) -> SandboxState:
@@ -382,7 +423,8 @@ class Sandbox:
                 remedy="work in a folder below it",
                 required=required,
             )
-        state = look_for_sandbox(self._environ.get("PATH"), untrusted=roots)
+        explain = partial(explain_missing_proof, self._environ) if self._needs_proof else str
+        state = look_for_sandbox(self._environ.get("PATH"), untrusted=roots, explain_missing_proof=explain)
         if isinstance(state, SandboxOff) and required:
             return SandboxOff(why=state.why, remedy=state.remedy, required=True)
         return state
@@ -391,6 +433,7 @@ class Sandbox:
         self,
         state: SandboxOn,
         network: bool,
+        hosts: HostList | None,
         argv: Sequence[str],
         cwd: Path,
         environment: Mapping[str, str],
@@ -398,6 +441,7 @@ class Sandbox:
         opens_git: bool = True,
         keeps_home: bool = False,
         is_read_only: bool = False,
+        approved: tuple[HostPattern, ...] = (),
     ) -> Launch:
         git = self._find_git_folders() if opens_git and self._is_git_open else ()
         view = SandboxView(
@@ -409,6 +453,8 @@ class Sandbox:
             is_busy=self._running.are_in,
             is_read_only=is_read_only,
         )
+        if state.program == seatbelt.PROGRAM:
+            return self._build_seatbelt_launch(view, network, argv, environment)
         tmp, note = (None, None) if is_read_only else self._prepare_shared_tmp(view)
         sources = self._make_homes(view) if keeps_home else {}
         mounts = tuple(view.list_mounts(tmp, sources))
@@ -419,6 +465,7 @@ class Sandbox:
             *(() if network else ("--unshare-net",)),
             *mounts,
             *(word for name in _list_misleading_variables(environment, view) for word in ("--unsetenv", name)),
+            *(word for each in _PROXY_VARIABLES if hosts is not None for word in ("--setenv", *each)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
             *argv,
@@ -429,6 +476,7 @@ class Sandbox:
             keys=choose_keys(state.program),
             is_complete=view.guarded.complete,
             has_network=network,
+            proxy=_make_proxy(hosts, approved) if hosts is not None else None,
             check=None if is_read_only else view.check(self._policy, self._folders),
             notes=(*((note,) if note is not None else ()), *self._known_files.notes, *self._explain_closed()),
             is_hidden=view.is_hidden,
@@ -437,6 +485,34 @@ class Sandbox:
             home=CommandHome(sources, mounts, own_home) if sources else None,
             guards=tuple(view.list_guards()),
             running=nullcontext if is_read_only else partial(self._running.count, view.roots),
+            follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
+            can_open_git=bool(self._find_closed_git_folders()),
+            is_in_layer=self.is_in_layer,
+        )
+
+    def _build_seatbelt_launch(
+        self, view: SandboxView, network: bool, argv: Sequence[str], environment: Mapping[str, str]
+    ) -> Launch:
+        tmp = None
+        with suppress(OSError):
+            shared = self._tmp.prepare(()) if self._tmp is not None else None
+            tmp = shared.source if shared is not None else None
+        try:
+            profile = seatbelt.render_profile(view.list_places(), network=network, tmp=tmp)
+        except ValueError as error:
+            raise ToolError(f"nothing was run: {error}") from error
+        unset = [name for name in SOCKET_VARIABLES if name in environment]
+        return Launch(
+            argv=seatbelt.build_line(profile, argv, unset=unset, tmp=tmp),
+            is_confined=True,
+            is_complete=view.guarded.complete,
+            has_network=network,
+            check=view.check(self._policy, self._folders),
+            notes=(*self._known_files.notes, *self._explain_closed()),
+            is_hidden=view.is_hidden,
+            can_be_left=self.can_be_left,
+            unfinished=self._unfinished,
+            running=partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=bool(self._find_closed_git_folders()),
             is_in_layer=self.is_in_layer,
@@ -485,6 +561,39 @@ class Sandbox:
         """Those that may be read now: what stands in their places may be changed while the session lasts."""
         linked = list_linked_folders(os.path.realpath(self._policy.roots[0]), self._links)
         return tuple(path for path in linked if explain_unfit_target(path, self._policy) is None)
+
+
+def _describe_network(network: bool, asked: Sequence[HostPattern], reached: HostList | None) -> str:
+    """What of the network a command reaches. What is asked for is not told by what was allowed meanwhile."""
+    if network:
+        return "network on"
+    if asked:
+        return f"network: {write_hosts(each.text for each in asked)}, and hosts that settings and rules allow"
+    if reached is not None and reached.texts:
+        return f"network: {write_hosts(reached.texts)} only"
+    return "network off"
+
+
+def _make_proxy(hosts: HostList, approved: tuple[HostPattern, ...]) -> HostProxy:
+    from quorum.infrastructure.execution.network.host_proxy import HostProxy
+
+    return HostProxy(replace(hosts, allowed=(*hosts.allowed, *approved)))
+
+
+_PROXY = f"http://127.0.0.1:{PROXY_PORT}"
+_LOOPBACK = "localhost,127.0.0.1,::1"
+# How programs are told of the proxy; most read the first ones.
+_PROXY_VARIABLES = (
+    *((name, _PROXY) for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY")),
+    *((name, _PROXY) for name in ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy")),
+    *((name, _LOOPBACK) for name in ("NO_PROXY", "no_proxy")),
+    *(
+        (name, _PROXY)
+        for name in ("npm_config_proxy", "npm_config_https_proxy", "PIP_PROXY", "CARGO_HTTP_PROXY")
+    ),
+    *((name, _PROXY) for name in ("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY")),
+    ("NODE_USE_ENV_PROXY", "1"),
+)
 
 
 def _list_misleading_variables(environment: Mapping[str, str], view: SandboxView) -> list[str]:

@@ -22,6 +22,7 @@ from quorum.infrastructure.execution.sandbox.new_protected_paths import Protecte
 from quorum.infrastructure.execution.sandbox.own_code import list_folders_around, lock_code
 from quorum.infrastructure.execution.sandbox.preflight import GROUND
 from quorum.infrastructure.execution.sandbox.repository_places import list_repository_places
+from quorum.infrastructure.execution.sandbox.seatbelt import VisiblePlaces
 from quorum.infrastructure.execution.sandbox.session_tmp import SharedTmp
 from quorum.infrastructure.files.workspace import list_standing_roots
 
@@ -75,6 +76,7 @@ class SandboxView:
         """
         self._known = known
         self._bind = "--ro-bind" if is_read_only else "--bind"
+        self._is_read_only = is_read_only
         self.roots = list_standing_roots(policy.roots)
         self._own = _select_existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not is_below_any(h, self.roots))
@@ -143,6 +145,21 @@ class SandboxView:
         for path in masked:
             if is_below_any(path, self.roots):
                 yield from _mask(path)
+
+    def list_places(self) -> VisiblePlaces:
+        """The same without mounts. What stands only in memory, such as an empty home, is denied instead."""
+        outside = [path for path in self._writable if not is_below_any(path, (*self.roots, *self._own))]
+        locked = [path for path in self.guarded.protected if not is_below_any(path, self._writable)]
+        for opened in self._list_opened():
+            locked += _select_existing(os.path.join(opened, name) for name in GIT_SETTINGS)
+        places = tuple(_sort_outermost_first((*self.roots, *outside)))
+        return VisiblePlaces(
+            writable=() if self._is_read_only else places,
+            hidden=tuple(self._hidden),
+            visible=(*self._kept, *places) if self._is_read_only else self._kept,
+            locked=tuple(dict.fromkeys((*locked, *self._code))),
+            masked=tuple(self._list_masked()),
+        )
 
     def list_guards(self) -> Iterator[bytes]:
         """What a supervisor is to see covered in the sandbox before the command begins, as it wants it."""

@@ -20,7 +20,8 @@ from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.shell.git_commands import changes_repository
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.shell.network_hosts import BadHost, HostPattern, read_hosts
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
@@ -44,6 +45,15 @@ _IN_BACKGROUND = (
 _BACKGROUND = ToolParameter(
     name="background", type="boolean", description="Whether it runs in the background (default false)"
 )
+_HOSTS = ToolParameter(
+    name="hosts",
+    type="string",
+    description=(
+        'Hosts that this command is to reach where the sandbox has no network, for example "pypi.org, '
+        'files.pythonhosted.org"; programs reach them through the proxy that HTTPS_PROXY names. The person is '
+        "asked about hosts that nothing allows"
+    ),
+)
 _MAX_COMMAND_BYTES = (1 << 17) - 1
 _MAX_TIMEOUT_SECS = 86_400
 _SHELLS = (("/bin/bash", "--noprofile", "--norc"), ("/bin/sh",))
@@ -56,6 +66,7 @@ class _CommandRequest(Struct, frozen=True, kw_only=True):
     outside: bool
     background: bool
     opens_git: bool
+    hosts: tuple[HostPattern, ...]
 
 
 TRAITS = ToolTraits(
@@ -70,10 +81,11 @@ TRAITS = ToolTraits(
         "background": "in the background",
         "opens_git": "with .git open",
         "outside_sandbox": "outside the sandbox",
+        "hosts": "reaching {}",
     },
     kind="execute",
     effect=CallEffect.COMMAND,
-    arguments=("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git"),
+    arguments=("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git", "hosts"),
     can_wait=True,
 )
 
@@ -186,6 +198,7 @@ class RunCommand:
                     minimum=1,
                 ),
                 *((git,) if self._sandbox is not None and self._sandbox.can_open_git else ()),
+                *((_HOSTS,) if self._sandbox is not None and self._sandbox.can_open_hosts else ()),
                 *((outside,) if self._sandbox is not None and self._sandbox.can_be_left else ()),
                 *((_BACKGROUND,) if self._jobs is not None else ()),
             ),
@@ -204,7 +217,7 @@ class RunCommand:
         try:
             request = self._request(arguments)
             verdict = await self._judge_request(request)
-            asks_more = request.outside or request.opens_git
+            asks_more = request.outside or request.opens_git or bool(request.hosts)
             is_known = verdict.is_read_only if verdict is not None else not changes_repository(request.command)
             if self._sandbox is None or (is_known and not asks_more):
                 return verdict
@@ -212,6 +225,8 @@ class RunCommand:
         except ToolError:
             return None
         verdict = verdict or ShellVerdict(kind=ShellVerdictKind.ASK, reason="nothing here looks at commands")
+        asked = tuple(each.text for each in confinement.asked_hosts)
+        verdict = replace(verdict, asked_hosts=asked, reached_hosts=confinement.reached)
         if confinement.is_left or confinement.opens_git:
             return replace(verdict, leaves_sandbox=confinement.is_left, opens_git=confinement.opens_git)
         if verdict.is_read_only:
@@ -253,6 +268,10 @@ class RunCommand:
             raise ToolError("nothing was run: outside the sandbox only what the person was asked about runs")
         if confinement.opens_git and not context.controls.was_asked:
             raise ToolError("nothing was run: .git is opened only once the person was asked about it")
+        if closed := self._list_closed_hosts(confinement, context):
+            raise ToolError(
+                f"nothing was run: {', '.join(closed)} is opened only once the person was asked about it"
+            )
         environment = self._build_environment(verdict)
         if context.controls.seal is not None:
             now = await self._seal(request, {}, confinement, environment)
@@ -266,6 +285,7 @@ class RunCommand:
             cwd=request.cwd,
             environment=environment,
             keeps_home=True,
+            approved=confinement.asked_hosts,
         )
         if request.background and self._jobs is not None:
             self._jobs.require_room()
@@ -284,10 +304,20 @@ class RunCommand:
         )
         if self._on_start is not None:
             self._on_start(command)
-        if self._jobs is not None and await self._runs_on(command, request, context, self._jobs):
-            by_person = not request.background and self._on_start is None
-            return await _continue_as_job(command, request, context, self._jobs, by_person=by_person)
-        return await command.wait_for_output()
+        try:
+            if self._jobs is not None and await self._runs_on(command, request, context, self._jobs):
+                by_person = not request.background and self._on_start is None
+                return await _continue_as_job(command, request, context, self._jobs, by_person=by_person)
+            return await command.wait_for_output()
+        finally:
+            for host in command.asked_hosts:
+                context.controls.note_host(host)
+
+    def _list_closed_hosts(self, confinement: Confinement, context: ToolExecutionContext) -> list[str]:
+        """The hosts that it asks for and that neither the person nor a rule has opened to it."""
+        if self._sandbox is None or context.controls.was_asked:
+            return []
+        return [each.text for each in confinement.asked_hosts if not self._sandbox.is_host_open(each)]
 
     async def _runs_on(
         self,
@@ -316,11 +346,11 @@ class RunCommand:
         if request.outside:
             return await asyncio.to_thread(self._sandbox.confine_outside)
         if request.opens_git:
-            return await asyncio.to_thread(self._sandbox.confine_with_git)
+            return await asyncio.to_thread(self._sandbox.confine_with_git, request.hosts)
         is_read_only = verdict is not None and verdict.is_read_only
         if not is_read_only and changes_repository(request.command):
-            return await asyncio.to_thread(self._sandbox.confine_offering_git)
-        return await asyncio.to_thread(self._sandbox.confine)
+            return await asyncio.to_thread(self._sandbox.confine_offering_git, request.hosts)
+        return await asyncio.to_thread(self._sandbox.confine, request.hosts)
 
     async def _judge_request(self, request: _CommandRequest) -> ShellVerdict | None:
         return await self._judge(request.command, request.cwd) if self._judge is not None else None
@@ -388,6 +418,7 @@ class RunCommand:
             outside=outside,
             background=background,
             opens_git=opens_git,
+            hosts=_read_hosts(arguments.get("hosts")),
         )
 
     def _read_timeout(self, arguments: JsonObject, usual: int | None) -> int | None:
@@ -400,6 +431,17 @@ class RunCommand:
         if not 1 <= value <= _MAX_TIMEOUT_SECS or value % 1:
             raise problem
         return int(value)
+
+
+def _read_hosts(given: JsonValue) -> tuple[HostPattern, ...]:
+    if given is None or given == "":
+        return ()
+    if not isinstance(given, str):
+        raise ToolError("hosts must be a text, in which commas part the names of hosts")
+    try:
+        return read_hosts(given)
+    except BadHost as error:
+        raise ToolError(f"hosts: {error}") from error
 
 
 async def _continue_as_job(

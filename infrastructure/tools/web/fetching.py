@@ -19,11 +19,11 @@ from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.address_guard import AddressGuard
 from quorum.infrastructure.execution.program import open_program
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.files.encoding import detect_binary_kind
 from quorum.infrastructure.tools.builtin.parts import require_integer, require_text
-from quorum.infrastructure.tools.web.address_guard import AddressGuard
 from quorum.infrastructure.tools.web.retrieval import (
     Retrieval,
     WebPage,

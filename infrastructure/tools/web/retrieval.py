@@ -14,9 +14,9 @@ import httpx2
 from msgspec import Struct
 
 from quorum.domain.errors import ToolError
+from quorum.infrastructure.address_guard import AddressGuard
 from quorum.infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, read_byte_order_mark
 from quorum.infrastructure.http_client import HttpClient
-from quorum.infrastructure.tools.web.address_guard import AddressGuard
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset(

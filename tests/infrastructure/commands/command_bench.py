@@ -13,6 +13,7 @@ from pathlib import Path
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.output import Printed
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
 
@@ -36,6 +37,7 @@ class RecordingControls:
         self.seal = seal
         self.was_asked = was_asked
         self.shown: list[str | Printed] = []
+        self.hosts: list[AskedHost] = []
 
     @property
     def reports(self) -> list[str]:
@@ -43,6 +45,9 @@ class RecordingControls:
 
     def report(self, shown: str | Printed) -> None:
         self.shown.append(shown)
+
+    def note_host(self, host: AskedHost) -> None:
+        self.hosts.append(host)
 
 
 def context_with(controls: RecordingControls, call_id: str = "call-0") -> ToolExecutionContext:

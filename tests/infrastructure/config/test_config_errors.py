@@ -290,3 +290,22 @@ def test_what_looks_deep_in_a_text_or_a_comment_is_read(machine: Machine):
     machine.user("# a.b.c.d.e.f.g.h\n[review]\nprotected = ['" + "a.b/" * 40 + "']\n")
 
     assert machine.load().settings.review.protected == ("a.b/" * 40,)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ('"of"', 'or a list of hosts, for example ["pypi.org", "*.pythonhosted.org"], not "of"'),
+        ("3", "must be off, auto, on, or a list of hosts"),
+        ("[3]", "must be off, auto, on, or a list of hosts"),
+        ('["https://pypi.org"]', "is neither a host nor a range of addresses"),
+        ('["*.org"]', "'*.org' is wider than a host: write a name such as"),
+        ('["b\u00fccher.example"]', 'write it as "xn--bcher-kva.example"'),
+    ],
+)
+def test_what_the_network_of_commands_cannot_be_is_said_with_what_it_can(
+    machine: Machine, value: str, said: str
+) -> None:
+    machine.user(f"[tools.run_command]\nnetwork = {value}")
+
+    assert said in machine.refusal()

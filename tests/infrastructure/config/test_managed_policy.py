@@ -488,6 +488,7 @@ def test_commands_write_in_addition_only_in_paths_that_the_policy_lists(
         ("quorum.min_reviewers = 0", "quorum.min_reviewers must be a whole number"),
         ('review.mods = ["ask"]', "there is no setting review.mods"),
         ("tools.web.fetch = true", "can only set tools.web.fetch = false"),
+        ('tools.run_command.network = ["pypi.org"]', "reach all hosts or none"),
         ('permissions.allow = ["run_command"]', "cannot bound permissions.allow"),
         ("storage.url = 'x'", "storage.url"),
         ("mcp.servers.git = {}", "needs either command or url"),

@@ -694,3 +694,24 @@ def test_nothing_is_left_out_of_a_project_whose_file_can_be_read(machine: Machin
     machine.project("agent.max_tool_turns = 7")
 
     assert machine.load(needs_project=False).left_out == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted", "outcome"),
+    [
+        ("on", ["pypi.org"], ["pypi.org"]),
+        ("auto", ["pypi.org"], "off"),
+        ("off", ["pypi.org"], "off"),
+        (["pypi.org", "example.org"], ["example.org", "example.net"], ["example.org"]),
+        (["pypi.org"], ["example.org"], "off"),
+        (["pypi.org"], "off", "off"),
+        (["pypi.org"], "auto", "off"),
+        (["pypi.org"], "on", ["pypi.org"]),
+    ],
+)
+def test_a_project_opens_no_host_that_the_person_has_not_listed(
+    machine: Machine, own: object, wanted: object, outcome: object
+) -> None:
+    found, _ = _outcome(machine, "tools.run_command.network", own, wanted)
+
+    assert found == outcome

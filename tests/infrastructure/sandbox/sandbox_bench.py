@@ -12,6 +12,7 @@ import pytest
 
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
+from quorum.domain.shell.network_hosts import HostList
 from quorum.domain.shell.sandbox import SandboxOff
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.preflight import look_for_sandbox
@@ -41,6 +42,7 @@ class Household:
     links: list[str] = field(default_factory=list)
     code: OwnCode = NO_CODE
     network: bool = True
+    hosts: HostList | None = None
     tmp: SessionTmp | None = None
     identities: IdentityStore | None = None
 
@@ -65,6 +67,7 @@ class Household:
             writable=self.writable,
             links=self.links,
             network=lambda: self.network,
+            list_hosts=None if self.hosts is None else lambda: self.hosts or HostList(),
             tmp=self.tmp,
             identities=self.identities,
         )
@@ -72,7 +75,7 @@ class Household:
     def tool(self, choice: str = "auto") -> RunCommand:
         return tool_in(self.root.resolve(), inherited=self.environ, sandbox=self.sandbox(choice))
 
-    async def run(self, command: str, *, was_asked: bool = False, **arguments: int) -> str:
+    async def run(self, command: str, *, was_asked: bool = False, **arguments: int | str) -> str:
         """What a model reads of the command. `was_asked`: a person has approved it."""
         given = {"command": command, **arguments}
         controls = RecordingControls(was_asked=was_asked)

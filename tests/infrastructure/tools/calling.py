@@ -12,6 +12,7 @@ from quorum.domain.calls.run_state import Modifier, RunState, SeenFile
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
+from quorum.domain.shell.network_hosts import AskedHost
 
 
 @dataclass
@@ -28,12 +29,16 @@ class TestControls:
     reports: list[str] = field(default_factory=list)
     state: RunState = field(default_factory=RunState)
     seen: list[SeenFile] = field(default_factory=list)
+    hosts: list[AskedHost] = field(default_factory=list)
 
     def modify(self, modifier: Modifier) -> None:
         self.state = modifier(self.state)
 
     def note_seen(self, file: SeenFile) -> None:
         self.seen.append(file)
+
+    def note_host(self, host: AskedHost) -> None:
+        self.hosts.append(host)
 
     def report(self, text: str) -> None:
         self.reports.append(text)

@@ -12,7 +12,7 @@ import pytest
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.tools.web.address_guard import AddressGuard
+from quorum.infrastructure.address_guard import AddressGuard
 from quorum.infrastructure.tools.web.fetching import WebFetch
 from quorum.infrastructure.tools.web.retrieval import Retrieval
 from tests.infrastructure.tools.calling import a_context

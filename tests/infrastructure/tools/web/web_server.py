@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Self
 
-from quorum.infrastructure.tools.web.address_guard import AddressGuard
+from quorum.infrastructure.address_guard import AddressGuard
 
 LOOPBACK = ip_address("127.0.0.1")
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]

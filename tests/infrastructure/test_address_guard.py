@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.tools.web.address_guard import (
+from quorum.infrastructure.address_guard import (
     AddressGuard,
     explain_refusal,
     is_own_address,

@@ -1,0 +1,1 @@
+"""The network of commands that have none of their own: a proxy that lets them reach named hosts."""

@@ -1,0 +1,365 @@
+"""The proxy of one command: its only way to the network, which leads to the hosts of a list.
+
+It listens in the network of the command and connects in ours. TLS passes unopened: that it goes to the host
+which was asked for shows in the name that its first message bears. What a server does behind that name, such as
+serving another one's pages, does not show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Final, TypeAlias
+
+from quorum.domain.shell.network_hosts import USUAL_PORTS, AskedHost, HostList
+from quorum.infrastructure.address_guard import (
+    Address,
+    Resolver,
+    explain_refusal,
+    is_own_address,
+    resolve_with_system,
+)
+from quorum.infrastructure.execution.network.client_hello import (
+    HANDSHAKE,
+    LONGEST_HELLO,
+    BadHello,
+    find_server_name,
+)
+from quorum.infrastructure.execution.network.proxy_request import (
+    LONGEST_HEAD,
+    BadRequest,
+    ProxyRequest,
+    ProxyTarget,
+    parse_request,
+)
+
+_MOST_CONNECTIONS = 256
+_MOST_SEEN = 200
+_HEAD_SECS = 30.0
+_CONNECT_SECS = 15.0
+_CHUNK = 65_536
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+Connect: TypeAlias = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+NOT_LISTED = "nothing allows it"
+
+
+class Refused(Exception):
+    """A host is not reached; the text is a clause that says why, `status` is what HTTP calls it."""
+
+    def __init__(self, reason: str, status: str = "403 Forbidden") -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class HostProxy:
+    """Lets a command reach `hosts`. It has a thread of its own from the first connection on, so that what
+    passes through it keeps nothing of ours waiting, and all of it ends with `end`, or with this process.
+
+    `resolve` finds the addresses of a name, `is_own` tells those of this machine, and `connect` reaches one.
+    """
+
+    def __init__(
+        self,
+        hosts: HostList,
+        *,
+        resolve: Resolver = resolve_with_system,
+        is_own: Callable[[Address], bool] = is_own_address,
+        connect: Connect = asyncio.open_connection,
+    ) -> None:
+        self._hosts: Final = hosts
+        self._resolve = resolve
+        self._is_own = is_own
+        self._open_connection = connect
+        self._listener: socket.socket | None = None
+        self._owner: asyncio.AbstractEventLoop | None = None
+        self._work: _ProxyWork | None = None
+        self._lock = threading.Lock()
+        self._seen: dict[AskedHost, None] = {}
+        self._more = 0
+        self.failure = ""
+        """Why the command has no way to any host, a clause; empty where it has."""
+
+    # ---------------------------------------------------------------- for whoever runs the command
+
+    def begin(self, listener: int) -> None:
+        """Serve what connects to a listening socket, whose descriptor is the proxy's from now on."""
+        self._listener = socket.socket(fileno=listener)
+        self._listener.setblocking(False)
+        self._owner = asyncio.get_running_loop()
+        self._owner.add_reader(listener, self._start_work)
+
+    def end(self) -> None:
+        """Close all connections. Call it in the loop in which it began; a second time does nothing."""
+        listener, self._listener = self._listener, None
+        if self._work is not None:
+            self._work.stop()  # which closes the listener, too
+        elif listener is not None and self._owner is not None:
+            self._owner.remove_reader(listener.fileno())
+            listener.close()
+
+    @property
+    def asked(self) -> tuple[AskedHost, ...]:
+        """The hosts that were asked for until now, in their order and each once, the first of them."""
+        with self._lock:
+            return tuple(self._seen)
+
+    @property
+    def more(self) -> int:
+        """How many requests there were for hosts beyond them."""
+        with self._lock:
+            return self._more
+
+    def _start_work(self) -> None:
+        if self._listener is not None and self._owner is not None and self._work is None:
+            self._owner.remove_reader(self._listener.fileno())
+            self._work = _ProxyWork(self._listener, self._serve)
+
+    # ---------------------------------------------------------------- in the thread of the proxy
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECS)
+            request = parse_request(head)
+        except BadRequest as error:
+            await _answer(writer, error.status, f"the request was refused: {error}")
+            return
+        except asyncio.LimitOverrunError:
+            await _answer(writer, "431 Request Header Fields Too Large", "the request was refused: too long")
+            return
+        target = request.target
+        try:
+            their_reader, their_writer = await self._connect(target)
+        except Refused as refusal:
+            self._note(target, str(refusal))
+            await _answer(writer, refusal.status, f"{target.authority} was not reached: {refusal}")
+            return
+        try:
+            if request.is_tunnel:
+                await self._serve_tunnel(target, reader, writer, their_reader, their_writer)
+            else:
+                self._note(target)
+                await _pass_on(request, reader, writer, their_reader, their_writer)
+        finally:
+            their_writer.close()
+
+    async def _serve_tunnel(
+        self,
+        target: ProxyTarget,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        their_reader: asyncio.StreamReader,
+        their_writer: asyncio.StreamWriter,
+    ) -> None:
+        writer.write(_ESTABLISHED)
+        await writer.drain()
+        pattern = self._hosts.find_pattern(target.host, target.port)
+        is_raw = target.address is not None or (
+            pattern is not None and pattern.port not in (None, *USUAL_PORTS)
+        )
+
+        async def send() -> None:
+            their_writer.write(await self._read_first(target, reader, is_raw=is_raw))
+            self._note(target)
+            await _relay(reader, their_writer)
+
+        try:  # some servers speak first
+            await _run_both(send(), _relay(their_reader, writer))
+        except Refused as refusal:
+            self._note(target, str(refusal))
+
+    async def _read_first(self, target: ProxyTarget, reader: asyncio.StreamReader, *, is_raw: bool) -> bytes:
+        """What a client sends first, which has to be TLS to the very host. Where the person named the port it
+        may be anything else. Raises Refused."""
+        data = b""
+        while True:
+            try:
+                more = await asyncio.wait_for(reader.read(_CHUNK), None if is_raw else _HEAD_SECS)
+            except TimeoutError as error:
+                raise Refused("it sent nothing") from error
+            data += more
+            if not more or (is_raw and data[0] != HANDSHAKE):
+                return data
+            try:
+                is_whole, name = find_server_name(data)
+            except BadHello as error:
+                raise Refused(str(error)) from error
+            if is_whole:
+                self._require_name(target, name)
+                return data
+            if len(data) > 2 * LONGEST_HELLO:
+                raise Refused("its first message is too long")
+
+    def _require_name(self, target: ProxyTarget, name: str | None) -> None:
+        if target.address is not None:
+            return
+        if name is None:
+            raise Refused("its first message names no server")
+        if name.lower().removesuffix(".") != target.host:
+            raise Refused(f"its first message names {name[:253]}")
+
+    async def _connect(self, target: ProxyTarget) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to an address that was looked at: the name is never resolved again. Raises Refused."""
+        addresses = await self._find_addresses(target)
+        problem = "it has no address"
+        for address in addresses:
+            try:
+                return await asyncio.wait_for(self._open_connection(str(address), target.port), _CONNECT_SECS)
+            except TimeoutError:
+                problem = "it does not answer"
+            except OSError as error:
+                problem = error.strerror or str(error)
+        raise Refused(problem, "502 Bad Gateway")
+
+    async def _find_addresses(self, target: ProxyTarget) -> Sequence[Address]:
+        if target.address is not None:
+            if not self._hosts.is_in_range(target.address):
+                raise Refused("it is an address and not a name")
+            return (target.address,)
+        if self._hosts.find_pattern(target.host, target.port) is None:
+            raise Refused(NOT_LISTED)
+        from ipaddress import ip_address
+
+        try:
+            answers = await self._resolve(target.host, target.port)
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise Refused(f"its name cannot be resolved: {reason}", "502 Bad Gateway") from error
+        found = tuple(dict.fromkeys(map(ip_address, answers)))
+        for address in found:
+            if not self._hosts.is_in_range(address):
+                kind = explain_refusal(address) or (
+                    "an address of this machine" if self._is_own(address) else None
+                )
+                if kind is not None:
+                    raise Refused(f"it leads to {address}, {kind}")
+        return found
+
+    def _note(self, target: ProxyTarget, refusal: str = "") -> None:
+        host = AskedHost(target.host, target.port, refusal)
+        with self._lock:
+            if host in self._seen or len(self._seen) < _MOST_SEEN:
+                self._seen[host] = None
+            else:
+                self._more += 1
+
+
+class _ProxyWork:
+    """A thread with a loop that serves a listener until it is stopped."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    ) -> None:
+        self._listener = listener
+        self._serve = serve
+        self._loop = asyncio.new_event_loop()
+        self._stopped = asyncio.Event()
+        self._clients: set[asyncio.Task[None]] = set()
+        threading.Thread(target=self._run, name="host-proxy", daemon=True).start()
+
+    def stop(self) -> None:
+        with contextlib.suppress(RuntimeError):  # its loop has ended
+            self._loop.call_soon_threadsafe(self._stopped.set)
+
+    def _run(self) -> None:
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._serve_all())
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+
+    async def _serve_all(self) -> None:
+        room = asyncio.Semaphore(_MOST_CONNECTIONS)
+
+        async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            async with room:
+                try:
+                    await self._serve(reader, writer)
+                except (TimeoutError, OSError, EOFError):
+                    pass  # either end is gone
+                finally:
+                    writer.close()
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.ensure_future(serve_one(reader, writer))
+            self._clients.add(task)
+            task.add_done_callback(self._clients.discard)
+
+        server = await asyncio.start_server(accept, sock=self._listener, limit=LONGEST_HEAD)
+        await self._stopped.wait()
+        server.close()
+        for task in tuple(self._clients):
+            task.cancel()
+        if self._clients:
+            await asyncio.wait(self._clients)
+
+
+async def _pass_on(
+    request: ProxyRequest,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    their_reader: asyncio.StreamReader,
+    their_writer: asyncio.StreamWriter,
+) -> None:
+    """One request with its body and no byte more, and the answer until the server ends it."""
+    their_writer.write(request.head)
+    await _run_both(_relay_body(reader, their_writer, request.body_bytes), _relay(their_reader, writer))
+
+
+async def _run_both(one: Coroutine[None, None, None], other: Coroutine[None, None, None]) -> None:
+    """Both until they have ended, or one has failed, which ends the other."""
+    tasks = (asyncio.ensure_future(one), asyncio.ensure_future(other))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _relay_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int) -> None:
+    while length > 0:
+        data = await reader.read(min(length, _CHUNK))
+        if not data:
+            raise EOFError
+        length -= len(data)
+        writer.write(data)
+        await writer.drain()
+
+
+async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """All that comes, until its end, which is told as well."""
+    while data := await reader.read(_CHUNK):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+async def _answer(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
+    body = f"quorum: {reason}\n".encode("utf-8", "replace")
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    writer.write(head.encode("latin-1") + body)
+    await writer.drain()
+
+
+def describe_asked(asked: Sequence[AskedHost], more: int) -> tuple[str, ...]:
+    """What there is to say of the hosts that a command asked for, a sentence each."""
+    reached = dict.fromkeys(each.name for each in asked if not each.refusal)
+    refused = [f"{each.name} ({each.refusal})" for each in asked if each.refusal]
+    said = []
+    if reached:
+        said.append(f"hosts reached: {', '.join(reached)}")
+    if refused:
+        said.append(f"hosts not reached: {', '.join(refused)}")
+    if more:
+        said.append(f"it asked for more hosts, {more} times")
+    return tuple(said)
