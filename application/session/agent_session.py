@@ -27,6 +27,7 @@ from quorum.application.session.changed_place import describe_changed_place, des
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_folders import SessionFolders
+from quorum.application.session.session_hooks import SessionHooks
 from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.spend_limiter import SpendLimiter
@@ -93,6 +94,7 @@ class AgentSession:
         inbox: Inbox,
         record: SessionRecord,
         mask: SecretMask,
+        hooks: SessionHooks,
         events: EventBus,
         orphan_finder: OrphanFinderPort,
         sandbox: SessionSandbox,
@@ -130,6 +132,8 @@ class AgentSession:
         self.inbox = inbox
         self.record = record
         self.mask = mask
+        self._hooks = hooks
+        run.report_end = hooks.notify_turn_end
         self._events = events
         self._orphan_finder = orphan_finder
         self._sandbox = sandbox
@@ -168,6 +172,7 @@ class AgentSession:
         if self.record.in_use:
             return
         is_resumed = self.is_resumed
+        is_copy = is_resumed and self._events.state.session_id != self.session_id
         self._show_outages()
         await self._announce()
         if self._staged is not None:
@@ -176,6 +181,9 @@ class AgentSession:
             self.run.add_notice(notice)
         await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
+        source = ("copy" if is_copy else "resume") if is_resumed else "new"
+        if context := await self._hooks.begin(source, self.models.current, self.review.mode.value):
+            self.run.add_notice(context)
         for work in self._background:
             work.begin()
 
@@ -258,6 +266,7 @@ class AgentSession:
     async def close(self, report: RunReport) -> None:
         """End its background commands, and announce the session's end, with the report of its last run."""
         jobs = await self.jobs.close()
+        await self._hooks.end("finished")
         await self._events.record(SessionFinished(report=replace(report, jobs=jobs)))
 
     async def aclose(self) -> None:
@@ -273,4 +282,5 @@ class AgentSession:
             closing.push_async_callback(self.files.aclose)
             for work in reversed(self._background):
                 closing.push_async_callback(work.aclose)
+            closing.push_async_callback(self._hooks.end, "closed")
             closing.push_async_callback(self.jobs.close)

@@ -84,6 +84,7 @@ class ConversationParts:
                 shape=calls.hooks.on_message_send,
             ),
             gauge=self.gauge,
+            hooks=calls.hooks,
             budget=budget,
             values=lambda: calls.runtime.state.values,
             ask_window=shared.gateway.find_window if isinstance(shared.gateway, ProviderRegistry) else None,
@@ -142,7 +143,7 @@ class ConversationParts:
                 found,
                 seen=calls.seen,
                 decisions=given.trust,
-                approver=given.approver,
+                approver=shared.approver,
                 before=list_former_folders(given.record.records),
                 asks_in_turns=given.layer is None,
             ),
@@ -162,7 +163,7 @@ class ConversationParts:
             MemoryFiles(found, decisions=given.trust), review=review, events=core.events, kind=kind
         )
         commands = TrustedCommands(
-            CommandFiles(root, environ), decisions=given.trust, approver=given.approver, cwd=root
+            CommandFiles(root, environ), decisions=given.trust, approver=shared.approver, cwd=root
         )
         self.custom_commands: Final = PromptCommands(
             CustomCommands(commands, reserved=given.reserved_commands),
@@ -289,6 +290,7 @@ class AgentParts:
             inbox=open_inbox(record.archive, record.storage.answers, settings, given.environ),
             record=models.visible_record,
             mask=given.mask,
+            hooks=shared.session_hooks,
             events=events,
             orphan_finder=OrphanFinder(),
             background=[

@@ -85,10 +85,10 @@ class CallParts:
         )
         skill_folders = SkillFolders(root, environ)
         self.skills: Final = SkillCatalog(
-            skill_folders, decisions=given.trust, approver=given.approver, cwd=root
+            skill_folders, decisions=given.trust, approver=shared.approver, cwd=root
         )
         self.agents: Final = AgentCatalog(
-            AgentFiles(root, environ), decisions=given.trust, approver=given.approver, cwd=root
+            AgentFiles(root, environ), decisions=given.trust, approver=shared.approver, cwd=root
         )
 
         # The tools

@@ -9,15 +9,17 @@ from typing import Final
 from msgspec import Struct, field
 
 from quorum.application.calls.batch_state import OneSession
+from quorum.application.calls.hook_chain import HookChain
 from quorum.application.event_bus import EventBus
 from quorum.application.inbox import InboxApprover
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.tools import Tool
-from quorum.application.review.approvers import MaskingApprover
+from quorum.application.review.approvers import MaskingApprover, NotifyingApprover
 from quorum.application.review.review import Review
 from quorum.application.review.voting import Voting
 from quorum.application.session.session_folders import SessionFolders
+from quorum.application.session.session_hooks import SessionHooks
 from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.conversation.history import Conversation
@@ -101,10 +103,11 @@ class SharedParts:
         self.secrets.gather()  # before anything is said or recorded
 
         self.prices: Final = build_price_table(settings.providers, settings.prices, environ)
+        self.approver: Final = NotifyingApprover(given.approver, lambda *what: self.session_hooks.notify(*what))
         self.spending: Final = SpendLimiter(
             conversion.build_spend_caps(settings),
             prices=self.prices,
-            approver=given.approver,
+            approver=self.approver,
             events=core.events,
             always_asked=settings.models.review,
             is_free=conversion.build_free_model_test(settings.providers),
@@ -150,7 +153,10 @@ class SharedParts:
             environ=environ if given.hook_environ is None else given.hook_environ,
             secret_names=self.secret_names,
             sandbox=self.sandbox,
+            session_id=record.session_id,
         )
+        chain = HookChain(self.registrations, core.events)
+        self.session_hooks: Final = SessionHooks(chain, core.events, record.session_id, str(self.workspace.cwd))
         checks = build_checking_commands(
             settings.diagnostics,
             workspace=self.workspace.cwd,
@@ -190,7 +196,7 @@ class ReviewParts:
     ) -> None:
         self.given, self.core, self.shared, self.terms = given, core, shared, terms
         settings, record = given.settings, given.record
-        self.masking_approver: Final = MaskingApprover(given.approver, given.mask)
+        self.masking_approver: Final = MaskingApprover(shared.approver, given.mask)
         self.metered: Final = MeteredGateway(shared.gateway, shared.spending)
         self.review_gateway: Final = MeteredGateway(shared.gateway, shared.spending, may_ask=False)
         self.folders: Final = SessionFolders(

@@ -25,6 +25,7 @@ from quorum.application.ports.tools import Tool
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_folders import SessionFolders
+from quorum.application.session.session_hooks import SessionHooks
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
@@ -247,6 +248,7 @@ class Bench:
             inbox=NOT_NEEDED,
             record=record or no_record(),
             mask=SecretMask(),
+            hooks=SessionHooks(chain, events, "session-1", "/ws"),
             events=events,
             orphan_finder=self.orphan_finder,
             sandbox=self,

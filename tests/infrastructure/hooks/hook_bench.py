@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from quorum.infrastructure.execution.commands.environment import build_command_environment
-from quorum.infrastructure.hooks.registrations import CommandHook
+from quorum.infrastructure.hooks.command_hook import CommandHook
 
 
 class Programs:

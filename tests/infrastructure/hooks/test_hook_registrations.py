@@ -10,7 +10,8 @@ from quorum.domain.calls.hook_points import Continue, HookPoint, OnHookError, Sk
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.program_tables import HookTable
-from quorum.infrastructure.hooks.registrations import CommandHook, build_hook_registrations, locate_hooks_folder
+from quorum.infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.hooks.registrations import build_hook_registrations, locate_hooks_folder
 from tests.support.hook_drafts import a_call_draft
 
 _BLOCKER = "quorum.hooks.tool_blocker:ToolBlocker"
