@@ -64,6 +64,8 @@ class SessionHooks:
         self._has_begun = False
         try:
             async with asyncio.timeout(SESSION_END_SECS):
+                if self._notifying:  # one that hangs leaves the hooks at the end their time
+                    await asyncio.wait(self._notifying, timeout=SESSION_END_SECS / 2)
                 end = SessionEnd(session_id=self._session_id, cwd=self._cwd, reason=reason)
                 await asyncio.gather(self._chain.ask(end), *self._notifying)
         except TimeoutError:

@@ -88,7 +88,9 @@ async def test_a_hook_learns_whether_the_session_is_new_or_resumed() -> None:
     await bench.front.open()
     await bench.agent.execute("hi")
 
-    await Bench(hooks=[_registered(again)], past=records_of(each for each in bench.observer.events if each.durable)).front.open()
+    await Bench(
+        hooks=[_registered(again)], past=records_of(each for each in bench.observer.events if each.durable)
+    ).front.open()
 
     starts = [each for hook in (first, again) for each in hook.seen if isinstance(each, SessionStart)]
     assert [each.source for each in starts] == ["new", "resume"]
