@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
-from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.hooks import Notification, SessionEnd, SessionStart
 from quorum.application.event_bus import EventBus
 from quorum.domain.calls.hook_points import SESSION_END_SECS
@@ -22,11 +24,13 @@ _PREAMBLE = (
 class SessionHooks:
     """Asks the hooks of one session. None of them can hold up a question, a turn or, for long, its end."""
 
-    def __init__(self, chain: HookChain, events: EventBus, session_id: str, cwd: str) -> None:
-        self._chain = chain
+    def __init__(
+        self, registrations: Sequence[HookRegistration], events: EventBus, session_id: str, cwd: Path
+    ) -> None:
+        self._chain = HookChain(registrations, events)
         self._events = events
         self._session_id = session_id
-        self._cwd = cwd
+        self._cwd = str(cwd)
         self._has_begun = False
         self._notifying: set[asyncio.Task[None]] = set()
 

@@ -9,7 +9,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from quorum.application.calls.batch_state import OneSession
-from quorum.application.calls.hook_chain import HookChain
 from quorum.application.event_bus import EventBus
 from quorum.application.inbox import InboxApprover
 from quorum.application.instructions.system_prompt import SystemPrompt
@@ -155,8 +154,7 @@ class SharedParts:
             sandbox=self.sandbox,
             session_id=record.session_id,
         )
-        chain = HookChain(self.registrations, core.events)
-        self.session_hooks: Final = SessionHooks(chain, core.events, record.session_id, str(self.workspace.cwd))
+        self.session_hooks: Final = SessionHooks(self.registrations, core.events, record.session_id, given.root)
         checks = build_checking_commands(
             settings.diagnostics,
             workspace=self.workspace.cwd,

@@ -4,6 +4,7 @@ import asyncio
 import errno
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,7 +249,7 @@ class Bench:
             inbox=NOT_NEEDED,
             record=record or no_record(),
             mask=SecretMask(),
-            hooks=SessionHooks(chain, events, "session-1", "/ws"),
+            hooks=SessionHooks(hooks, events, "session-1", Path("/ws")),
             events=events,
             orphan_finder=self.orphan_finder,
             sandbox=self,
