@@ -64,7 +64,7 @@ class ConversationParts:
     def __init__(self, reviews: ReviewParts, calls: CallParts, models: ModelParts) -> None:
         given, core, shared = reviews.given, reviews.core, reviews.shared
         settings, environ, root, kind = given.settings, given.environ, given.root, given.record.form
-        folders, review = shared.workspace.folders, reviews.review
+        folders, review, is_safe = shared.workspace.folders, reviews.review, given.loaded.is_safe
         budget = conversion.build_context_budget(settings)
         self.gauge: Final = ContextGauge(
             core.conversation,
@@ -136,7 +136,7 @@ class ConversationParts:
             # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
             mentions=None if reviews.terms.owner else self.mentions,
         )
-        found = find_instruction_files(root, environ, settings, folders)
+        found = find_instruction_files(root, environ, settings, folders, is_off=is_safe)
         self.instructions: Final = ProjectInstructions(
             models.system_prompt,
             finder=TrustedInstructions(
@@ -162,9 +162,8 @@ class ConversationParts:
         self.memory: Final = Memory(
             MemoryFiles(found, decisions=given.trust), review=review, events=core.events, kind=kind
         )
-        commands = TrustedCommands(
-            CommandFiles(root, environ), decisions=given.trust, approver=shared.approver, cwd=root
-        )
+        files, ask = CommandFiles(root, environ, is_off=is_safe), shared.approver
+        commands = TrustedCommands(files, decisions=given.trust, approver=ask, cwd=root)
         self.custom_commands: Final = PromptCommands(
             CustomCommands(commands, reserved=given.reserved_commands),
             self.tool_servers,

@@ -83,13 +83,10 @@ class CallParts:
             is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
             changes=self.plan_changes,
         )
-        skill_folders = SkillFolders(root, environ)
-        self.skills: Final = SkillCatalog(
-            skill_folders, decisions=given.trust, approver=shared.approver, cwd=root
-        )
-        self.agents: Final = AgentCatalog(
-            AgentFiles(root, environ), decisions=given.trust, approver=shared.approver, cwd=root
-        )
+        off, trust, ask = given.loaded.is_safe, given.trust, shared.approver
+        skill_folders, agents = SkillFolders(root, environ, is_off=off), AgentFiles(root, environ, is_off=off)
+        self.skills: Final = SkillCatalog(skill_folders, decisions=trust, approver=ask, cwd=root)
+        self.agents: Final = AgentCatalog(agents, decisions=trust, approver=ask, cwd=root)
 
         # The tools
         self.seen: Final = SeenFiles(core.conversation)
@@ -129,8 +126,7 @@ class CallParts:
         )
         self.choice: Final = choose_tools(
             form=record.form,
-            covered=given.loaded.covered,
-            settings=settings,
+            loaded=given.loaded,
             cwd=workspace.cwd,
             sources=(
                 ToolSource("quorum itself", build_tools(parts)),

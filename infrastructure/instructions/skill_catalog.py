@@ -41,8 +41,8 @@ class UnusableSkill(ValueError):
 class SkillFolders:
     """The skills that hold in a working directory. All methods block, and raise nothing but what they say."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        self._places = ContentPlaces(cwd, environ, FOLDERS, own="skills")
+    def __init__(self, cwd: Path, environ: Mapping[str, str], *, is_off: bool = False) -> None:
+        self._places = ContentPlaces(cwd, environ, FOLDERS, own="skills", is_off=is_off)
         self._measuring = _Measuring()
 
     @property

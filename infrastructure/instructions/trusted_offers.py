@@ -59,8 +59,8 @@ _WITHOUT_EFFECT = frozenset(
 class CommandFiles:
     """The custom commands that hold in a working directory. `find` blocks, and raises nothing."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        self._places = ContentPlaces(cwd, environ, FOLDERS, own="commands")
+    def __init__(self, cwd: Path, environ: Mapping[str, str], *, is_off: bool = False) -> None:
+        self._places = ContentPlaces(cwd, environ, FOLDERS, own="commands", is_off=is_off)
 
     @property
     def project(self) -> Path:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import cast
 
 from msgspec import Struct
@@ -25,7 +24,7 @@ from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
-from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.own_code import find_name_conflict
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -167,19 +166,18 @@ class ToolChoice(Struct, frozen=True, kw_only=True):
 
 
 def choose_tools(
-    settings: Settings,
+    loaded: LoadedSettings,
     cwd: Path,
     sources: Sequence[ToolSource],
     form: SessionKind = SessionKind.AGENT,
-    covered: Mapping[str, object] = MappingProxyType({}),
 ) -> ToolChoice:
     """The tools, each checked, without those that the settings or the session's form take away.
 
-    `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
-    ConfigError for names of no tool, wherever else they are from.
+    Raises ConfigError for names of no tool, unless an untrusted project's file names them.
     """
+    settings, covered = loaded.settings, loaded.covered
     servers = tuple(f"mcp__{server}__" for server in settings.mcp.servers)
-    by_name = check_tools((*sources, *load_plugin_tools(cwd)), cwd=str(cwd))
+    by_name = check_tools((*sources, *(() if loaded.is_safe else load_plugin_tools(cwd))), cwd=str(cwd))
     notices: list[str] = []
     known: dict[str, tuple[str, ...]] = {}
     for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):

@@ -33,6 +33,7 @@ COMMAND = CliCommand(
         *shared.LIMITS,
         shared.FOLDERS,
         *shared.PLACES,
+        shared.SAFE,
         shared.DEBUG,
     ),
     examples=(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quorum.command_line.command import CliCommand, flag
 from quorum.command_line.options import StartOptions
-from quorum.command_line.shared import DEBUG, MODELS, PLACES
+from quorum.command_line.shared import DEBUG, MODELS, PLACES, SAFE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,7 @@ COMMAND = CliCommand(
         flag("--probe", help="also send each provider one small request"),
         *MODELS,
         *PLACES,
+        SAFE,
         DEBUG,
     ),
     examples=(

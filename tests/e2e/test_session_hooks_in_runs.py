@@ -72,6 +72,15 @@ async def test_a_headless_run_is_seen_from_its_beginning_to_its_end(home: Path, 
 
 
 @pytest.mark.long
+async def test_a_safe_start_runs_no_hook_and_says_so(home: Path, project: Path) -> None:
+    ended = await run("--safe", "run `touch began`", "--output", "json", cwd=project, env=environment(home))
+
+    assert ended.report["status"] == "needs_approval"
+    assert "safe start (--safe): no hooks" in ended.err
+    assert read(home) == ""
+
+
+@pytest.mark.long
 async def test_a_run_that_is_terminated_has_its_end_seen(home: Path, project: Path) -> None:
     process = await start("run `touch began; sleep 300`", "--mode", "auto", cwd=project, env=environment(home))
     async with asyncio.timeout(30):
