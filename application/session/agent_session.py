@@ -32,7 +32,7 @@ from quorum.application.session.session_models import SessionContext, SessionMod
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.spend_limiter import SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
-from quorum.application.subagents.subagent_runner import find_subagent_ends
+from quorum.application.subagents.subagent_runner import find_background_ends, find_subagent_ends
 from quorum.application.turn.recovery import describe_orphans
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.user_commands import UserCommandRunner, describe_lost_commands
@@ -243,7 +243,9 @@ class AgentSession:
             )
         )
         await self.user_commands.recover()
-        await self.jobs.recover(is_copy=is_copy)
+        await self.jobs.recover(
+            is_copy=is_copy, ends=await find_background_ends(self.jobs.lost, self.record.archive.read)
+        )
         for end in ends:
             await self._events.record(end)
         await self._plan_tasks.recover(self._events.state.open_calls)
