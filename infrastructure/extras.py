@@ -6,9 +6,8 @@ import importlib.util
 import json
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 _NAME = "quorum-agent"
 _UNKNOWN = "unknown"
@@ -22,7 +21,8 @@ def is_installed(module: str) -> bool:
         return False
 
 
-class Installation(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
     """How the program is installed: the folder and the interpreter of its environment, whether that has pip,
     the URL it was installed from, empty where from an index, and the folder of its sources where it is not
     installed."""
