@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from quorum.application.calls.outputs import Outputs
 from quorum.application.cancellation import run_to_end
@@ -24,11 +25,14 @@ from quorum.domain.calls.job import (
     describe_job,
     describe_job_end,
     describe_lost_job,
+    describe_lost_subagent,
+    describe_subagent,
 )
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import ErrorOccurred, JobEnded, JobProgressed, JobStarted
 from quorum.domain.events.report import JobRecord
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.text.output import Printed
 
@@ -46,6 +50,7 @@ class RunningJob(Struct, eq=False, kw_only=True):
     turn: int
     began: float
     command: BackgroundCommand | None
+    subagent_id: str = ""
     stopper: JobStopper | None = None
     ended: JobEnded | None = None
     reports_end: bool = True
@@ -126,9 +131,11 @@ class BackgroundJobs:
         by_person: bool = False,
         read_until: int = 0,
         ran_secs: float = 0.0,
+        subagent_id: str = "",
     ) -> str:
         """Turn a running command into a job and return the job's id. `text` is its command line; the model has
-        read what it printed up to character `read_until`; it has run for `ran_secs` already.
+        read what it printed up to character `read_until`; it has run for `ran_secs` already. With `subagent_id`
+        it is a subagent at work, and `text` says what it was given.
 
         Raises LedgerError where that cannot be recorded, and CancelledError: the command is dead then.
         """
@@ -139,12 +146,18 @@ class BackgroundJobs:
             turn=len(self._events.state.turns) - 1,
             began=time.monotonic() - ran_secs,
             command=command,
+            subagent_id=subagent_id,
             read_until=read_until,
         )
         self._jobs[job.job_id] = job
         job.watch = asyncio.create_task(self._watch(job, command), name=job.job_id)
         started = JobStarted(
-            job_id=job.job_id, context=context, command=text, by_person=by_person, ran_secs=ran_secs
+            job_id=job.job_id,
+            context=context,
+            command=text,
+            by_person=by_person,
+            ran_secs=ran_secs,
+            subagent_id=subagent_id or UNSET,
         )
         try:
             await self._events.announce(started, urgent=True)
@@ -274,16 +287,24 @@ class BackgroundJobs:
         """Those that ran when a process before this one ended, or whose session this one is a copy of."""
         return self._lost
 
-    async def recover(self, *, is_copy: bool) -> None:
+    async def recover(
+        self, *, is_copy: bool, ends: Mapping[str, SubagentOutcome] = MappingProxyType({})
+    ) -> None:
         """Record that nobody knows how those ended. None of them is run again. `is_copy`: the session is
-        a copy of the one that has them."""
+        a copy of the one that has them. `ends` are those of subagents that had ended, by their ids."""
         lost, self._lost = self._lost, ()
         for job in lost:
-            note = describe_lost_job(job.job_id, self._events.hide(job.command), is_copy=is_copy)
+            text, end = self._events.hide(job.command), ends.get(job.subagent_id)
+            if end is not None and not is_copy:
+                ending = "ended before the quorum that it worked in did"
+                note = self._events.hide(describe_subagent(job.job_id, text, ending, report=end.message))
+            elif job.subagent_id:
+                note = describe_lost_subagent(job.job_id, text, job.subagent_id, is_copy=is_copy)
+            else:
+                note = describe_lost_job(job.job_id, text, is_copy=is_copy)
+            status = JobStatus.UNKNOWN if end is None else _name_subagent_end(end.is_answer)
             await self._events.record(
-                JobEnded(
-                    job_id=job.job_id, status=JobStatus.UNKNOWN, exit_code=None, duration_secs=0.0, note=note
-                )
+                JobEnded(job_id=job.job_id, status=status, exit_code=None, duration_secs=0.0, note=note)
             )
             self._tell_model(job.job_id, note)
 
@@ -350,7 +371,13 @@ class BackgroundJobs:
 def _determine_status(job: RunningJob, result: JobResult) -> JobStatus:
     if job.stopper is not None:
         return JobStatus.STOPPED
+    if result.has_answered is not None:
+        return _name_subagent_end(result.has_answered)
     return JobStatus.TIMED_OUT if result.timed_out else JobStatus.ENDED
+
+
+def _name_subagent_end(has_answered: bool) -> JobStatus:
+    return JobStatus.ANSWERED if has_answered else JobStatus.FAILED
 
 
 def _describe_end(ended: JobEnded, reader: JobStopper) -> str:
@@ -358,6 +385,15 @@ def _describe_end(ended: JobEnded, reader: JobStopper) -> str:
 
 
 def _describe_for_model(job: RunningJob, ended: JobEnded) -> str:
+    if job.subagent_id:
+        return describe_subagent(
+            job.job_id,
+            job.text,
+            _describe_end(ended, JobStopper.MODEL),
+            report=ended.output,
+            remarks=ended.remarks,
+            blob_id=ended.blob_id,
+        )
     return describe_job(
         job.job_id,
         job.text,
@@ -372,7 +408,12 @@ def describe_lost_jobs(jobs: tuple[Job, ...], *, is_copy: bool) -> tuple[str, ..
     """What the person should know of these jobs: a sentence, or none."""
     if not jobs:
         return ()
-    named = ", ".join(f"{each.job_id} `{each.command}`" for each in jobs)
+    commands = ", ".join(f"{each.job_id} `{each.command}`" for each in jobs if not each.subagent_id)
+    subagents = ", ".join(f"{each.job_id} `{each.command}`" for each in jobs if each.subagent_id)
+    said: list[str] = []
     if is_copy:
-        return (f"background commands stay with the session that this one was copied from: {named}",)
-    return (f"background command ended with the process, not run again: {named}",)
+        stay = "stay with the session that this one was copied from"
+        said += [f"background commands {stay}: {commands}"] if commands else []
+        return (*said, *((f"subagents {stay}: {subagents}",) if subagents else ()))
+    said += [f"background command ended with the process, not run again: {commands}"] if commands else []
+    return (*said, *((f"subagent ended with the process, not asked again: {subagents}",) if subagents else ()))

@@ -8,10 +8,15 @@ from typing import TypeAlias, TypeVar
 
 from quorum.application.calls.hooks import (
     CallDraft,
+    CompactionDraft,
     Hook,
     HookSubject,
+    Notification,
+    PermissionRequest,
     RequestDraft,
     ResultDraft,
+    SessionEnd,
+    SessionStart,
     TurnEnd,
     copy_subject,
     find_point,
@@ -39,12 +44,22 @@ class RecordingHook(Hook):
         before_tool_call: Sequence[Step[HookAnswer, CallDraft]] = (),
         after_tool_call: Sequence[Step[HookAnswer, ResultDraft]] = (),
         on_turn_end: Sequence[Step[TurnEndAnswer, Sequence[Message]]] = (),
+        on_session_start: Sequence[Step[HookAnswer, SessionStart]] = (),
+        on_session_end: Sequence[Step[HookAnswer, SessionEnd]] = (),
+        on_permission_request: Sequence[Step[HookAnswer, PermissionRequest]] = (),
+        on_notification: Sequence[Step[HookAnswer, Notification]] = (),
+        on_compaction: Sequence[Step[HookAnswer, CompactionDraft]] = (),
     ) -> None:
         self.seen: list[HookSubject] = []
         self._requests = deque(on_message_send)
         self._calls = deque(before_tool_call)
         self._results = deque(after_tool_call)
         self._turn_ends = deque(on_turn_end)
+        self._starts = deque(on_session_start)
+        self._ends = deque(on_session_end)
+        self._permissions = deque(on_permission_request)
+        self._notifications = deque(on_notification)
+        self._compactions = deque(on_compaction)
 
     @property
     def points(self) -> tuple[HookPoint, ...]:
@@ -66,6 +81,26 @@ class RecordingHook(Hook):
     async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
         self.seen.append(copy_subject(TurnEnd(tuple(messages))))
         return _take_next(self._turn_ends, messages, Finish())
+
+    async def on_session_start(self, start: SessionStart) -> HookAnswer:
+        self.seen.append(copy_subject(start))
+        return _take_next(self._starts, start, Continue())
+
+    async def on_session_end(self, end: SessionEnd) -> HookAnswer:
+        self.seen.append(copy_subject(end))
+        return _take_next(self._ends, end, Continue())
+
+    async def on_permission_request(self, request: PermissionRequest) -> HookAnswer:
+        self.seen.append(copy_subject(request))
+        return _take_next(self._permissions, request, Continue())
+
+    async def on_notification(self, notification: Notification) -> HookAnswer:
+        self.seen.append(copy_subject(notification))
+        return _take_next(self._notifications, notification, Continue())
+
+    async def on_compaction(self, compaction: CompactionDraft) -> HookAnswer:
+        self.seen.append(copy_subject(compaction))
+        return _take_next(self._compactions, compaction, Continue())
 
 
 def _take_next(script: deque[Step[_Answer, _Draft]], draft: _Draft, default: _Answer) -> _Answer:

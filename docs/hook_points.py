@@ -52,7 +52,8 @@ def _handed_back() -> Iterator[str]:
     yield f"| `decision` | all | `continue`, `skip`, `abort`; at `on_turn_end` {ends} |"
     yield "| `reason` | all | a text; required for `abort` |"
     for point in HookPoint:
-        back = describe_point(point).handed_back
+        if (back := describe_point(point).handed_back) is None:
+            continue
         yield f"| `{back.key}` | `{point}` | {back.meaning} |"
 
 

@@ -6,7 +6,17 @@ What is listed here keeps its meaning from one minor version to the next, and no
 
 from __future__ import annotations
 
-from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from quorum.application.calls.hooks import (
+    CallDraft,
+    CompactionDraft,
+    Hook,
+    Notification,
+    PermissionRequest,
+    RequestDraft,
+    ResultDraft,
+    SessionEnd,
+    SessionStart,
+)
 from quorum.application.ports.tools import SealingTool, Tool
 from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.access import Access
@@ -34,6 +44,7 @@ __all__ = [
     "AssistantMessage",
     "CallControls",
     "CallDraft",
+    "CompactionDraft",
     "Continue",
     "ContinueWithMessages",
     "Finish",
@@ -45,8 +56,10 @@ __all__ = [
     "JsonValue",
     "Message",
     "Modifier",
+    "Notification",
     "Outcome",
     "ParameterType",
+    "PermissionRequest",
     "Printed",
     "RecordingHook",
     "RequestDraft",
@@ -56,6 +69,8 @@ __all__ = [
     "Seal",
     "SealedFile",
     "SealingTool",
+    "SessionEnd",
+    "SessionStart",
     "Skip",
     "StaleSeal",
     "Stored",

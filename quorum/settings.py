@@ -62,6 +62,8 @@ async def load_with_trust(
 def build_trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDecisions) -> TrustQuestion | None:
     """What of all that the project brings along is to be asked about: settings, instructions and commands.
     Blocks."""
+    if loaded.is_safe:
+        return None
     items = decisions.list_untrusted(list_wanted_contents(root, os.environ, loaded.settings))
     if loaded.question is None:
         return TrustQuestion(folder=str(Path(os.path.realpath(root))), items=items) if items else None
@@ -94,6 +96,7 @@ def _load(
         standing=trusted.find_standing,
         instead=instead,
         needs_project=needs_project,
+        is_safe=options.safe,
     )
     note_writable((str(root), *list_writable_paths(loaded.settings, root, os.environ)))
     if trusted.warning is None or loaded.standing is None:

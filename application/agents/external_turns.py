@@ -77,7 +77,10 @@ class ExternalTurns(RunAgent):
         return await self._work(_CONTINUE)
 
     async def _work(self, prompt: str) -> RunReport:
-        return await self.work.execute(prompt, await self._take_notes(), self._limits.max_secs)
+        report = await self.work.execute(prompt, await self._take_notes(), self._limits.max_secs)
+        if self.report_end is not None:
+            self.report_end(report)
+        return report
 
     async def _take_notes(self) -> Sequence[str]:
         """What the agent reads before the next prompt, recorded."""

@@ -8,14 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from typing import Literal, assert_never
 
 from msgspec import UNSET, Struct
 
 from quorum.application.calls.batch_state import BatchCall, BatchState
+from quorum.application.calls.hooks import PermissionRequest
+from quorum.application.cancellation import run_off_loop
 from quorum.application.panel.plan_ensemble import CHANGED, compare_plans
 from quorum.application.review.ballot_paper import make_plan_ballot_paper
 from quorum.application.review.voting import VoteFeed
+from quorum.domain.calls.hook_points import Skip
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
@@ -228,6 +232,7 @@ class Approval:
         self._state = state
         self._edited = is_edited
         self._folder: str | None = None
+        self._noted: dict[str, tuple[str, ...]] = {}
         self._judgement: PlanJudgement | None = None
 
     async def judge_plan(self, decision: Decision) -> None:
@@ -281,7 +286,10 @@ class Approval:
             packet = await self._call.get_packet()
             if self._is_approved_ahead(packet, asked) and not stale:
                 return await self._grant(packet, "approved ahead, with the calls before it")
-            answer = await self._answer(packet, asked, feed, stale=stale)
+            if isinstance(noted := await self._pass_hooks(packet, asked), Skip):
+                message = f"denied by a hook: {noted.reason}"
+                return await self._withhold_call(packet, DecisionLabel.DENIED, message, "hook_denied")
+            answer = await self._answer(packet, asked.with_notes(noted), feed, stale=stale)
             match answer:
                 case Approve(digest) if digest == packet.digest:
                     who = _name_approvers(answer)
@@ -315,6 +323,27 @@ class Approval:
     def _is_approved_ahead(self, packet: ReviewPacket, decision: Decision) -> bool:
         """Whether the person said yes to it with a call before it, and that is enough."""
         return packet.digest in self._state.approved_ahead and self._signing(decision) is None
+
+    async def _pass_hooks(self, packet: ReviewPacket, asked: Decision) -> tuple[str, ...] | Skip:
+        """What hooks note for the person on this packet, or that one denies the call; each packet is shown to
+        them once. A question of the model's own is none of permission."""
+        if packet.call.tool_name == ASK_PERSON:
+            return ()
+        if packet.digest not in self._noted:
+            given = self._call.arguments
+            request = PermissionRequest(
+                context=self._call.context,
+                tool=packet.call.tool_name,
+                risk=self._call.risk,
+                arguments=await run_off_loop(lambda: deepcopy(dict(given)), given),
+                paths=self._call.paths,
+                reasons=asked.reasons,
+            )
+            answer = await self._state.hooks.on_permission_request(request)
+            if isinstance(answer, Skip):
+                return answer
+            self._noted[packet.digest] = (f"a hook notes: {request.note}",) if request.note else ()
+        return self._noted[packet.digest]
 
     async def _widen(self, answer: ApproveEdits | ApproveFolder | ApproveAlways) -> str | None:
         """Let more run from now on than this call, as the person said; in words, for the record."""

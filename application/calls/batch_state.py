@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+from quorum.application.calls.hook_chain import HookChain
 from quorum.application.cancellation import run_to_end
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.tools import ToolSchemaPort
@@ -112,6 +113,11 @@ class BatchCall(Protocol):
         """The tool's risk; HIGH for a tool that does not exist."""
         ...
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What it reads and writes, for the conditions of hooks."""
+        ...
+
     def update_turn(self) -> None:
         """Take note of a change of `waits_for`; when that is empty the call may continue."""
         ...
@@ -171,6 +177,7 @@ class BatchState:
         cwd: str,
         shared: RunState,
         scope: RequestedScope,
+        hooks: HookChain,
         keeper: FileKeeper | None = None,
         secrets: SecretFinder | None = None,
         asked_by: str = "",
@@ -180,6 +187,7 @@ class BatchState:
         self.approved_checks = approved_checks
         self.scope = scope
         self.asked_by = asked_by
+        self.hooks = hooks
         self.one_session = one_session
         self.keeper = keeper
         self.secrets = secrets

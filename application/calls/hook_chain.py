@@ -17,8 +17,10 @@ from msgspec import Struct
 
 from quorum.application.calls.hooks import (
     CallDraft,
+    CompactionDraft,
     Hook,
     HookSubject,
+    PermissionRequest,
     RequestDraft,
     ResultDraft,
     TurnEnd,
@@ -130,6 +132,16 @@ class HookChain:
         answer = await self.ask(draft)
         return answer if isinstance(answer, Skip) else Continue()
 
+    async def on_permission_request(self, request: PermissionRequest) -> HookAnswer:
+        """Continue or Skip; `request.note` may have been added."""
+        answer = await self.ask(request)
+        return answer if isinstance(answer, Skip) else Continue()
+
+    async def on_compaction(self, draft: CompactionDraft) -> HookAnswer:
+        """Continue or Skip; `draft.focus` may have changed."""
+        answer = await self.ask(draft)
+        return answer if isinstance(answer, Skip) else Continue()
+
     async def on_turn_end(self, messages: tuple[Message, ...]) -> TurnEndAnswer:
         """Finish, or the messages of the first hook that wants to continue. Raises HookAborted."""
         answer = await self.ask(TurnEnd(messages))
@@ -150,7 +162,7 @@ class HookChain:
                 raise RequestSkipped(f"the hook {hook} withheld the request: {answer.reason}")
             case RequestDraft(messages):
                 _check_pairs(messages, sent)
-            case CallDraft() if isinstance(answer, Skip):
+            case CallDraft() | PermissionRequest() | CompactionDraft() if isinstance(answer, Skip):
                 return Skip(answer.reason or f"the hook {hook} gave no reason")
             case _:
                 pass  # the answer says all
@@ -162,7 +174,7 @@ class HookChain:
         """The first answer that is not the default, and the name of the hook that gave it."""
         default = describe_point(find_point(subject)).default
         for one in self._list_hooks(find_point(subject)):
-            if not _matches(one.matcher, find_call(subject)):
+            if not _is_asked(one, subject):
                 continue
             before = copy_subject(subject)
             answer = await self._ask_hook(one, subject, before)
@@ -242,9 +254,11 @@ def _handle_failure(one: HookRegistration, point: HookPoint, error: str) -> AnyA
     if (one.on_error or description.on_error) is OnHookError.OPEN:
         return description.default
     message = str(HookFailure(f"the hook {one.name} failed: {error}"))
-    if Skip not in description.answers:
+    if Skip in description.answers:
+        return Skip(message)
+    if Abort in description.answers:
         raise HookAborted(message)
-    return Skip(message)
+    return description.default  # what happened cannot be held back
 
 
 def _check_pairs(messages: Sequence[Message], before: Sequence[Message]) -> None:
@@ -254,7 +268,12 @@ def _check_pairs(messages: Sequence[Message], before: Sequence[Message]) -> None
         raise RequestSkipped(f"the hooks left the call {call_id} without its result, so nothing was sent")
 
 
-def _matches(matcher: HookMatcher, draft: CallDraft | ResultDraft | None) -> bool:
+def _is_asked(one: HookRegistration, subject: HookSubject) -> bool:
+    is_wanted = not isinstance(one.hook, UniformHook) or one.hook.wants(subject)
+    return is_wanted and _matches(one.matcher, find_call(subject))
+
+
+def _matches(matcher: HookMatcher, draft: CallDraft | ResultDraft | PermissionRequest | None) -> bool:
     """Whether the conditions fit the call; they say nothing of what is about no call."""
     if draft is None:
         return True

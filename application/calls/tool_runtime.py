@@ -293,6 +293,7 @@ class ToolRuntime:
             cwd=self._cwd,
             shared=self.state,
             scope=self._asker.widen(batch.scope),
+            hooks=self._hooks,
             keeper=self._keeper,
             secrets=self._secrets,
             asked_by=self._asker.title,

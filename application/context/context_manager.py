@@ -9,9 +9,12 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hooks import CompactionDraft
 from quorum.application.calls.outputs import Outputs
 from quorum.application.context.summariser import Summariser
 from quorum.application.event_bus import EventBus
+from quorum.domain.calls.hook_points import Skip
 from quorum.domain.conversation.compaction import (
     ContextBudget,
     SummaryRoom,
@@ -267,9 +270,11 @@ class ContextManager:
         summariser: Summariser,
         gauge: ContextGauge,
         values: Callable[[], Mapping[str, JsonValue]],
+        hooks: HookChain | None = None,
         ask_window: AskWindow | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._hooks = hooks
         self._ask_window = ask_window
         self._sleep = sleep
         self._asked: set[str] = set()
@@ -381,7 +386,8 @@ class ContextManager:
         if not window:
             raise ConversationError(f"{model} does not look at what was said before: there is nothing to gain")
         limit = min(self.gauge.compute_limit(window), self.gauge.estimate_request_tokens(None))
-        done = await self._summarise(model, None, window, limit, focus)
+        draft = CompactionDraft(trigger="manual", focus=focus or "")
+        done = await self._summarise(model, None, window, limit, draft)
         if done is None:
             raise ConversationError("there is nothing to summarise yet")
         self._rests_until = 0
@@ -451,7 +457,7 @@ class ContextManager:
         if self.gauge.estimate_request_tokens(upcoming) <= _ENOUGH * limit:
             return
         try:
-            await self._summarise(model, upcoming, window, limit, None)
+            await self._summarise(model, upcoming, window, limit, CompactionDraft(trigger="auto"))
         except (ProviderError, ConversationError) as error:
             await self._tell(f"the conversation could not be summarised to make room: {error}")
         if self.gauge.estimate_request_tokens(upcoming) > limit:
@@ -487,13 +493,18 @@ class ContextManager:
             await self._put("outputs", messages[:end], by, upcoming, blobs=blobs)
 
     async def _summarise(
-        self, model: str, upcoming: Message | None, window: int, limit: int, focus: str | None
+        self, model: str, upcoming: Message | None, window: int, limit: int, draft: CompactionDraft
     ) -> ConversationCompacted | None:
         """Put a summary in place of the past; None where there is no past for which that is worth it."""
         room = self.gauge.compute_room(limit, upcoming)
-        past, least = self._split_off_past(room, focus)
+        past, least = self._split_off_past(room, draft.focus or None)
         if not least:
             return None
+        if self._hooks is not None:
+            answer = await self._hooks.on_compaction(draft)
+            if isinstance(answer, Skip):
+                raise ConversationError(f"a hook kept the past from being summarised: {answer.reason}")
+        focus = draft.focus or None
         plan, following = self._values().get("plan"), self._conversation.messages[len(past) :]
         summary = await self._summariser.summarise(
             model,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Protocol
 
+from quorum.application.ports.jobs import BackgroundCommand
 from quorum.application.ports.people import Observer
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Usage
@@ -60,6 +61,14 @@ class SubagentPort(Protocol):
 
         Cancelled, it ends the subagent first. Raises LedgerError where the task cannot be recorded, and
         SubagentStopped.
+        """
+        ...
+
+    async def start(self, task: SubagentTask, context: ToolExecutionContext) -> tuple[str, BackgroundCommand]:
+        """Have a task done while the owner works on: the id of the subagent, and what is known of it.
+
+        Raises ToolError where there is no room for one more subagent, and LedgerError where the task cannot be
+        recorded.
         """
         ...
 

@@ -22,6 +22,7 @@ from quorum.domain.mcp.server_question import FormField, ServerAction, ServerAdd
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally
 from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plan_terms import PlanComparison
 from quorum.domain.review.questions import (
     Edit,
@@ -52,6 +53,42 @@ class NonInteractiveApprover:
                 return ServerAnswer(action=ServerAction.DECLINE)
             case TrustQuestion() | SpendQuestion() | SandboxQuestion():
                 return False
+
+
+class NotifyingApprover:
+    """Implements `Approver` in front of another one, telling `notify` of each question: its kind, and a
+    sentence without words of a model."""
+
+    def __init__(self, person: Approver, notify: Callable[[str, str], None]) -> None:
+        self._person = person
+        self._notify = notify
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody could answer."""
+        return self._person.is_there
+
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Tell of the question, if somebody is there for it, and ask it."""
+        if self._person.is_there:
+            self._notify(*_describe_question(question))
+        return await self._person.ask(question)
+
+
+def _describe_question(question: Question) -> tuple[str, str]:
+    match question:
+        case ReviewQuestion(request) if request.packet.call.tool_name != ASK_PERSON:
+            return "needs_approval", f"a call of {request.packet.call.tool_name} needs your approval"
+        case ReviewQuestion():
+            return "question", "the model asks you something"
+        case ServerForm() | ServerAddress():
+            return "question", "an MCP server asks you something"
+        case SpendQuestion():
+            return "question", "a spending limit is reached"
+        case TrustQuestion():
+            return "question", "files of the folder ask for your trust"
+        case SandboxQuestion():
+            return "question", "the mode sandboxed is offered"
 
 
 class DeferringApprover(NonInteractiveApprover):

@@ -27,12 +27,13 @@ from quorum.application.review.review import Review
 from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
+from quorum.application.session.session_hooks import SessionHooks
 from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
-from quorum.application.subagents.subagent_runner import find_subagent_ends
+from quorum.application.subagents.subagent_runner import find_background_ends, find_subagent_ends
 from quorum.application.turn.recovery import describe_orphans
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.user_commands import UserCommandRunner, describe_lost_commands
@@ -94,6 +95,7 @@ class AgentSession:
         inbox: Inbox,
         record: SessionRecord,
         mask: SecretMask,
+        hooks: SessionHooks,
         events: EventBus,
         orphan_finder: OrphanFinderPort,
         sandbox: SessionSandbox,
@@ -135,6 +137,8 @@ class AgentSession:
         self.inbox = inbox
         self.record = record
         self.mask = mask
+        self._hooks = hooks
+        run.report_end = hooks.notify_turn_end
         self._events = events
         self._orphan_finder = orphan_finder
         self._sandbox = sandbox
@@ -173,6 +177,7 @@ class AgentSession:
         if self.record.in_use:
             return
         is_resumed = self.is_resumed
+        is_copy = is_resumed and self._events.state.session_id != self.session_id
         self._show_outages()
         await self._announce()
         if self._staged is not None:
@@ -183,6 +188,9 @@ class AgentSession:
         await self.plans.begin(is_resumed=is_resumed)
         if is_resumed and self.goals is not None:
             await self.goals.look_again()
+        source = ("copy" if is_copy else "resume") if is_resumed else "new"
+        if context := await self._hooks.begin(source, self.models.current, self.review.mode.value):
+            self.run.add_notice(context)
         for work in self._background:
             work.begin()
 
@@ -242,7 +250,9 @@ class AgentSession:
             )
         )
         await self.user_commands.recover()
-        await self.jobs.recover(is_copy=is_copy)
+        await self.jobs.recover(
+            is_copy=is_copy, ends=await find_background_ends(self.jobs.lost, self.record.archive.read)
+        )
         for end in ends:
             await self._events.record(end)
         await self._plan_tasks.recover(self._events.state.open_calls)
@@ -265,7 +275,12 @@ class AgentSession:
     async def close(self, report: RunReport) -> None:
         """End its background commands, and announce the session's end, with the report of its last run."""
         jobs = await self.jobs.close()
+        await self._hooks.end("finished")
         await self._events.record(SessionFinished(report=replace(report, jobs=jobs)))
+
+    async def tell_end(self) -> None:
+        """Have the hooks know that the process ends, where it leaves the session without closing it."""
+        await self._hooks.end("closed")
 
     async def aclose(self) -> None:
         """End its background commands; let go of all connections, of what commands shared and of the record, of
@@ -280,4 +295,5 @@ class AgentSession:
             closing.push_async_callback(self.files.aclose)
             for work in reversed(self._background):
                 closing.push_async_callback(work.aclose)
+            closing.push_async_callback(self._hooks.end, "closed")
             closing.push_async_callback(self.jobs.close)

@@ -7,16 +7,18 @@ process did not live to record are found in the subagent's (`find_subagent_ends`
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 
 from quorum.application.cancellation import run_to_end
 from quorum.application.event_bus import EventBus
+from quorum.application.ports.jobs import BackgroundCommand
 from quorum.application.ports.storage import Ledger
 from quorum.application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
+from quorum.application.subagents.background_subagent import BackgroundSubagent
+from quorum.application.subagents.subagent_progress import SubagentProgress
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.conversation.cost import Spending
+from quorum.domain.calls.job import Job
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import (
@@ -25,28 +27,20 @@ from quorum.domain.errors import (
     LostConnection,
     ProviderError,
     QuorumError,
+    ToolError,
     explain_host_failure,
     explain_unforeseen,
 )
 from quorum.domain.events.event import (
-    CallFinished,
-    CallQueued,
-    CallStarted,
     EffectsObserved,
     ErrorOccurred,
     Event,
     FilesKept,
-    ResponseCompleted,
-    RetryScheduled,
-    ReviewRequested,
     SessionFinished,
     SessionResumed,
-    SessionStarted,
     SubagentFinished,
     SubagentProgressed,
     SubagentStarted,
-    TextDelta,
-    TurnFinished,
     UsageCounted,
 )
 from quorum.domain.events.report import RunStatus
@@ -56,8 +50,6 @@ from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import OpenCall
 from quorum.domain.subagents.session_ids import build_subagent_id
 from quorum.domain.subagents.subagent_task import SubagentTask
-from quorum.domain.text.amounts import format_amount
-from quorum.domain.text.json_value import JsonObject
 
 _ROLE = """\
 You are a subagent of quorum, a coding agent in a person's terminal. Another agent has given you one task, which
@@ -111,15 +103,32 @@ async def find_subagent_ends(
         id_, context = call.subagent_id, call.context
         if id_ is None or context is None or call.end is not None or call.subagent_end is not None:
             continue
-        try:
-            records = await read(id_)
-        except LostConnection:
-            raise
-        except LedgerError:  # it had not begun, or nobody can say how it ended
-            continue
-        if (outcome := _find_outcome(records)) is not None:
+        if (outcome := await _read_outcome(id_, read)) is not None:
             ends.append(SubagentFinished(context=context, subagent_id=id_, outcome=outcome))
     return tuple(ends)
+
+
+async def find_background_ends(
+    jobs: Sequence[Job], read: Callable[[str], Awaitable[Sequence[LedgerRecord]]]
+) -> dict[str, SubagentOutcome]:
+    """The ends, by their ids, of the subagents among these jobs that had ended. `read` is that of
+    `find_subagent_ends`. Raises LostConnection."""
+    ends: dict[str, SubagentOutcome] = {}
+    for job in jobs:
+        if job.subagent_id and (outcome := await _read_outcome(job.subagent_id, read)) is not None:
+            ends[job.subagent_id] = outcome
+    return ends
+
+
+async def _read_outcome(
+    subagent_id: str, read: Callable[[str], Awaitable[Sequence[LedgerRecord]]]
+) -> SubagentOutcome | None:
+    try:
+        return _find_outcome(await read(subagent_id))
+    except LostConnection:
+        raise
+    except LedgerError:  # it had not begun, or nobody can say how it ended
+        return None
 
 
 def _find_outcome(records: Sequence[LedgerRecord]) -> SubagentOutcome | None:
@@ -168,101 +177,6 @@ class LinkedLedger:
         await self._ledger.aclose()
 
 
-_LONGEST_SUBJECT = 60
-_KEPT_LINES = 20
-# The arguments that tell best what a call is about.
-_SUBJECTS = ("path", "command", "pattern", "url", "query", "name", "blob_id")
-
-
-class SubagentProgress:
-    """Keeps up with a subagent. `doing` is what it does now; `tools` are the calls that run, oldest first.
-
-    `lines` are the last lines that it has said, of which the last may still grow.
-    """
-
-    def __init__(self) -> None:
-        self.model = ""
-        self.answers = 0
-        self.spending = Spending()
-        self.is_asking = False
-        self.is_over = False
-        self.lines: deque[str] = deque([""], maxlen=_KEPT_LINES)
-        self._running: dict[ToolExecutionContext, str] = {}
-        self._is_waiting = False
-
-    def apply(self, event: Event) -> None:
-        match event:
-            case SessionStarted(model=model):
-                self.model = model
-            case TextDelta(text=text):
-                self._say(text)
-            case ResponseCompleted():
-                self.answers += 1
-                self._is_waiting = False
-                if self.lines[-1]:
-                    self.lines.append("")
-            case RetryScheduled():
-                self._is_waiting = True
-            case CallStarted():
-                self.is_asking = False
-                self._running[event.context] = describe_call(event.tool, event.arguments)
-            case CallFinished():
-                self.is_asking = False
-                self._running.pop(event.context, None)
-            case CallQueued(waiting_for=waiting_for):
-                self.is_asking = waiting_for == "review"
-            case ReviewRequested():
-                self.is_asking = True
-            case UsageCounted():
-                self.spending = event.add_to(self.spending)
-            case TurnFinished():
-                self.is_over = True
-                self.is_asking = False
-                self._running.clear()
-            case _:
-                return
-
-    def _say(self, text: str) -> None:
-        first, *rest = text.split("\n")
-        self.lines[-1] += first
-        self.lines.extend(rest)
-
-    @property
-    def doing(self) -> str:
-        """What it does now, in a few words."""
-        if self.is_over:
-            return "done"
-        if self.is_asking:
-            return "waits for your review"
-        if self._running:
-            others = len(self._running) - 1
-            last = list(self._running.values())[-1]
-            return f"{last} (and {others} more)" if others else last
-        return "waits for the model to be there again" if self._is_waiting else "thinks"
-
-    @property
-    def amounts(self) -> str:
-        """What it used so far."""
-        usage = self.spending.usage
-        parts = [format_amount(self.answers, "answer"), format_amount(usage.context, "token")]
-        cost: Decimal | None = self.spending.cost_usd
-        return " · ".join([*parts, f"${cost:,.2f}"] if cost else parts)
-
-    @property
-    def sentence(self) -> str:
-        """Both, on one line."""
-        return f"{self.doing} · {self.amounts}"
-
-
-def describe_call(tool: str, arguments: JsonObject) -> str:
-    """A call in a few words: its tool, and what it is about."""
-    named = (arguments.get(name) for name in _SUBJECTS)
-    subject = next((" ".join(each.split()) for each in named if isinstance(each, str) and each.strip()), "")
-    if len(subject) > _LONGEST_SUBJECT:
-        subject = f"{subject[: _LONGEST_SUBJECT - 1]}…"
-    return f"{tool} {subject}".rstrip()
-
-
 _STOPPED = "the person stopped the turn while they were asked about a call of this task"
 
 
@@ -286,23 +200,62 @@ class SubagentRunner:
 
     async def run(self, task: SubagentTask, context: ToolExecutionContext) -> SubagentOutcome:
         async with self._places:
-            model = self._sessions().choose_model(task)
-            subagent_id = build_subagent_id(self._session_id, self._events.state.subagents + 1)
-            started = SubagentStarted(
-                context=context,
-                subagent_id=subagent_id,
-                prompt=task.prompt,
-                model=model,
-                agent=task.agent,
-            )
-            ended, stop = await self._carry_out(started, task)
-            self._needs_approval |= ended.needs_approval
-            await self._events.record(SubagentFinished(context=context, subagent_id=subagent_id, outcome=ended))
+            started = self._prepare(task, context)
+            relay = _SubagentRelay(self._events, context, started.subagent_id, _CallProgress(context))
+            try:
+                await self._events.announce(started)
+            except asyncio.CancelledError as cancelled:
+                stop: BaseException | None = cancelled
+                ended = SubagentOutcome(status=RunStatus.INTERRUPTED, text="")
+            else:
+                ended, stop = await self._carry_out(started, task, relay)
+            await self._record_end(started, ended)
         if stop is not None:
             raise stop
         if ended.status is RunStatus.INTERRUPTED:
             raise SubagentStopped(_STOPPED)
         return ended
+
+    async def start(self, task: SubagentTask, context: ToolExecutionContext) -> tuple[str, BackgroundCommand]:
+        if self._places.locked():
+            raise ToolError(
+                "as many subagents work as may at the same time (tools.task.max_parallel): wait for one of "
+                "them, or leave background out"
+            )
+        await self._places.acquire()  # at once
+        try:
+            started = self._prepare(task, context)
+            await self._events.announce(started)
+        except BaseException:
+            self._places.release()
+            raise
+        subagent = BackgroundSubagent()
+        relay = _SubagentRelay(self._events, context, started.subagent_id, subagent)
+        work = asyncio.create_task(self._work_in_background(started, task, relay), name=started.subagent_id)
+        work.add_done_callback(lambda _work: self._places.release())
+        subagent.carry_out(work)
+        return started.subagent_id, subagent
+
+    async def _work_in_background(
+        self, started: SubagentStarted, task: SubagentTask, relay: _SubagentRelay
+    ) -> SubagentOutcome:
+        ended, _ = await self._carry_out(started, task, relay)
+        await run_to_end(self._record_end(started, ended))
+        return ended
+
+    def _prepare(self, task: SubagentTask, context: ToolExecutionContext) -> SubagentStarted:
+        return SubagentStarted(
+            context=context,
+            subagent_id=build_subagent_id(self._session_id, self._events.state.subagents + 1),
+            prompt=task.prompt,
+            model=self._sessions().choose_model(task),
+            agent=task.agent,
+        )
+
+    async def _record_end(self, started: SubagentStarted, ended: SubagentOutcome) -> None:
+        self._needs_approval |= ended.needs_approval
+        end = SubagentFinished(context=started.context, subagent_id=started.subagent_id, outcome=ended)
+        await self._events.record(end)
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         spent, self._spent = self._spent, []
@@ -313,16 +266,12 @@ class SubagentRunner:
         return needed
 
     async def _carry_out(
-        self, started: SubagentStarted, task: SubagentTask
+        self, started: SubagentStarted, task: SubagentTask, relay: _SubagentRelay
     ) -> tuple[SubagentOutcome, BaseException | None]:
         """The end of the task, and what is to be raised once that is recorded: a cancellation that arrived
         meanwhile, or an error that is not the subagent's alone."""
         stop: asyncio.CancelledError | None = None
-        try:
-            await self._events.announce(started)
-        except asyncio.CancelledError as cancelled:
-            return SubagentOutcome(status=RunStatus.INTERRUPTED, text=""), cancelled
-        work = asyncio.create_task(self._open_and_run(task, started.context, started.subagent_id))
+        work = asyncio.create_task(self._open_and_run(task, started.context, started.subagent_id, relay))
         while not work.done():
             try:
                 await asyncio.wait({work})
@@ -336,9 +285,8 @@ class SubagentRunner:
         return work.result(), stop
 
     async def _open_and_run(
-        self, task: SubagentTask, context: ToolExecutionContext, subagent_id: str
+        self, task: SubagentTask, context: ToolExecutionContext, subagent_id: str, relay: _SubagentRelay
     ) -> SubagentOutcome:
-        relay = _SubagentRelay(self._events, context, subagent_id)
         try:
             session = await self._sessions().open(task, subagent_id, context, relay)
         except LostConnection:
@@ -363,18 +311,36 @@ def _explain(error: BaseException) -> str:
     return known or explain_unforeseen(error)
 
 
+class _CallProgress:
+    """Shows what a subagent does now as progress of the call that waits for it."""
+
+    def __init__(self, context: ToolExecutionContext) -> None:
+        self._context = context
+        self._progress = SubagentProgress()
+        self._shown = ""
+
+    def apply(self, event: Event) -> None:
+        self._progress.apply(event)
+        if (text := self._progress.sentence) != self._shown:
+            self._shown = text
+            self._context.controls.report(text)
+
+
 class _SubagentRelay:
-    """Implements `Observer` of a subagent's session: tells the observers of its owner what happens there.
+    """Implements `Observer` of a subagent's session: tells the observers of its owner what happens there, and
+    whoever shows how far it is."""
 
-    What the subagent does now is shown as progress of the call, too.
-    """
-
-    def __init__(self, events: EventBus, context: ToolExecutionContext, subagent_id: str) -> None:
+    def __init__(
+        self,
+        events: EventBus,
+        context: ToolExecutionContext,
+        subagent_id: str,
+        progress: _CallProgress | BackgroundSubagent,
+    ) -> None:
         self._events = events
         self._context = context
         self._subagent_id = subagent_id
-        self._progress = SubagentProgress()
-        self._shown = ""
+        self._progress = progress
 
     def notify(self, event: Event) -> None:
         """Pass the event on, as JSON: a stream has it in a line of its own."""
@@ -382,6 +348,3 @@ class _SubagentRelay:
             SubagentProgressed(context=self._context, subagent_id=self._subagent_id, event=event.to_json())
         )
         self._progress.apply(event)
-        if (text := self._progress.sentence) != self._shown:
-            self._shown = text
-            self._context.controls.report(text)

@@ -84,6 +84,8 @@ class RunAgent:
     """
 
     rewind_refusal = ""
+    report_end: Callable[[RunReport], None] | None = None
+    """Told of each turn that has ended."""
     leaves_host_failures = False
 
     def __init__(  # noqa: PLR0913 - all that a turn needs meets here
@@ -445,6 +447,8 @@ class RunAgent:
         if self._staged is not None and await self._staged.conclude():
             report = self._leave_effects_open(report)
         await self._events.record(TurnFinished(report=report))
+        if self.report_end is not None:
+            self.report_end(report)
         return report
 
     def _leave_effects_open(self, report: RunReport) -> RunReport:

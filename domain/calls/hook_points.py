@@ -16,6 +16,11 @@ class HookPoint(StrEnum):
     BEFORE_TOOL_CALL = "before_tool_call"
     AFTER_TOOL_CALL = "after_tool_call"
     ON_TURN_END = "on_turn_end"
+    ON_SESSION_START = "on_session_start"
+    ON_SESSION_END = "on_session_end"
+    ON_PERMISSION_REQUEST = "on_permission_request"
+    ON_NOTIFICATION = "on_notification"
+    ON_COMPACTION = "on_compaction"
 
 
 class Continue(Struct, frozen=True):
@@ -81,14 +86,18 @@ class HandedBack(Struct, frozen=True):
     meaning: str
 
 
+SESSION_END_SECS = 2.0
+"""What all hooks at the end of a session have together: whoever closes a terminal does not wait for them."""
+
+
 class PointDescription(Struct, frozen=True, kw_only=True):
     """A hook point: the one source for settings, guide, commands, dispatch and transcript.
 
     `when` it runs, with `details` for the guide; `sees` is what the hook gets. `default` is the answer of a
-    hook that returns nothing. `on_error` is the meaning of a failure unless the hook's settings say otherwise,
-    and `skipped` the consequence of Skip. `tried_with` is the key that the file of `hooks try` must have for
-    this point. `remarks` maps answers to what the hook did (`edited`: it continued with something changed);
-    {call} is the position of the call in its batch.
+    hook that returns nothing. `handed_back` is None where a hook can change nothing. `on_error` is the meaning
+    of a failure unless the hook's settings say otherwise, and `skipped` the consequence of Skip. `tried_with`
+    is the key that the file of `hooks test` must have for this point. `remarks` maps answers to what the hook
+    did (`edited`: it continued with something changed); {call} is the position of the call in its batch.
     """
 
     when: str
@@ -96,7 +105,7 @@ class PointDescription(Struct, frozen=True, kw_only=True):
     sees: str
     answers: tuple[AnswerKind, ...]
     default: Continue | Finish
-    handed_back: HandedBack
+    handed_back: HandedBack | None = None
     on_error: OnHookError
     skipped: str = ""
     tried_with: str
@@ -186,6 +195,82 @@ _ON_TURN_END = PointDescription(
 )
 
 
+_ON_SESSION_START = PointDescription(
+    when="when a session begins or is resumed",
+    details=", before its first turn here; not for subagents",
+    sees="the session's id, folder, model, mode, and its source: new, resume or copy",
+    answers=(Continue,),
+    default=Continue(),
+    handed_back=HandedBack(
+        "context",
+        Continue,
+        str,
+        "a text",
+        "what the model reads with the first prompt, as context; at most 10,000 characters",
+    ),
+    on_error=OnHookError.OPEN,
+    tried_with="session",
+    remarks={
+        "continue": "saw the session begin",
+        "edited": "added context to the session",
+        "error": "failed at the beginning of the session",
+    },
+)
+_ON_SESSION_END = PointDescription(
+    when="when a session is closed",
+    details=", also by a signal or with its terminal: all hooks together have 2 seconds; not for subagents",
+    sees="the session's id, and why: finished (a run without a person ended) or closed",
+    answers=(Continue,),
+    default=Continue(),
+    on_error=OnHookError.OPEN,
+    tried_with="end",
+    remarks={"continue": "saw the session end", "error": "failed at the end of the session"},
+)
+_ON_PERMISSION_REQUEST = PointDescription(
+    when="before a person is asked whether a call may run",
+    details=", and before it is withheld or waits because nobody is there",
+    sees="the call, and the reasons why it is asked about",
+    answers=(Continue, Skip),
+    default=Continue(),
+    handed_back=HandedBack("note", Continue, str, "a text", "what the person reads above the reasons"),
+    on_error=OnHookError.OPEN,
+    skipped="the call is denied",
+    tried_with="tool",
+    remarks={
+        "continue": "left the question about call {call} to the person",
+        "edited": "added a note to the question about call {call}",
+        "skip": "denied call {call}",
+        "error": "failed before the question about call {call}",
+    },
+)
+_ON_NOTIFICATION = PointDescription(
+    when="when the person's attention is wanted",
+    details=": a call needs approval, something else is asked, a turn has ended; nothing waits for the hook",
+    sees="the kind (needs_approval, question, turn_ended) and a sentence",
+    answers=(Continue,),
+    default=Continue(),
+    on_error=OnHookError.OPEN,
+    tried_with="notification",
+    remarks={"continue": "saw a notification", "error": "failed at a notification"},
+)
+_ON_COMPACTION = PointDescription(
+    when="before a summary takes the place of earlier messages",
+    sees="what triggers it (manual or auto), and what the summary is to dwell on",
+    answers=(Continue, Skip),
+    default=Continue(),
+    handed_back=HandedBack("focus", Continue, str, "a text", "what the summary is to dwell on, besides"),
+    on_error=OnHookError.OPEN,
+    skipped="nothing is summarised now",
+    tried_with="compaction",
+    remarks={
+        "continue": "let the conversation be summarised",
+        "edited": "said what the summary is to dwell on",
+        "skip": "kept the conversation from being summarised",
+        "error": "failed before the summary",
+    },
+)
+
+
 def describe_point(point: HookPoint) -> PointDescription:
     """Return the description of a hook point, the one source for settings, guide, commands and transcript."""
     match point:
@@ -197,5 +282,15 @@ def describe_point(point: HookPoint) -> PointDescription:
             return _AFTER_TOOL_CALL
         case HookPoint.ON_TURN_END:
             return _ON_TURN_END
+        case HookPoint.ON_SESSION_START:
+            return _ON_SESSION_START
+        case HookPoint.ON_SESSION_END:
+            return _ON_SESSION_END
+        case HookPoint.ON_PERMISSION_REQUEST:
+            return _ON_PERMISSION_REQUEST
+        case HookPoint.ON_NOTIFICATION:
+            return _ON_NOTIFICATION
+        case HookPoint.ON_COMPACTION:
+            return _ON_COMPACTION
         case _:
             assert_never(point)

@@ -19,13 +19,16 @@ _COPIED = "belongs to the session that this one was copied from: it cannot be re
 
 
 class JobStatus(StrEnum):
-    """Where a job stands. UNKNOWN: the process that ran it died, or another session has it."""
+    """Where a job stands. UNKNOWN: the process that ran it died, or another session has it. ANSWERED and FAILED
+    are the ends of a subagent."""
 
     RUNNING = "running"
     ENDED = "ended"
     STOPPED = "stopped"
     TIMED_OUT = "timed_out"
     UNKNOWN = "unknown"
+    ANSWERED = "answered"
+    FAILED = "failed"
 
 
 class JobStopper(StrEnum):
@@ -58,7 +61,8 @@ class JobResult(Struct, frozen=True, kw_only=True):
 
     `exit_code` is negative for a signal and None where it never became known; `output` is all it printed or
     both ends of it; `last_lines` are the last of it; `is_cut` tells that they are not all; `remarks` are
-    sentences about its processes and its sandbox.
+    sentences about its processes and its sandbox. `has_answered` is None but for a subagent, whose report the
+    output is.
     """
 
     exit_code: int | None
@@ -67,6 +71,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
     last_lines: str = ""
     is_cut: bool = False
     remarks: tuple[str, ...] = ()
+    has_answered: bool | None = None
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -82,6 +87,7 @@ class Job(Struct, frozen=True, kw_only=True):
     turn: int
     ended: bool = False
     note: str | None = None
+    subagent_id: str = ""
 
 
 def describe_job_end(
@@ -111,6 +117,10 @@ def describe_job_end(
             return f"was ended {after}, its time limit"
         case JobStatus.UNKNOWN:
             return "ended, nobody saw how"
+        case JobStatus.ANSWERED:
+            return f"has reported {after}"
+        case JobStatus.FAILED:
+            return f"failed {after}"
 
 
 def _describe_stop(stopper: JobStopper | None, reader: JobStopper | None) -> str:
@@ -149,6 +159,10 @@ def shorten_job_end(status: JobStatus, exit_code: int | None, duration_secs: flo
             return f"time limit · {took}"
         case JobStatus.UNKNOWN:
             return "end not seen"
+        case JobStatus.ANSWERED:
+            return f"reported · {took}"
+        case JobStatus.FAILED:
+            return f"failed · {took}"
 
 
 def describe_job(
@@ -160,6 +174,35 @@ def describe_job(
     printed = _PRINTED.format(output=barred) if last_lines.strip() else _SILENT
     whole = _WHOLE.format(blob_id=blob_id) if blob_id is not None else ""
     return _ENDED.format(job_id=job_id, command=command, ending=said) + printed + whole
+
+
+def describe_subagent(
+    job_id: str,
+    title: str,
+    ending: str,
+    *,
+    report: str,
+    remarks: tuple[str, ...] = (),
+    blob_id: str | None = None,
+) -> str:
+    """What the model reads of a subagent that worked in the background. No line of its report can pass for one
+    of somebody's."""
+    said = ". ".join([ending, *remarks]) + "."
+    barred = "\n".join(f"| {line}".rstrip() for line in report.splitlines())
+    told = f"\nIts report, each line of it behind a bar:\n{barred}" if report.strip() else ""
+    whole = _WHOLE.format(blob_id=blob_id) if blob_id is not None else ""
+    return f"The subagent {job_id} {said} It was given {title}{told}{whole}"
+
+
+def describe_lost_subagent(job_id: str, title: str, subagent_id: str, *, is_copy: bool) -> str:
+    """What the model reads of a subagent whose end nobody saw; `is_copy`: it is another session's."""
+    ending = (
+        "belongs to the session that this one was copied from: it reports there"
+        if is_copy
+        else "was interrupted when the quorum that it worked in ended, and is not asked again; "
+        f"{subagent_id} is the session that has what it did"
+    )
+    return describe_subagent(job_id, title, ending, report="")
 
 
 def describe_lost_job(job_id: str, command: str, *, is_copy: bool) -> str:

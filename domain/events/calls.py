@@ -125,7 +125,7 @@ class HookRan(Fact, frozen=True, kw_only=True, tag="hook_ran"):
     """A hook answered at one of its points; `context` is absent at the points that are no call's.
 
     `answer` is continue, skip, abort, finish, continue_with_messages or error. `edited` holds what the hook
-    changed: the arguments, or the output, as they are now.
+    changed: the arguments, the output, or the text that it added, as they are now.
     """
 
     point: HookPoint
@@ -138,10 +138,12 @@ class HookRan(Fact, frozen=True, kw_only=True, tag="hook_ran"):
     @property
     def place(self) -> CanonicalPlace | CallStage:  # type: ignore[override]
         """Among those of its call, where it has one."""
+        if self.point is HookPoint.ON_NOTIFICATION:  # nothing waits for it
+            return CanonicalPlace.BY_CHANCE
         if self.context is None:
             return CanonicalPlace.BEFORE_CALLS
-        is_before = self.point is HookPoint.BEFORE_TOOL_CALL
-        return CallStage.HOOKS_BEFORE if is_before else CallStage.HOOKS_AFTER
+        is_after = self.point is HookPoint.AFTER_TOOL_CALL
+        return CallStage.HOOKS_AFTER if is_after else CallStage.HOOKS_BEFORE
 
 
 class StateMerged(Fact, frozen=True, kw_only=True, tag="state_merged"):

@@ -370,7 +370,7 @@ class ServerQuestionAnswered(Fact, frozen=True, kw_only=True, tag="server_questi
 
 class JobStarted(Fact, frozen=True, kw_only=True, tag="job_started"):
     """A command continues in the background; it has run for `ran_secs` already. `by_person`: they sent it there
-    while its call waited for it."""
+    while its call waited for it. With `subagent_id` it is no command but a task, which that subagent does."""
 
     place: ClassVar = CanonicalPlace.BEFORE_CALLS
     job_id: str
@@ -378,6 +378,7 @@ class JobStarted(Fact, frozen=True, kw_only=True, tag="job_started"):
     command: str
     by_person: bool = False
     ran_secs: float = 0.0
+    subagent_id: str | UnsetType = UNSET
 
 
 class JobProgressed(Fact, frozen=True, kw_only=True, tag="job_progressed"):

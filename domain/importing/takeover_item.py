@@ -28,7 +28,8 @@ class TakeoverItem(Struct, frozen=True, kw_only=True):
     """One thing: as it is `there`, its `place` as file and line, what it is `here`, and `why` that differs.
 
     What is taken over is a `rule`, for the folder `project` or, None, everywhere; a `server` with the values
-    of its table; or a file, `source`, that becomes `target`. Without any of them it is only named.
+    of its table; a `hook` with those of its own; or a file, `source`, that becomes `target`. Without any of
+    them it is only named.
     """
 
     kind: TakeoverKind
@@ -39,13 +40,14 @@ class TakeoverItem(Struct, frozen=True, kw_only=True):
     rule: TranslatedRule | None = None
     project: str | None = None
     server: Mapping[str, object] = field(default_factory=dict)
+    hook: Mapping[str, object] = field(default_factory=dict)
     source: str = ""
     target: str = ""
 
     @property
     def is_taken_over(self) -> bool:
         """Whether something is written for it."""
-        return bool((self.rule is not None and self.rule.rules) or self.server or self.target)
+        return bool((self.rule is not None and self.rule.rules) or self.server or self.hook or self.target)
 
 
 class AgentSetup(Struct, frozen=True, kw_only=True):

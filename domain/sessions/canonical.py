@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TypeVar, cast
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
 from quorum.domain.calls.execution import ToolExecutionContext
@@ -97,7 +97,7 @@ class StableNames:
         if name in _TIMES:
             return _TIMES[name]
         kind = "call" if (type(owner), name) == (ToolUseBlock, "id") else _IDS.get(name)
-        if kind is not None and value is not None and not isinstance(owner, _WITHOUT_IDS):
+        if kind is not None and value not in (None, UNSET) and not isinstance(owner, _WITHOUT_IDS):
             return (
                 tuple(self._rename_name(kind, id_) for id_ in value)
                 if isinstance(value, tuple)

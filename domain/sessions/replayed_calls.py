@@ -249,7 +249,11 @@ class ReplayedJobs:
         """Note that a job began in the turn with this number."""
         self.started += 1
         self._jobs[event.job_id] = Job(
-            job_id=event.job_id, command=event.command, context=event.context, turn=turn
+            job_id=event.job_id,
+            command=event.command,
+            context=event.context,
+            turn=turn,
+            subagent_id=event.subagent_id or "",
         )
 
     def end(self, event: JobEnded) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from quorum.application.agents.agent_run import AgentRun, AllowedEffects, Perform
-from quorum.application.ports.agents import ReportedCall, StartedCommand, TerminalState
+from quorum.application.ports.agents import AgentTerms, ReportedCall, StartedCommand, TerminalState
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
@@ -280,9 +280,20 @@ class AgentSessionParts:
         )
         self.review = self._parts.review
         self.run = build_agent_run(self._parts, agent)
+        self._model = name_external_model(agent.launch.name)
+
+    async def open(self, terms: AgentTerms) -> Sequence[str]:
+        """Begin the session, or continue it; what hooks have the agent read first. Raises LedgerError and
+        ProviderError."""
+        is_resumed = bool(self._parts.events.state.session_id)
+        await self.run.open(terms)
+        hooks, source = self._parts.shared.session_hooks, "resume" if is_resumed else "new"
+        context = await hooks.begin(source, self._model, self.review.mode.value)
+        return (context,) if context else ()
 
     async def aclose(self) -> None:
         """End the agent, and let go of all else."""
+        await self._parts.shared.session_hooks.end("closed")
         try:
             await self.run.aclose()
         finally:

@@ -58,7 +58,7 @@ class ConversationParts:
     def __init__(self, reviews: ReviewParts, calls: CallParts, models: ModelParts) -> None:
         given, core, shared = reviews.given, reviews.core, reviews.shared
         settings, environ, root, kind = given.settings, given.environ, given.root, given.record.form
-        folders, review = shared.workspace.folders, reviews.review
+        folders, review, is_safe = shared.workspace.folders, reviews.review, given.loaded.is_safe
         self.gauge: Final = ContextGauge(
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
@@ -76,6 +76,7 @@ class ConversationParts:
                 shape=calls.hooks.on_message_send,
             ),
             gauge=self.gauge,
+            hooks=calls.hooks,
             values=lambda: calls.runtime.state.values,
             ask_window=shared.gateway.find_window if isinstance(shared.gateway, ProviderRegistry) else None,
         )
@@ -135,14 +136,14 @@ class ConversationParts:
             limits=conversion.build_agent_limits(settings),
             attachments=calls.attachments,
         )
-        found = find_instruction_files(root, environ, settings, folders)
+        found = find_instruction_files(root, environ, settings, folders, is_off=is_safe)
         self.instructions: Final = ProjectInstructions(
             models.system_prompt,
             finder=TrustedInstructions(
                 found,
                 seen=calls.seen,
                 decisions=given.trust,
-                approver=given.approver,
+                approver=shared.approver,
                 past=given.record.records,
                 asks_in_turns=given.layer is None,
             ),
@@ -161,7 +162,9 @@ class ConversationParts:
         self.memory: Final = Memory(
             MemoryFiles(found, decisions=given.trust), review=review, events=core.events, kind=kind
         )
-        commands = TrustedCommands(root, environ, decisions=given.trust, approver=given.approver)
+        commands = TrustedCommands(
+            root, environ, decisions=given.trust, approver=shared.approver, is_off=is_safe
+        )
         self.custom_commands: Final = PromptCommands(
             CustomCommands(commands, reserved=given.reserved_commands),
             self.tool_servers,
@@ -266,6 +269,7 @@ class AgentParts:
             inbox=open_inbox(record.archive, record.storage.answers, given.loaded, given.environ),
             record=models.visible_record,
             mask=given.mask,
+            hooks=shared.session_hooks,
             events=events,
             orphan_finder=OrphanFinder(),
             background=[

@@ -78,8 +78,9 @@ class CallParts:
         self.goals: Final = GoalService(
             core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, secs
         )
-        self.skills: Final = SkillCatalog(root, environ, decisions=given.trust, approver=given.approver)
-        self.agents: Final = AgentCatalog(root, environ, decisions=given.trust, approver=given.approver)
+        off, trust, ask = given.loaded.is_safe, given.trust, shared.approver
+        self.skills: Final = SkillCatalog(root, environ, decisions=trust, approver=ask, is_off=off)
+        self.agents: Final = AgentCatalog(root, environ, decisions=trust, approver=ask, is_off=off)
 
         # The tools
         self.seen: Final = SeenFiles(core.conversation)
@@ -106,7 +107,7 @@ class CallParts:
             get_tool_set=lambda: self.tool_set,
         )
         self.choice: Final = choose_tools(
-            self.tool_parts, form=record.form, covered=given.loaded.covered, wanted=terms.wanted_tools
+            self.tool_parts, form=record.form, loaded=given.loaded, wanted=terms.wanted_tools
         )
         self.tools: Final = self.choice.tools
         self.schema: Final = JsonSchema()

@@ -13,9 +13,10 @@ from quorum.application.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.tools import Tool
-from quorum.application.review.approvers import MaskingApprover
+from quorum.application.review.approvers import MaskingApprover, NotifyingApprover
 from quorum.application.review.review import Review
 from quorum.application.review.voting import Voting
+from quorum.application.session.session_hooks import SessionHooks
 from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import MeteredGateway
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
@@ -89,8 +90,9 @@ class SharedParts:
         self.secrets.gather()  # before anything is said or recorded
 
         self.prices: Final = build_price_table(settings.providers, settings.prices, environ)
+        self.approver: Final = NotifyingApprover(given.approver, lambda *what: self.session_hooks.notify(*what))
         self.spending: Final = build_spend_limiter(
-            given.loaded, prices=self.prices, approver=given.approver, events=core.events
+            given.loaded, prices=self.prices, approver=self.approver, events=core.events
         )
 
         self.rules: Final = open_rules(
@@ -132,7 +134,9 @@ class SharedParts:
             environ=environ if given.hook_environ is None else given.hook_environ,
             secret_names=self.secret_names,
             sandbox=self.sandbox,
+            session_id=record.session_id,
         )
+        self.session_hooks: Final = SessionHooks(self.registrations, core.events, record.session_id, given.root)
         checks = build_checking_commands(settings.diagnostics, self.workspace.cwd, variables, self.sandbox)
         self.language_servers: Final = open_language_servers(
             settings.lsp, self.workspace, self.paths, environ, self.secret_names, self.sandbox
@@ -159,7 +163,7 @@ class ReviewParts:
     ) -> None:
         self.given, self.core, self.shared, self.terms = given, core, shared, terms
         settings, record = given.settings, given.record
-        self.masking_approver: Final = MaskingApprover(given.approver, given.mask)
+        self.masking_approver: Final = MaskingApprover(shared.approver, given.mask)
         self.metered: Final = MeteredGateway(shared.gateway, shared.spending)
         self.review_gateway: Final = MeteredGateway(shared.gateway, shared.spending, may_ask=False)
         self.folders: Final = SessionFolders(

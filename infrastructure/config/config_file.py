@@ -42,6 +42,22 @@ def set_toml_value(text: str, path: KeyPath, value: object) -> str:
     return _require_same_meaning(_set(text, path, value), data, path)
 
 
+def append_toml_table(text: str, name: str, values: Mapping[str, object]) -> str:
+    """The text with one more table in an array of tables, as its last.
+
+    Raises ConfigError as `set_toml_value` does.
+    """
+    data = tomllib.loads(text)
+    tables = data.setdefault(name, [])
+    if not isinstance(tables, list):
+        raise _build_too_odd_error((name,))
+    tables.append({key: list(value) if isinstance(value, tuple) else value for key, value in values.items()})
+    lines = _TomlLines(text)
+    rows = [f"{format_key((key,))} = {format_literal(value)}" for key, value in values.items()]
+    lines.insert(lines.end, [*([""] if text.strip() else []), f"[[{format_key((name,))}]]", *rows])
+    return _require_same_meaning(lines.text, data, (name,))
+
+
 def remove_toml_value(text: str, path: KeyPath) -> str:
     """The text without what it sets at a path of tables; its comments stay.
 
@@ -330,6 +346,16 @@ class ConfigFile(Struct, frozen=True):
         if (prepared.edit.before, prepared.edit.after) != (seen.before, seen.after):
             raise ConfigError(f"{escape_path(self.path)} was changed meanwhile and is left as it is; try again")
         return self._write(prepared)
+
+    def append_tables(self, name: str, tables: Sequence[Mapping[str, object]]) -> LoadedSettings:
+        """Add tables to an array of tables, all or none. Raises as `set` does."""
+
+        def append(text: str) -> str:
+            for table in tables:
+                text = append_toml_table(text, name, table)
+            return text
+
+        return self._change(append).loaded
 
     def holds_table(self, table: KeyPath) -> bool:
         """Whether the file has a table of this name, whatever becomes of it. Blocks. Raises ConfigError."""

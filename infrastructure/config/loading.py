@@ -32,6 +32,8 @@ from quorum.infrastructure.config.project_trust import (
     Restrained,
     accept_assignments,
     describe_passwords,
+    is_needed,
+    keep_restrictions,
     restrict,
 )
 from quorum.infrastructure.config.schema import Settings
@@ -55,6 +57,10 @@ _ADDRESSES = {"ANTHROPIC_BASE_URL": "anthropic", "OPENAI_BASE_URL": "openai"}
 StandingOf: TypeAlias = Callable[[Path, str], Standing]
 """How the content of this digest stands with the person, at a place as `resolve_trusted_place` names it."""
 
+SAFE_NOTICE = (
+    "safe start (--safe): no hooks, MCP servers, plug-ins, instructions, skills, commands, agents or tools of "
+    "your own, no themes, keys or rules that allow; what denies and restricts counts"
+)
 DEFAULT_ORIGIN = "default"
 FLAG_ORIGIN = "flag"
 _ADDED = " + "
@@ -72,7 +78,7 @@ class LoadedSettings(Struct, frozen=True, kw_only=True):
     `covered` are the values that an untrusted project's file replaced, by their dotted keys: they count where
     its own turn out to be wrong only when they are used. `left_out` says why the project's file is not among
     them although there is one; it is also a warning. `policy` is what the administrator of the machine demands:
-    all settings keep to it already.
+    all settings keep to it already. `is_safe`: nothing that the person or the project added is used.
     """
 
     settings: Settings
@@ -86,6 +92,7 @@ class LoadedSettings(Struct, frozen=True, kw_only=True):
     covered: Mapping[str, object] = field(default_factory=dict)
     left_out: str = ""
     policy: ManagedPolicy = NO_POLICY
+    is_safe: bool = False
 
     def locate(self, path: KeyPath) -> str:
         """Where a value came from, as `origins` says it, with the line where that is a file."""
@@ -108,6 +115,7 @@ def load_settings(
     instead: TomlFile | None = None,
     needs_project: bool = True,
     policy_place: PolicyPlace | None = None,
+    is_safe: bool = False,
 ) -> LoadedSettings:
     """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win. What
     comes of that is held to the managed policy.
@@ -116,33 +124,29 @@ def load_settings(
     maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very bytes
     that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if there
     were that one. Without `needs_project` a file of the project that is not TOML, or cannot be read, is left
-    out: the person cannot have trusted it. `policy_place` is where tests have their policy. Raises ConfigError
-    that names every place and remedy.
+    out: the person cannot have trusted it. With `is_safe` files and variables only tighten, but for what models
+    are reached by and where things are kept. `policy_place` is where tests have their policy. Raises
+    ConfigError that names every place and remedy.
     """
     policy = read_policy(policy_place)
     locations = locate(cwd=cwd, environ=environ, config_file=config_file)
     if instead is not None and locations.named is None and instead.path in locations.project_search:
         locations = replace(locations, project=instead.path)
-    stack = _Stack(instead=instead)
+    stack = _Stack(instead=instead, is_safe=is_safe)
     stack.lay(_build_defaults())
     for address in read_provider_addresses(environ):
         stack.lay(address)
     for path in _list_own_files(locations, instead):
-        stack.lay(stack.read(path))
+        stack.lay_own(stack.read(path))
     if locations.named is None and locations.project is not None:
-        try:
-            project = stack.read_file(locations.project)
-        except ConfigError as error:
-            if needs_project:
-                raise
-            stack.leave_out(str(error))
-        else:
-            stack.lay_project(project, locations.user, standing)
+        stack.add_project(locations, standing, is_needed=needs_project)
     for variable in read_environment_settings(environ, tuple(stack.named_tables)):
-        stack.lay(variable)
+        stack.lay_own(variable)
     for key, value in overrides.items():
         stack.lay(_check_flag(key, value))
     stack.lay_project_limits(cwd, environ)
+    if is_safe:
+        stack.warnings, stack.left_out = [SAFE_NOTICE], ""
     settings = stack.build_settings()
     if policy.file is not None:
         stack.hold_to(policy)
@@ -156,7 +160,8 @@ def load_settings(
         files=tuple(stack.files),
         locations=locations,
         standing=stack.standing,
-        question=stack.question,
+        question=None if is_safe else stack.question,
+        is_safe=is_safe,
         sources=MappingProxyType(stack.sources),
         left_out=stack.left_out,
         policy=policy,
@@ -180,6 +185,7 @@ class _Stack(Struct):
     """Sources laid over each other; problems are gathered until `settings` is asked for."""
 
     instead: TomlFile | None = None
+    is_safe: bool = False
     values: dict[KeyPath, Assignment] = field(default_factory=dict)
     sources: dict[str, TomlFile] = field(default_factory=dict)
     named_tables: dict[KeyPath, PlaceOf] = field(default_factory=dict)
@@ -208,6 +214,29 @@ class _Stack(Struct):
         for path, place in source.named_tables.items():
             self.named_tables.setdefault(path, place)
         self.put(source.assignments)
+
+    def add_project(self, locations: ConfigLocations, standing: StandingOf, *, is_needed: bool) -> None:
+        """Lay the project's file; one that cannot be read is left out unless `is_needed`."""
+        assert locations.project is not None
+        try:
+            project = self.read_file(locations.project)
+        except ConfigError as error:
+            if is_needed and not self.is_safe:
+                raise
+            self.leave_out(str(error))
+        else:
+            self.lay_project(project, locations.user, _answer_unknown if self.is_safe else standing)
+
+    def lay_own(self, source: Checked) -> None:
+        """Lay what is the person's own; of a safe start only what is needed and what tightens."""
+        if not self.is_safe:
+            self.lay(source)
+            return
+        self.problems += source.problems
+        for path, place in source.named_tables.items():
+            if is_needed(path):
+                self.named_tables.setdefault(path, place)
+        self.put(keep_restrictions(source.assignments, self.values))
 
     def leave_out(self, problem: str) -> None:
         self.left_out = f"{problem}; here the file is left out, and no session begins until that is corrected"

@@ -69,6 +69,10 @@ def find_program_problem(table: Mapping[str, object]) -> str | None:
         return 'needs either command = ["PROGRAM", …] or python = "module:Class"'
     if table.get("command") and table.get("settings"):
         return "has settings, which only a hook in Python takes; give a command its arguments in command"
+    if table.get("matcher") and not table.get("dialect"):
+        return 'has a matcher, which only goes with dialect = "claude"; use tools, risk and paths'
+    if table.get("python") and table.get("dialect"):
+        return "has a dialect, which only a command has; leave it out"
     if table.get("python") and table.get("sandbox"):
         return "has sandbox = true, but a hook in Python runs within quorum; make it a command, or leave it out"
     return None
@@ -169,6 +173,21 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=_NEVER,
         ),
     ] = False
+    dialect: Annotated[
+        Literal["", "claude"],
+        About(
+            description="claude: the command reads and answers as hooks of Claude Code do, at the points from "
+            "on_session_start on. Empty: as described in docs/hooks.md.",
+            project=_NEVER,
+        ),
+    ] = ""
+    matcher: Annotated[
+        str,
+        About(
+            description="With dialect, only for these: names with | between them, or a regular expression.",
+            project=_NEVER,
+        ),
+    ] = ""
     enabled: Annotated[bool, About(description="false: the hook is off.", project=_NEVER)] = True
 
 

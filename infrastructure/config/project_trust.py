@@ -92,6 +92,30 @@ def restrict(
     return Restrained(tuple(kept), tuple(warnings), tuple(describe_wishes(wanted)))
 
 
+_NEEDED = frozenset({"providers", "models", "prices", "context_budget", "storage"})
+_KEPT = frozenset({("tui", "screen_reader")})
+
+
+def is_needed(path: KeyPath) -> bool:
+    """Whether a setting says how models are reached and where things are kept, without which nothing works."""
+    return path[0] in _NEEDED or path in _KEPT
+
+
+def keep_restrictions(
+    assignments: Iterable[Assignment], beneath: Mapping[KeyPath, Assignment]
+) -> Iterator[Assignment]:
+    """What counts of the person's own settings where they want none of what they have added: what is needed,
+    and what tightens."""
+    for assignment in assignments:
+        key = find_key(assignment.path)
+        if is_needed(assignment.path):
+            yield assignment
+        elif key.project not in (ProjectRule.OWN, ProjectRule.NEVER, ProjectRule.FREE):
+            tightened, _ = _tighten(key, assignment, beneath[assignment.path])
+            if tightened is not None:
+                yield tightened
+
+
 def accept_assignments(
     assignments: Iterable[Assignment],
     beneath: Mapping[KeyPath, Assignment],

@@ -132,6 +132,9 @@ def build_caller_parts(
     )
 
 
+_POINTS = frozenset({HookPoint.BEFORE_TOOL_CALL, HookPoint.ON_PERMISSION_REQUEST})
+
+
 class CallerParts:
     """What the calls of one session of another agent are decided with: of the `parts` those that it needs.
     Raises ConfigError."""
@@ -150,7 +153,7 @@ class CallerParts:
         )
         self._hooks: Final = HookChain(
             [
-                replace(one, points=one.points & {HookPoint.BEFORE_TOOL_CALL})
+                replace(one, points=one.points & _POINTS)
                 for one in self.shared.registrations  # what comes after a call happens at the caller's
             ],
             self.events,

@@ -9,7 +9,6 @@ import asyncio
 import importlib
 import importlib.util
 import inspect
-import json
 import sys
 import sysconfig
 import threading
@@ -17,9 +16,9 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import copy_context
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import NoReturn, TypeVar, cast
+from typing import TypeVar, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import (
@@ -28,8 +27,6 @@ from quorum.application.calls.hooks import (
     UniformHook,
     bind_method,
     copy_subject,
-    edit,
-    encode_subject,
     explain_refused_answer,
     explain_unusable_edit,
     find_point,
@@ -38,28 +35,22 @@ from quorum.application.calls.hooks import (
 from quorum.domain.calls.hook_points import (
     Abort,
     AnyAnswer,
-    Continue,
     ContinueWithMessages,
-    Finish,
     HookPoint,
     OnHookError,
     Skip,
     describe_point,
 )
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.errors import ConfigError, HookFailure, QuorumError, ToolError
-from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.errors import ConfigError, HookFailure, QuorumError
 from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.program_tables import HookTable, find_current_name
 from quorum.infrastructure.execution.commands.environment import build_command_environment
-from quorum.infrastructure.execution.commands.output import CommandOutput
-from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess, start_with_payload
 from quorum.infrastructure.execution.commands.sealing import (
     expand_declared_command,
-    find_declared_program,
 )
-from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.infrastructure.hooks.command_hook import CommandHook
 from quorum.infrastructure.own_code import find_name_conflict, list_own_folders
 
 _Result = TypeVar("_Result")
@@ -144,224 +135,6 @@ async def _call_hook(inner: Hook, subject: HookSubject) -> object:
         answer = await answer
     restore(subject, own)  # all of it: the chain refuses what may not be edited
     return answer
-
-
-_WORDS: Mapping[type, str] = {
-    Continue: "continue",
-    Skip: "skip",
-    Abort: "abort",
-    Finish: "finish",
-    ContinueWithMessages: "continue_with",
-}
-
-
-class CommandAnswer(Struct, frozen=True, kw_only=True):
-    """A decision that its point allows, its reason, and what it carries: None where it changes nothing."""
-
-    decision: str
-    reason: str = ""
-    carried: JsonValue = field(default=None)
-
-    def answer(self) -> AnyAnswer:
-        """The answer of a hook. Raises HookFailure for messages that are no texts."""
-        match self.decision:
-            case "skip":
-                return Skip(self.reason)
-            case "abort":
-                return Abort(self.reason)
-            case "finish":
-                return Finish()
-            case "continue_with":
-                given = self.carried if isinstance(self.carried, list) else []
-                texts = tuple(text for each in given if (text := _read_message(each)))
-                if not texts or len(texts) != len(given):
-                    raise HookFailure(
-                        'continue_with needs "messages", a list of texts that are not empty, or of objects '
-                        '{"role": "user", "text": "…"}'
-                    )
-                return ContinueWithMessages(texts)
-            case _:
-                return Continue()
-
-
-def _read_message(given: JsonValue) -> str:
-    """The text of a message that is to be sent; empty where there is none."""
-    if isinstance(given, Mapping) and given.get("role", "user") == "user" and set(given) <= {"role", "text"}:
-        given = given.get("text")
-    return given if isinstance(given, str) else ""
-
-
-def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
-    """What was printed on standard output, as an answer. Nothing at all means: continue unchanged."""
-    description = describe_point(point)
-    default, decisions = _WORDS[type(description.default)], [_WORDS[kind] for kind in description.answers]
-    if not printed.strip():
-        return CommandAnswer(decision=default)
-    given = _parse_object(printed)
-    name, goes_with = description.handed_back.key, _WORDS[description.handed_back.goes_with]
-    if unknown := sorted(set(given) - {"decision", "reason", name}):
-        raise HookFailure(
-            f"{_quote_value(unknown[0])} means nothing at {point}; it reads decision, reason, {name}"
-        )
-    decision = given.get("decision", goes_with if name in given else default)
-    if not isinstance(decision, str) or decision not in decisions:
-        allowed = ", ".join(decisions)
-        raise HookFailure(f"the decision {_quote_value(decision)} is none of those at {point}: {allowed}")
-    reason = given.get("reason", "")
-    if not isinstance(reason, str):
-        raise HookFailure("reason must be a text")
-    carried = given.get(name)
-    if carried is not None and decision != goes_with:
-        raise HookFailure(
-            f'{name} goes with the decision "{goes_with}" only, not with {_quote_value(decision)}'
-        )
-    if carried is not None and not isinstance(carried, description.handed_back.kind):
-        raise HookFailure(f"{name} must be {description.handed_back.wanted}")
-    if decision == "abort" and not reason:
-        raise HookFailure("abort needs a reason")
-    return CommandAnswer(decision=decision, reason=reason, carried=carried)
-
-
-def _parse_object(printed: bytes) -> dict[str, JsonValue]:
-    try:
-        given: object = json.loads(printed.decode("utf-8"), parse_constant=_refuse_constant)
-        json.dumps(given, ensure_ascii=False).encode("utf-8")  # half a surrogate pair can be sent to nobody
-    except RecursionError:
-        raise HookFailure("what it printed is nested too deeply") from None
-    except ValueError as error:
-        start = printed[:80].decode("utf-8", "replace").strip()
-        raise HookFailure(f"what it printed is not JSON ({error}): {_quote_value(start)}") from error
-    if not isinstance(given, dict):
-        raise HookFailure(
-            f'it must print a JSON object such as {{"decision": "continue"}}, not {_quote_value(given)}'
-        )
-    return given
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _quote_value(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=True)
-    return text if len(text) <= 100 else f"{text[:99]}…"
-
-
-OUTPUT_BYTES = 1_000_000
-_ERROR_BYTES = 4_000
-_SKIP = 2
-
-
-class _Printed(Struct):
-    """Standard output up to its limit, and the end of standard error."""
-
-    output: bytearray = field(default_factory=bytearray)
-    errors: CommandOutput = field(default_factory=lambda: CommandOutput(_ERROR_BYTES))
-    overflowed: bool = False
-
-    def feed(self, data: bytes) -> None:
-        self.overflowed = self.overflowed or len(self.output) + len(data) > OUTPUT_BYTES
-        if not self.overflowed:
-            self.output += data
-
-
-class CommandHook(UniformHook):
-    """Runs a program at each of its points, in `cwd`, with this environment and under a supervisor, and where
-    one is given in a sandbox.
-
-    `argv` is a program by name or absolute path, and its arguments. A run that takes longer than
-    `timeout_secs`, or is cancelled, is ended with all it started. `answer` raises HookFailure where the
-    program could not be run, broke off, or answered something its point does not know.
-    """
-
-    def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        environment: Mapping[str, str],
-        timeout_secs: float = 30.0,
-        sandbox: Sandbox | None = None,
-    ) -> None:
-        self._argv = tuple(argv)
-        self._cwd = cwd
-        self._environment = environment
-        self._timeout_secs = timeout_secs
-        self._sandbox = sandbox
-
-    async def answer(self, subject: HookSubject) -> AnyAnswer:
-        """Sends the subject; what comes back with Continue is put in its place."""
-        given = await self._run_command(find_point(subject), encode_subject(subject))
-        answer = given.answer()
-        if isinstance(answer, Continue) and given.carried is not None:
-            edit(subject, given.carried)
-        return answer
-
-    async def _run_command(self, point: HookPoint, subject: JsonObject) -> CommandAnswer:
-        payload = json.dumps({"event": point.value, **subject}, ensure_ascii=False).encode("utf-8", "replace")
-        printed = _Printed()
-        ending = await self._run(payload, printed)
-        errors = printed.errors.close().text.strip()
-        if ending.failure is not None:
-            raise HookFailure(f"{self._argv[0]} could not be started: {ending.failure}")
-        if printed.overflowed:
-            raise HookFailure(
-                f"{self._argv[0]} printed more than {OUTPUT_BYTES:,} bytes; print the answer only"
-            )
-        if ending.timed_out:
-            raise HookFailure(f"{self._argv[0]} took longer than {self._timeout_secs:g} s")
-        if ending.exit_code == 0:
-            return read_answer(bytes(printed.output), point)
-        if ending.exit_code == _SKIP and Skip in describe_point(point).answers:
-            return CommandAnswer(decision="skip", reason=errors)
-        raise HookFailure(f"{self._argv[0]} {_describe_ending(ending, point)}{f': {errors}' if errors else ''}")
-
-    async def _run(self, payload: bytes, printed: _Printed) -> Ending:
-        launch, environment = await asyncio.to_thread(self._launch)
-        process: SupervisedProcess | None = None
-
-        def feed(data: bytes) -> None:
-            printed.feed(data)
-            if printed.overflowed and process is not None:
-                process.end()
-
-        try:
-            with start_with_payload(
-                launch.argv,
-                payload,
-                cwd=self._cwd,
-                environment=environment,
-                timeout_secs=self._timeout_secs,
-                on_output=feed,
-                on_errors=printed.errors.feed,
-                keys=launch.keys,
-                proxy=launch.proxy,
-            ) as process:
-                return await process.wait()
-        except OSError as error:
-            raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
-
-    def _launch(self) -> tuple[Launch, Mapping[str, str]]:
-        """The command line, in its sandbox, and its environment. Raises HookFailure where there is none."""
-        name, *words = self._argv
-        try:
-            confinement = self._sandbox.confine() if self._sandbox is not None else Confinement()
-            argv, environment = find_declared_program(
-                name, words, self._environment, cwd=self._cwd, is_confined=confinement.is_confined
-            )
-        except ToolError as error:
-            raise HookFailure(str(error)) from error
-        return confinement.launch(argv, cwd=self._cwd, environment=environment), environment
-
-
-def _describe_ending(ending: Ending, point: HookPoint) -> str:
-    if ending.exit_code is None:
-        return "got rid of its supervisor, and how it ended is not known"
-    if ending.exit_code < 0:
-        return f"was killed by signal {-ending.exit_code}"
-    if ending.exit_code == _SKIP:
-        return f"exited with {_SKIP}, which means skip, and there is nothing to skip at {point}"
-    return f"exited with {ending.exit_code}"
 
 
 def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: Path) -> type:
@@ -489,6 +262,7 @@ def build_hook_registrations(
     environ: Mapping[str, str],
     secret_names: Collection[str] = (),
     sandbox: Sandbox | None = None,
+    session_id: str = "",
 ) -> tuple[HookRegistration, ...]:
     """Every enabled hook, in the order of the settings. Imports the modules of hooks in Python.
 
@@ -501,6 +275,7 @@ def build_hook_registrations(
         folder=locate_hooks_folder(environ),
         environment=build_command_environment(environ, secret_names),
         sandbox=sandbox,
+        session_id=session_id,
     )
     names: dict[str, int] = {}
     registrations = []
@@ -519,13 +294,18 @@ class _Bench(Struct, frozen=True, kw_only=True):
     folder: Path | None
     environment: Mapping[str, str]
     sandbox: Sandbox | None
+    session_id: str
 
 
 def _build_registration(table: HookTable, where: str, name: str, bench: _Bench) -> HookRegistration:
     points = frozenset((table.event,) if isinstance(table.event, HookPoint) else table.event)
+    if table.on_error == "closed" and (point := _find_observed(points)) is not None:
+        raise ConfigError(
+            f'{where}.on_error is "closed", but nothing can be held back at {point}; leave it out there'
+        )
     return HookRegistration(
         name=name,
-        hook=_build_command_hook(table, where, bench)
+        hook=_build_command_hook(table, where, points, bench)
         if table.command
         else _build_python_hook(table, where, points, bench),
         priority=table.priority,
@@ -538,13 +318,40 @@ def _build_registration(table: HookTable, where: str, name: str, bench: _Bench) 
     )
 
 
-def _build_command_hook(table: HookTable, where: str, bench: _Bench) -> UniformHook:
-    return CommandHook(
-        expand_declared_command(table.command, where, bench.environment),
+def _find_observed(points: Collection[HookPoint]) -> HookPoint | None:
+    """One of the points at which a hook can hold back nothing; None where there is none among these."""
+    holding = {Skip, Abort}
+    return next((p for p in HookPoint if p in points and not holding & {*describe_point(p).answers}), None)
+
+
+def _build_command_hook(
+    table: HookTable, where: str, points: Collection[HookPoint], bench: _Bench
+) -> UniformHook:
+    argv = expand_declared_command(table.command, where, bench.environment)
+    sandbox = bench.sandbox if table.sandbox else None
+    if not table.dialect:
+        return CommandHook(
+            argv,
+            cwd=bench.workspace,
+            environment=bench.environment,
+            timeout_secs=table.timeout_secs,
+            sandbox=sandbox,
+        )
+    from quorum.infrastructure.hooks import claude_dialect
+
+    if other := [point for point in HookPoint if point in points and not claude_dialect.has_claude_form(point)]:
+        events = ", ".join(claude_dialect.CLAUDE_EVENTS.values())
+        raise ConfigError(f"{where}.event is {other[0]}, which dialect does not know; it knows {events}")
+    if problem := claude_dialect.find_matcher_problem(table.matcher):
+        raise ConfigError(f"{where}.matcher cannot be used: {problem}")
+    return claude_dialect.ClaudeCommandHook(
+        argv,
+        matcher=table.matcher,
+        session_id=bench.session_id,
         cwd=bench.workspace,
         environment=bench.environment,
         timeout_secs=table.timeout_secs,
-        sandbox=bench.sandbox if table.sandbox else None,
+        sandbox=sandbox,
     )
 
 

@@ -25,7 +25,8 @@ from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.config.toml_text import escape_unprintable
 
 _CONTEXT = ToolExecutionContext(call_id="trial", batch_id="trial", call_index=0, turn_index=0)
-_KEYS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages")
+_MOMENTS = ("session", "end", "notification", "compaction")
+_KEYS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages", *_MOMENTS)
 _Choice = TypeVar("_Choice", RiskLevel, Outcome)
 
 
@@ -33,9 +34,10 @@ async def try_hook(registration: HookRegistration, call: Mapping[str, JsonValue]
     """Ask the hook at each of its points that `call` has something for, and tell what it answered.
 
     `call` is {"tool", "arguments"} with optional "risk" (high), "paths", "result" with "outcome" (ok), and
-    "messages" as [{"role": "user" | "assistant", "text"}]. The text has, for each point, the answer, its
-    reason or error, what was edited and how long it took. Raises ConfigError that names a wrong key of
-    `call`, or what it must have for this hook.
+    "messages" as [{"role": "user" | "assistant", "text"}]; and as texts "session", its source, "end", its
+    reason, "notification", a message, and "compaction", what it is to dwell on. The text has, for each point,
+    the answer, its reason or error, what was edited and how long it took. Raises ConfigError that names a wrong
+    key of `call`, or what it must have for this hook.
     """
     trial = _Trial.read(call)
     points = [p for p in HookPoint if p in registration.points and trial.has(p)]
@@ -112,8 +114,10 @@ class _Trial(Struct, frozen=True):
             result=result or "",
             outcome=_choose(Outcome, call, "outcome", Outcome.OK),
             messages=_read_messages(call.get("messages", [])),
+            **{key: _read_text(call, key) for key in _MOMENTS},
         )
         holds = {"tool": tool is not None, "result": result is not None, "messages": bool(sample.messages)}
+        holds |= {key: key in call for key in _MOMENTS}
         return cls(sample, frozenset(key for key, is_there in holds.items() if is_there))
 
     def has(self, point: HookPoint) -> bool:
@@ -143,7 +147,7 @@ class _Trial(Struct, frozen=True):
         subject = build_subject(point, self.sample)
         before = copy_subject(subject)
         answer = await chain.ask(subject)
-        key = description.handed_back.key
+        key = description.handed_back.key if description.handed_back is not None else ""
         if isinstance(answer, ContinueWithMessages):
             texts = [each if isinstance(each, str) else each.text for each in answer.messages]
             return [f"{key}: {_format_json(texts)}"]
@@ -161,6 +165,13 @@ def _choose(kind: type[_Choice], call: Mapping[str, JsonValue], key: str, defaul
         if member.value == given:
             return member
     raise ConfigError(f"{key} of the call must be one of {', '.join(member.value for member in kind)}")
+
+
+def _read_text(call: Mapping[str, JsonValue], key: str) -> str:
+    given = call.get(key, "")
+    if not isinstance(given, str):
+        raise ConfigError(f"{key} of the call must be a text")
+    return given
 
 
 def _read_paths(given: JsonValue) -> tuple[str, ...]:

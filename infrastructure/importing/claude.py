@@ -34,6 +34,7 @@ from quorum.infrastructure.config.paths import list_folders_up_to_repository
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.execution.shell.git_index import read_index
+from quorum.infrastructure.importing.claude_hooks import find_claude_hooks
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import CLAUDE, CLAUDE_READ, list_tables, name_settings
 from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_instructions
@@ -49,7 +50,7 @@ from quorum.infrastructure.importing.session_files import (
 
 _MANAGED = Path("/etc/claude-code/managed-settings.json")
 _SERVER_KEYS = frozenset({"type", "command", "args", "env", "url", "headers", "timeout", "alwaysLoad", "oauth"})
-_KNOWN = ("$schema", "hooks", "model", "env")
+_KNOWN = ("$schema", "hooks", "disableAllHooks", "model", "env")
 _READ_HERE = "read here where it lies"
 
 
@@ -60,7 +61,7 @@ def read_claude(places: ImportPlaces) -> AgentSetup:
     for path in (_MANAGED, folder / "settings.json"):
         if (file := found.read(read_json_file, path)) is not None:
             found.add(find_claude_rules(file, RulePlaces(home=str(places.home))))
-            found.add(find_hooks(file))
+            found.add(find_claude_hooks(file, places))
             found.add(_find_model(file))
             found.add(name_settings(file, CLAUDE, CLAUDE_READ))
             found.name_other_keys(file, (*_KNOWN, *list_tables(CLAUDE)))
@@ -150,15 +151,6 @@ def read_claude_server(file: ForeignFile, name: str, server: object) -> GivenSer
         headers=read_table(server, "headers"),
         flaw=flaw,
     )
-
-
-def find_hooks(file: ForeignFile) -> Iterator[TakeoverItem]:
-    """The hooks of a file in this form: named, and never run."""
-    for event, entries in read_table(file.data, "hooks").items():
-        count = len(entries) if isinstance(entries, list) else 1
-        why = "hooks of other agents never run here; write your own: docs/hooks.md"
-        there = f"{escape_unprintable(str(event))[:60]} ({count})"
-        yield TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=file.locate(event), why=why)
 
 
 def _find_model(file: ForeignFile) -> Iterator[TakeoverItem]:

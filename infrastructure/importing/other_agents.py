@@ -46,7 +46,7 @@ from quorum.infrastructure.config.foreign.other_settings import (
 )
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
-from quorum.infrastructure.importing.claude import find_hooks, read_claude_server
+from quorum.infrastructure.importing.claude import read_claude_server
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import (
     COPILOT,
@@ -117,7 +117,7 @@ def read_gemini(places: ImportPlaces) -> AgentSetup:
             found.add(find_gemini_rules(file, where))
             for name, table in read_table(file.data, "mcpServers").items():
                 found.add(find_server(_read_gemini_server(file, name, table), places.servers))
-            found.add(find_hooks(file))
+            found.add(_find_hooks(file))
             found.add(_find_model(file))
             found.add(name_settings(file, GEMINI, GEMINI_READ))
             known = ("mcpServers", "excludeTools", "allowedTools", "hooks", "model", *list_tables(GEMINI))
@@ -151,7 +151,7 @@ def read_copilot(places: ImportPlaces) -> AgentSetup:
     for name in ("settings.json", "config.json"):
         if (file := found.read(read_json_file, folder / name)) is not None:
             found.add(find_copilot_rules(file, RulePlaces(home=str(places.home))))
-            found.add(find_hooks(file))
+            found.add(_find_hooks(file))
             found.add(_find_model(file))
             found.add(name_settings(file, COPILOT))
             known = ("deniedUrls", "allowedUrls", "hooks", "model", *list_tables(COPILOT))
@@ -369,3 +369,12 @@ def _read_call(part: Mapping[str, Any]) -> ForeignCall:
         tool=str(part.get("tool")),
         arguments=given if isinstance(given, dict) else {},
     )
+
+
+def _find_hooks(file: ForeignFile) -> Iterator[TakeoverItem]:
+    """The hooks of a file in this form: named, and never run."""
+    for event, entries in read_table(file.data, "hooks").items():
+        count = len(entries) if isinstance(entries, list) else 1
+        why = "hooks of other agents never run here; write your own: docs/hooks.md"
+        there = f"{escape_unprintable(str(event))[:60]} ({count})"
+        yield TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=file.locate(event), why=why)

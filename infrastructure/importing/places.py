@@ -16,12 +16,13 @@ from quorum.infrastructure.config.toml_file import escape_path
 
 class ImportPlaces(Struct, frozen=True, kw_only=True):
     """`home` and `environ` are the person's, `root` is the folder to work in, `own` that of quorum's own
-    settings, and `servers` are the MCP servers that these name."""
+    settings, `servers` are the MCP servers that these name, and `hooks` the tables of their hooks."""
 
     home: Path
     root: Path
     own: Path
     environ: Mapping[str, str]
+    hooks: Sequence[Mapping[str, object]] = ()
     servers: Mapping[str, object] = field(default_factory=dict)
 
     def locate(self, variable: str, usual: str) -> Path:

@@ -72,6 +72,7 @@ class TakeoverReport(Struct, frozen=True, kw_only=True):
 
     rules: int = 0
     servers: int = 0
+    hooks: int = 0
     files: int = 0
     problems: tuple[str, ...] = ()
 
@@ -93,8 +94,13 @@ def take_over(findings: Sequence[TakeoverItem], *, rules: RuleFile, settings: Co
         values["review", name] = [*_read_list(settings.path, name), *paths]
     if values:
         settings.set_all(values, seen=settings.preview(values))
+    hooks = [each.hook for each in findings if each.hook]
+    if hooks:
+        settings.append_tables("hooks", hooks)
     files, problems = _copy_files(each for each in findings if each.target)
-    return TakeoverReport(rules=len(new), servers=len(servers), files=files, problems=tuple(problems))
+    return TakeoverReport(
+        rules=len(new), servers=len(servers), hooks=len(hooks), files=files, problems=tuple(problems)
+    )
 
 
 def select_new_rules(findings: Iterable[TakeoverItem], file: RuleFile) -> list[SavedRule]:

@@ -51,8 +51,8 @@ _WITHOUT_EFFECT = frozenset(
 class AgentFiles:
     """The agent definitions that hold in a working directory. `find` blocks, and raises nothing."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        self._places = ContentPlaces(cwd, environ, FOLDERS, own="agents")
+    def __init__(self, cwd: Path, environ: Mapping[str, str], *, is_off: bool = False) -> None:
+        self._places = ContentPlaces(cwd, environ, FOLDERS, own="agents", is_off=is_off)
 
     @property
     def project(self) -> Path:
@@ -155,9 +155,15 @@ class AgentCatalog:
     the content that it had then."""
 
     def __init__(
-        self, cwd: Path, environ: Mapping[str, str], *, decisions: TrustDecisions, approver: Approver
+        self,
+        cwd: Path,
+        environ: Mapping[str, str],
+        *,
+        decisions: TrustDecisions,
+        approver: Approver,
+        is_off: bool = False,
     ) -> None:
-        files = AgentFiles(cwd, environ)
+        files = AgentFiles(cwd, environ, is_off=is_off)
         self._offers = TrustedOffers(
             AGENTS, files.find, project=files.project, decisions=decisions, approver=approver, cwd=cwd
         )

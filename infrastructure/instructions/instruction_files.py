@@ -47,7 +47,8 @@ class InstructionFiles:
 
     A file that cannot be read, is not a regular file, or lies outside of the project that links to it, does not
     count. `is_sensitive` answers whether a path may not be read unasked: no such file is ever imported.
-    `folders` are the roots of the workspace, the working directory first, where there may be more.
+    `folders` are the roots of the workspace, the working directory first, where there may be more. If `is_off`,
+    none is found, and each can still be read to add to it.
     """
 
     def __init__(
@@ -56,7 +57,10 @@ class InstructionFiles:
         environ: Mapping[str, str],
         is_sensitive: Callable[[str], bool],
         folders: Sequence[str] = (),
+        *,
+        is_off: bool = False,
     ) -> None:
+        self._is_off = is_off
         self._folders = folders
         self._cwd = Path(os.path.realpath(cwd))
         self._chain = list_folders_up_to_repository(self._cwd)[::-1]
@@ -85,12 +89,16 @@ class InstructionFiles:
     def read_at_start(self) -> tuple[InstructionFile, ...]:
         """The person's own, those of folders added to the workspace, then those from the project's root down to
         the working directory."""
+        if self._is_off:
+            return ()
         user = self.read(self._user_folder, InstructionScope.USER) if self._user_folder is not None else None
         found = [self.read(folder, InstructionScope.PROJECT) for folder in (*self._added, *self._chain)]
         return tuple(file for file in (user, *found) if file is not None)
 
     def find_below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
         """Those between a root of the workspace and these folders of it, the outermost first."""
+        if self._is_off:
+            return ()
         found = [self.read(folder, InstructionScope.PROJECT) for folder in self._list_folders_to(folders)]
         return tuple(file for file in found if file is not None)
 
@@ -167,11 +175,16 @@ _LONGEST = 40_000  # characters of one file that are shown
 
 
 def find_instruction_files(
-    root: Path, environ: Mapping[str, str], settings: Settings, folders: Sequence[str] = ()
+    root: Path,
+    environ: Mapping[str, str],
+    settings: Settings,
+    folders: Sequence[str] = (),
+    *,
+    is_off: bool = False,
 ) -> InstructionFiles:
     """Those that hold in a folder; `folders` are the roots of the workspace, where there may be more."""
     policy = PathPolicy(roots=folders or (str(root),), sensitive=settings.review.sensitive)
-    return InstructionFiles(root, environ, policy.is_sensitive, folders)
+    return InstructionFiles(root, environ, policy.is_sensitive, folders, is_off=is_off)
 
 
 def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, TrustContent]:

@@ -56,9 +56,11 @@ def decode_text(data: bytes) -> str:
 
 class ContentPlaces:
     """Those that hold in a working directory: `names` in each folder from the project's root to there, then the
-    person's own, the same names in their home and `own` beside their settings."""
+    person's own, the same names in their home and `own` beside their settings; none at all if `is_off`."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str], names: Sequence[str], *, own: str) -> None:
+    def __init__(
+        self, cwd: Path, environ: Mapping[str, str], names: Sequence[str], *, own: str, is_off: bool = False
+    ) -> None:
         chain = list_folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
         self.project = chain[0]
         self._home = Path(environ["HOME"]) if Path(environ.get("HOME", "")).is_absolute() else None
@@ -67,10 +69,11 @@ class ContentPlaces:
             own_folders.append(settings.parent / own)
         # Where the project is the home folder, what is in it is the person's own.
         folders = [folder / name for folder in chain for name in names if folder / name not in own_folders]
-        self.folders = (
+        found = (
             *((folder, InstructionScope.PROJECT) for folder in folders),
             *((folder, InstructionScope.USER) for folder in own_folders),
         )
+        self.folders = () if is_off else found
 
     def find_limit(self, scope: InstructionScope) -> Path | None:
         """The folder outside of which nothing of this scope is read; None where there is none."""

@@ -41,8 +41,8 @@ class UnusableSkill(ValueError):
 class SkillFolders:
     """The skills that hold in a working directory. All methods block, and raise nothing but what they say."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        self._places = ContentPlaces(cwd, environ, FOLDERS, own="skills")
+    def __init__(self, cwd: Path, environ: Mapping[str, str], *, is_off: bool = False) -> None:
+        self._places = ContentPlaces(cwd, environ, FOLDERS, own="skills", is_off=is_off)
         self._measuring = _Measuring()
 
     @property
@@ -215,9 +215,15 @@ class SkillCatalog:
     """Implements `OfferCatalog`. What the model may load is what was trusted when the present turn began."""
 
     def __init__(
-        self, cwd: Path, environ: Mapping[str, str], *, decisions: TrustDecisions, approver: Approver
+        self,
+        cwd: Path,
+        environ: Mapping[str, str],
+        *,
+        decisions: TrustDecisions,
+        approver: Approver,
+        is_off: bool = False,
     ) -> None:
-        self._folders = SkillFolders(cwd, environ)
+        self._folders = SkillFolders(cwd, environ, is_off=is_off)
         self._offers = TrustedOffers(
             SKILLS,
             self._folders.find,

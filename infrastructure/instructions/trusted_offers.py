@@ -59,8 +59,8 @@ _WITHOUT_EFFECT = frozenset(
 class CommandFiles:
     """The custom commands that hold in a working directory. `find` blocks, and raises nothing."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        self._places = ContentPlaces(cwd, environ, FOLDERS, own="commands")
+    def __init__(self, cwd: Path, environ: Mapping[str, str], *, is_off: bool = False) -> None:
+        self._places = ContentPlaces(cwd, environ, FOLDERS, own="commands", is_off=is_off)
 
     @property
     def project(self) -> Path:
@@ -149,9 +149,15 @@ class TrustedCommands:
     """Implements `CommandFinder`. The person's own commands need no trust: only they themselves use them."""
 
     def __init__(
-        self, cwd: Path, environ: Mapping[str, str], *, decisions: TrustDecisions, approver: Approver
+        self,
+        cwd: Path,
+        environ: Mapping[str, str],
+        *,
+        decisions: TrustDecisions,
+        approver: Approver,
+        is_off: bool = False,
     ) -> None:
-        self._files = CommandFiles(cwd, environ)
+        self._files = CommandFiles(cwd, environ, is_off=is_off)
         self._decisions = decisions
         self._approver = approver
         self._cwd = cwd

@@ -229,6 +229,8 @@ def open_rules(
     """All that is in force in a folder. Raises ConfigError for a damaged file of saved rules."""
     file, guards = open_rule_file(environ), build_guard_settings(loaded.settings)
     saved = file.load(folder, parse) if file is not None else LoadedRules()
+    if loaded.is_safe:
+        saved = replace(saved, rules=tuple(rule for rule in saved.rules if rule.answer is not Answer.ALLOW))
     book = RuleBook(
         build_permission_rules(loaded.settings, loaded.origins),
         saved=saved.rules,

@@ -24,6 +24,7 @@ from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.own_code import find_name_conflict
 from quorum.infrastructure.settings_conversion import list_custom_declarations
 from quorum.infrastructure.tools.built_in_tools import build_tools
@@ -172,21 +173,20 @@ def choose_tools(
     parts: ToolParts,
     *,
     form: SessionKind,
-    covered: Mapping[str, object],
+    loaded: LoadedSettings,
     wanted: Collection[str] | None,
 ) -> ToolChoice:
     """All tools that can be made of these parts, each checked, without those that the settings or the session's
     form take away, and without those that are not `wanted`.
 
-    `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
-    ConfigError for names of no tool, wherever else they are from.
+    Raises ConfigError for names of no tool, unless an untrusted project's file names them.
     """
-    settings, cwd = parts.settings, parts.workspace.cwd
+    settings, covered, cwd = loaded.settings, loaded.covered, parts.workspace.cwd
     servers = tuple(f"mcp__{server}__" for server in settings.mcp.servers)
     sources = (
         ToolSource("quorum itself", build_tools(parts)),
         ToolSource("[tools.custom] in the settings", _build_declared_tools(parts)),
-        *load_plugin_tools(cwd),
+        *(() if loaded.is_safe else load_plugin_tools(cwd)),
     )
     by_name = check_tools(sources, cwd=str(cwd))
     notices: list[str] = []

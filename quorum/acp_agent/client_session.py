@@ -110,7 +110,7 @@ class SessionComposer:
         self, root: Path, servers: Sequence[ClientServer]
     ) -> tuple[LoadedSettings, Mapping[str, ServerCredentials]]:
         loaded = load(self._options, root)
-        if not servers:
+        if not servers or loaded.is_safe:
             return loaded, {}
         converted = convert_servers(servers, loaded.settings.mcp.servers)
         for name, given in converted.credentials.items():

@@ -38,6 +38,7 @@ COMMAND = CliCommand(
         *shared.LIMITS,
         shared.FOLDERS,
         *shared.PLACES,
+        shared.SAFE,
         shared.DEBUG,
     ),
     examples=(

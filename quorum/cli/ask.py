@@ -29,6 +29,7 @@ COMMAND = CliCommand(
         *shared.LIMITS,
         shared.FOLDERS,
         *shared.PLACES_OF_PROMPTS,
+        shared.SAFE,
         shared.DEBUG,
         shared.PROMPT,
     ),

@@ -28,6 +28,7 @@ COMMAND = CliCommand(
         *shared.MODELS,
         *shared.LIMITS,
         *shared.PLACES_OF_PROMPTS,
+        shared.SAFE,
         shared.DEBUG,
         shared.PROMPT,
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quorum.command_line.command import CliCommand, flag
 from quorum.command_line.options import StartOptions
-from quorum.command_line.shared import DEBUG, MODELS, PLACES
+from quorum.command_line.shared import DEBUG, MODELS, PLACES, SAFE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,7 @@ COMMAND = CliCommand(
         flag("--prove", help="attack the sandbox, without harm, and say line by line what held"),
         *MODELS,
         *PLACES,
+        SAFE,
         DEBUG,
     ),
     examples=(

@@ -67,6 +67,7 @@ COMMAND = CliCommand(
         *shared.LIMITS,
         shared.FOLDERS,
         *shared.PLACES_OF_PROMPTS,
+        shared.SAFE,
         shared.DEBUG,
         argument("prompt", metavar="PROMPT", nargs="?", help="the prompt; - reads it from stdin"),
     ),

@@ -18,7 +18,8 @@ class StartOptions:
     """Where a command works, and with what settings.
 
     `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
-    `add_dirs` are folders to add to the workspace. A `workdir` of None is the current folder.
+    `add_dirs` are folders to add to the workspace. A `workdir` of None is the current folder. `safe`: with
+    nothing that the person or the project added to quorum.
     """
 
     config_file: Path | None = None
@@ -29,6 +30,7 @@ class StartOptions:
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
+    safe: bool = False
 
     @property
     def needs_folder(self) -> bool:

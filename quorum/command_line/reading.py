@@ -14,6 +14,7 @@ from quorum.command_line.parser import (
     load_command,
 )
 from quorum.command_line.table import COMMANDS
+from quorum.command_line.tried_words import explain_tried_word
 from quorum.command_line.words import find_first_word, find_nearest_name, split_command
 
 _HELP = frozenset(("-h", "--help"))
@@ -52,6 +53,10 @@ def _check_prompt(parser: CommandParser, prompt: str | None, surplus: Sequence[s
     """Refuse a mistyped command, which would be sent to the model, and a prompt without quotes."""
     if prompt is None:
         return
+    if what_there_is := explain_tried_word(prompt.lower()):
+        parser.refuse(
+            f'there is no command "{prompt}"; {what_there_is}. To send it as a prompt: quorum -- {prompt}'
+        )
     if (name := find_nearest_name(prompt, COMMANDS)) is not None:
         parser.refuse(
             f'there is no command "{prompt}"; did you mean: quorum {name}? To send it as a prompt: '

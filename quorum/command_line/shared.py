@@ -40,6 +40,10 @@ FOLDERS = argument(
     action="append",
     help="add this folder to the workspace; repeat for more",
 )
+SAFE = flag(
+    "--safe",
+    help="use nothing that you or the project added, such as hooks, servers, instructions, rules that allow",
+)
 DEBUG = flag("--debug", help="write a log for a bug report; its place is printed at the end")
 MODELS = (
     argument(

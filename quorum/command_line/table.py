@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "board": ("quorum.cli.board", "List what waits for you, which sessions are open, and which ended last."),
     "fleet": ("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),
     "config": ("quorum.cli.config", "Show, check, find or change the settings; trust what a project asks for."),
+    "models": ("quorum.cli.models", "List the models that your keys can use, with windows and prices."),
     "permissions": ("quorum.cli.permissions", "Try, replay, list and remove permission rules."),
     "keys": ("quorum.cli.keys", "Keep API keys in the keyring of this machine."),
     "mcp": ("quorum.cli.mcp", "List, add, remove, log in to and test MCP servers."),

@@ -116,8 +116,7 @@ async def _execute(
         raise ConfigError(why)
 
     async def open_and_execute() -> RunReport:
-        await parts.run.open(terms)
-        return await parts.run.execute(prompt)
+        return await parts.run.execute(prompt, await parts.open(terms))
 
     task = asyncio.ensure_future(open_and_execute())
     loop = asyncio.get_running_loop()

@@ -9,7 +9,19 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quorum.api import CallDraft, JsonValue, Message, RequestDraft, ResultDraft, ToolExecutionContext
+from quorum.api import (
+    CallDraft,
+    CompactionDraft,
+    JsonValue,
+    Message,
+    Notification,
+    PermissionRequest,
+    RequestDraft,
+    ResultDraft,
+    SessionEnd,
+    SessionStart,
+    ToolExecutionContext,
+)
 
 
 def _read_utc_clock() -> datetime:
@@ -61,6 +73,26 @@ class AuditLog:
     def on_turn_end(self, messages: Sequence[Message]) -> None:
         """Write that a turn ended."""
         self._append("on_turn_end", {"messages": len(messages)})
+
+    def on_session_start(self, start: SessionStart) -> None:
+        """Write that a session began, and how."""
+        self._append("on_session_start", {"session_id": start.session_id, "source": start.source})
+
+    def on_session_end(self, end: SessionEnd) -> None:
+        """Write that a session ended, and why."""
+        self._append("on_session_end", {"session_id": end.session_id, "reason": end.reason})
+
+    def on_permission_request(self, request: PermissionRequest) -> None:
+        """Write that a call is asked about."""
+        self._append("on_permission_request", {**_build_identity(request.context), "tool": request.tool})
+
+    def on_notification(self, notification: Notification) -> None:
+        """Write what the person's attention was wanted for."""
+        self._append("on_notification", {"kind": notification.kind})
+
+    def on_compaction(self, compaction: CompactionDraft) -> None:
+        """Write that a summary takes the place of messages."""
+        self._append("on_compaction", {"trigger": compaction.trigger})
 
     def _append(self, event: str, fields: dict[str, JsonValue]) -> None:
         line = json.dumps({"time": self._now().isoformat(), "event": event, **fields}) + "\n"

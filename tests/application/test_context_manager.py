@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
 from quorum.application.context.context_manager import ContextGauge, ContextManager
 from quorum.application.context.summariser import Summariser
@@ -85,6 +86,7 @@ class Rig:
     ledger: Ledger | None = None
     prices: PriceTable | None = None
     values: Mapping[str, JsonValue] = field(default_factory=lambda: {"plan": PLAN})
+    hooks: Sequence[HookRegistration] = ()
 
     def __post_init__(self) -> None:
         self.conversation = Conversation()
@@ -102,6 +104,7 @@ class Rig:
             summariser=self.summariser,
             gauge=self.gauge,
             values=lambda: self.values,
+            hooks=HookChain(self.hooks, self.events),
         )
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import NoReturn
 
 import pytest
 
@@ -68,6 +69,9 @@ class FakeSubagents:
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         return []
+
+    async def start(self, task: SubagentTask, context: ToolExecutionContext) -> NoReturn:
+        raise AssertionError("tasks of a plan are waited for")
 
     def take_needs_approval(self) -> bool:
         return False

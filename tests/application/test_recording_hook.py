@@ -2,11 +2,26 @@ from typing import cast
 
 import pytest
 
-from quorum.application.calls.hooks import CallDraft, RequestDraft, ResultDraft, TurnEnd
+from quorum.application.calls.hooks import (
+    CallDraft,
+    CompactionDraft,
+    Notification,
+    RequestDraft,
+    ResultDraft,
+    SessionEnd,
+    TurnEnd,
+)
 from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookAnswer, HookPoint, Skip
 from quorum.domain.conversation.history import Message, UserMessage
-from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
+from tests.support.hook_drafts import (
+    a_call_draft,
+    a_conversation,
+    a_permission_request,
+    a_request_draft,
+    a_result_draft,
+    a_session_start,
+)
 
 
 @pytest.mark.requirement("C11")
@@ -17,9 +32,14 @@ async def test_it_remembers_what_it_saw_at_each_point_in_order():
     await hook.before_tool_call(a_call_draft())
     await hook.after_tool_call(a_result_draft())
     await hook.on_turn_end(a_conversation())
+    await hook.on_session_start(a_session_start())
+    await hook.on_session_end(SessionEnd(session_id="s", cwd="/ws", reason="closed"))
+    await hook.on_permission_request(a_permission_request())
+    await hook.on_notification(Notification(kind="question", message="look"))
+    await hook.on_compaction(CompactionDraft(trigger="auto"))
 
     assert hook.points == tuple(HookPoint)
-    request, call, result, end = hook.seen
+    request, call, result, end, *_ = hook.seen
     assert request == RequestDraft(list(a_conversation()[:3]))
     assert isinstance(call, CallDraft)
     assert (call.tool, call.arguments) == ("write_file", {"path": "a.txt", "content": "ä"})

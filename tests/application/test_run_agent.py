@@ -4,6 +4,7 @@ import asyncio
 import errno
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from quorum.application.ports.people import Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
+from quorum.application.session.session_hooks import SessionHooks
 from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.session_folders import SessionFolders
@@ -248,6 +250,7 @@ class Bench:
             inbox=NOT_NEEDED,
             record=record or no_record(),
             mask=SecretMask(),
+            hooks=SessionHooks(hooks, events, "session-1", Path("/ws")),
             events=events,
             orphan_finder=self.orphan_finder,
             sandbox=self,

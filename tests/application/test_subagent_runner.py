@@ -3,35 +3,53 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from quorum.application.turn.steering import PendingMessages
 
+from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
+from quorum.application.calls.outputs import Outputs
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Observer
 from quorum.application.ports.subagents import SubagentStopped
-from quorum.application.subagents.subagent_runner import LinkedLedger, SubagentProgress, SubagentRunner
+from quorum.application.subagents.subagent_progress import SubagentProgress
+from quorum.application.subagents.subagent_runner import LinkedLedger, SubagentRunner, find_background_ends
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import JobStatus, JobStopper
 from quorum.domain.conversation.response import Usage
-from quorum.domain.errors import LedgerError, LostConnection, ProviderError, ProviderErrorKind
+from quorum.domain.errors import LedgerError, LostConnection, ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.event import (
     CallStarted,
     EffectsObserved,
+    Event,
     FilesKept,
+    JobEnded,
+    JobProgressed,
+    JobStarted,
+    SessionFinished,
+    SessionStarted,
     SubagentFinished,
     SubagentProgressed,
     SubagentStarted,
     TextDelta,
+    TurnStarted,
     UsageCounted,
 )
-from quorum.domain.events.report import RunStatus
+from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.builtin.task import Task
 from tests.support.builders import a_context
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver
+from tests.support.past_sessions import records_of
 
 SPENT = (Usage(input=3), Decimal("0.5"))
 DONE = SubagentOutcome(status=RunStatus.COMPLETED, text="done")
@@ -247,3 +265,174 @@ def test_progress_says_what_runs_what_was_used_and_who_is_waited_for() -> None:
     progress.apply(TextDelta(text="one\ntw"))
     progress.apply(TextDelta(text="o"))
     assert list(progress.lines) == ["one", "two"]
+
+
+# ---------------------------------------------------------------- in the background
+
+
+class _Background:
+    """A rig whose subagents become jobs of their owner."""
+
+    def __init__(self, sessions: FakeSessions, *, most: int = 8) -> None:
+        self.rig = Rig(sessions, most=most)
+        self.notes = PendingMessages()
+        self.jobs = BackgroundJobs(
+            events=self.rig.events, outputs=Outputs(None, OutputLimits()), pending_messages=self.notes
+        )
+        self.tool = Task(lambda: self.rig.runner, lambda: _TASKS, self.jobs)
+
+    async def start(self, prompt: str, index: int = 0) -> str:
+        return await self.tool.execute({"prompt": prompt, "background": True}, a_context(index))
+
+    async def end_of(self, job_id: str) -> JobEnded:
+        job = self.jobs.find(job_id)
+        assert job.watch is not None
+        await job.watch
+        assert job.ended is not None
+        return job.ended
+
+    def read_notes(self) -> list[str]:
+        found = []
+        while (word := self.notes.pop(steering=True)) is not None:
+            found.append(word.said.text)
+        return found
+
+
+class _Tasks:
+    async def build(self, prompt: str, agent: str = "") -> SubagentTask:
+        return SubagentTask(prompt=prompt, agent=agent)
+
+
+_TASKS: Any = _Tasks()
+
+
+async def test_the_owner_works_on_while_a_subagent_does_and_reads_its_report_as_a_note() -> None:
+    sessions = FakeSessions({"a": SubagentOutcome(status=RunStatus.COMPLETED, text="found it")})
+    sessions.gates = {"a": asyncio.Event()}
+    bench = _Background(sessions)
+
+    said = await bench.start("a")
+
+    assert said.startswith("job-1 works on it in the background")
+    assert bench.read_notes() == []
+    sessions.gates["a"].set()
+    assert (await bench.end_of("job-1")).status is JobStatus.ANSWERED
+    (note,) = bench.read_notes()
+    assert note.startswith("The subagent job-1 has reported after")
+    assert "task: a" in note
+    assert "| found it" in note
+    assert bench.rig.ends == {"owner-t1": RunStatus.COMPLETED}
+    assert bench.rig.runner.take_spent() == [SPENT]
+
+
+async def test_one_that_fails_or_is_stopped_says_so() -> None:
+    failed = SubagentOutcome(status=RunStatus.FAILED, text="", error="no network")
+    sessions = FakeSessions({"a": failed})
+    sessions.gates = {"b": asyncio.Event()}
+    bench = _Background(sessions)
+    await bench.start("a")
+    await bench.start("b", 1)
+    await sessions.all_run(2)
+
+    stopped = await bench.jobs.stop_by_id("job-2")
+
+    assert (await bench.end_of("job-1")).status is JobStatus.FAILED
+    assert "stopped by you" in stopped
+    assert bench.rig.ends == {"owner-t1": RunStatus.FAILED, "owner-t2": RunStatus.INTERRUPTED}
+    notes = bench.read_notes()
+    assert any("job-1 failed" in note and "no network" in note for note in notes)
+    assert any("job-2 was stopped by the person" in note for note in notes)
+
+
+async def test_more_than_may_work_at_once_are_refused_and_not_waited_for() -> None:
+    sessions = FakeSessions()
+    sessions.gates = {"a": asyncio.Event()}
+    bench = _Background(sessions, most=1)
+    await bench.start("a")
+
+    with pytest.raises(ToolError, match=r"tools\.task\.max_parallel"):
+        await bench.start("b", 1)
+
+    sessions.gates["a"].set()
+    await bench.end_of("job-1")
+    assert "job-2" in await bench.start("b", 1)
+    await bench.end_of("job-2")
+
+
+async def test_they_end_with_the_session_and_nothing_of_them_is_left() -> None:
+    sessions = FakeSessions()
+    sessions.gates = {"a": asyncio.Event()}
+    bench = _Background(sessions)
+    await bench.start("a")
+    await sessions.all_run(1)
+
+    (record,) = await bench.jobs.close()
+
+    assert (record.status, record.stopper) == (JobStatus.STOPPED, JobStopper.SESSION)
+    assert sessions.opened["a"].is_closed
+    assert bench.rig.ends == {"owner-t1": RunStatus.INTERRUPTED}
+
+
+async def test_what_one_says_can_be_read_while_it_works() -> None:
+    sessions = FakeSessions()
+    sessions.gates = {"a": asyncio.Event()}
+    bench = _Background(sessions)
+    await bench.start("a")
+    await sessions.all_run(1)
+
+    sessions.opened["a"]._observer.notify(
+        CallStarted(context=a_context(), tool="read_file", arguments={"path": "a.py"})
+    )
+
+    page = bench.jobs.read_page(bench.jobs.find("job-1"), None, 100)
+    assert page is not None
+    assert page.text == "read_file a.py\n"
+    assert any(
+        "read_file a.py" in each.text for each in bench.rig.seen.events if isinstance(each, JobProgressed)
+    )
+    await bench.jobs.close()
+
+
+def _resumed(*events: Event) -> BackgroundJobs:
+    bus = EventBus([], past=records_of(events))
+    return BackgroundJobs(events=bus, outputs=Outputs(None, OutputLimits()), pending_messages=PendingMessages())
+
+
+async def test_after_a_kill_the_model_reads_what_became_of_one() -> None:
+    begun = SessionStarted(session_id="owner", model="p/m", mode=Mode.ASK, cwd="/ws")
+    job = JobStarted(job_id="job-1", context=a_context(), command="task: a", subagent_id="owner-t1")
+    for ends, words in (
+        ({}, ["was interrupted", "owner-t1", "task: a"]),
+        ({"owner-t1": DONE}, ["ended before the quorum that it worked in did", "| done"]),
+    ):
+        jobs = _resumed(begun, TurnStarted(prompt="x"), job)
+        assert describe_lost_jobs(jobs.lost, is_copy=False) == (
+            "subagent ended with the process, not asked again: job-1 `task: a`",
+        )
+
+        await jobs.recover(is_copy=False, ends=ends)
+
+        word = jobs._pending_messages.pop(steering=True)
+        assert word is not None
+        assert all(each in word.said.text for each in words)
+
+
+async def test_the_end_of_a_lost_one_is_found_in_its_own_session() -> None:
+    (job,) = _resumed(
+        SessionStarted(session_id="owner", model="p/m", mode=Mode.ASK, cwd="/ws"),
+        TurnStarted(prompt="x"),
+        JobStarted(job_id="job-1", context=a_context(), command="task: a", subagent_id="owner-t1"),
+    ).lost
+    report = RunReport(
+        session_id="owner-t1", status=RunStatus.COMPLETED, text="done", turns=1, stop_reason="end_turn"
+    )
+
+    async def read(session_id: str) -> Sequence[LedgerRecord]:
+        assert session_id == "owner-t1"
+        return records_of([SessionFinished(report=report)])
+
+    async def fail(session_id: str) -> Sequence[LedgerRecord]:
+        raise LedgerError("there is no such session")
+
+    assert (await find_background_ends([job], read))["owner-t1"].text == "done"
+    assert await find_background_ends([job], fail) == {}

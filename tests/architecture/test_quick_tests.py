@@ -34,6 +34,10 @@ REPRESENTED = {
     "test_however_a_text_is_cut_no_secret_leaves_and_nothing_else_is_lost",
     "tests/e2e/test_sessions_in_the_app.py": "tests/application/test_session_resume.py::"
     "test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history",
+    "tests/e2e/test_background_subagents.py": "tests/application/test_subagent_runner.py::"
+    "test_the_owner_works_on_while_a_subagent_does_and_reads_its_report_as_a_note",
+    "tests/e2e/test_session_hooks_in_runs.py": "tests/application/test_session_hooks.py::"
+    "test_the_end_is_seen_once_and_before_it_is_recorded",
     "tests/e2e/test_unusable_state.py": "tests/application/test_session_resume.py::"
     "test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_later",
     "tests/e2e/test_acp_clients.py": "tests/quorum/acp_agent/test_client_servers.py::"

@@ -11,6 +11,7 @@ import pytest
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.doctor.diagnosis import diagnose
 from quorum.infrastructure.doctor.finding import Finding, FindingState, render_findings
+from quorum.infrastructure.extras import render_install_command
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.settings_machine import Machine
 
@@ -159,7 +160,7 @@ async def test_what_a_cloud_needs_is_looked_for_and_not_loaded(
 
     assert cloud.state is FAIL
     assert f"the extra {client} is not installed (there is no Python package {module})" in cloud.text
-    assert cloud.remedy == f'pip install "quorum-agent[{client}]"'
+    assert cloud.remedy == render_install_command(client)
 
 
 async def test_what_a_cloud_must_know_is_asked_for(machine: Machine):

@@ -6,6 +6,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.extras import render_install_command
 from quorum.infrastructure.storage import open_fleet, open_storage
 from quorum.infrastructure.store.postgres import backend
 
@@ -21,7 +22,7 @@ def test_a_fleet_asks_for_its_own_extra_whichever_of_its_packages_is_missing(
     with pytest.raises(ConfigError) as refused:
         open_fleet(TABLE, {})
 
-    assert str(refused.value) == 'a fleet needs: pip install "quorum-agent[fleet]"'
+    assert str(refused.value) == f"a fleet needs: {render_install_command('fleet')}"
 
 
 def test_sessions_in_postgresql_ask_for_the_extra_of_the_database_alone(

@@ -22,7 +22,7 @@ from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError
-from quorum.infrastructure.hooks.registrations import CommandHook
+from quorum.infrastructure.hooks.command_hook import CommandHook
 from quorum.infrastructure.mcp.transports import find_obstacle, open_transport
 from quorum.infrastructure.models.copilot.launch import CliLaunch
 from quorum.infrastructure.models.shared.api_client import ProviderSettings

@@ -496,3 +496,27 @@ def test_an_agent_that_is_to_run_in_the_sandbox_does_not_run_without(
     with pytest.raises(ProviderError, match="the agent test is to run in the sandbox: there is no sandbox"):
         rig.run(["touch", "inside"])
     assert not (rig.root / "inside").exists()
+
+
+def test_hooks_see_the_session_of_an_agent_and_deny_its_calls(rig: AgentRig) -> None:
+    script = rig.root.parent / "hook.py"
+    script.write_text(
+        "import json, sys\n"
+        "event = json.load(sys.stdin)['event']\n"
+        "open(sys.argv[1], 'a').write(event + ' ')\n"
+        "sys.exit(2 if event == 'on_permission_request' else 0)\n",
+        encoding="utf-8",
+    )
+    log = rig.root.parent / "hooks.log"
+    settings = rig.home / "config/quorum/quorum.toml"
+    points = '["on_session_start", "on_session_end", "on_permission_request"]'
+    text = settings.read_text(encoding="utf-8")
+    hooks = f'[[hooks]]\nevent = {points}\ncommand = ["{sys.executable}", "{script}", "{log}"]\n'
+    settings.write_text(text + hooks, encoding="utf-8")
+
+    ended = rig.run(["run", "touch made"], options=("--output", "json"))
+
+    assert [call["decision"] for call in ended.report["calls"]] == ["denied"]
+    assert log.read_text(encoding="utf-8").split() == [
+        *("on_session_start", "on_permission_request", "on_session_end")
+    ]

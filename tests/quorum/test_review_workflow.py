@@ -38,7 +38,7 @@ def test_its_command_is_one_that_quorum_takes_and_nothing_of_the_pull_request_is
     words = run.replace('"$NUMBER"', "12").split()
     options = parse(words[1:]).options
     assert (options.pr, options.format) == (12, "github")
-    assert options.models == ("review=anthropic/claude-opus-5-1", "review=openai/gpt-5.4")
+    assert options.models == ("review=anthropic/claude-opus-5-5", "review=openai/gpt-5.4")
 
 
 def conclude(text: str, output: str = "github") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quorum.application.calls.hooks import CallDraft, RequestDraft, ResultDraft
+from quorum.application.calls.hooks import CallDraft, PermissionRequest, RequestDraft, ResultDraft, SessionStart
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -34,6 +34,22 @@ def a_result_draft(output: str = "all of it", *, tool: str = "read_file") -> Res
         output=output,
         paths=("/ws/a.txt",),
     )
+
+
+def a_permission_request(
+    tool: str = "run_command", arguments: Mapping[str, JsonValue] | None = None
+) -> PermissionRequest:
+    return PermissionRequest(
+        context=a_context(1),
+        tool=tool,
+        risk=RiskLevel.HIGH,
+        arguments=dict(arguments or {"command": "make"}),
+        reasons=("the mode asks",),
+    )
+
+
+def a_session_start(source: str = "new") -> SessionStart:
+    return SessionStart(session_id="s", source=source, cwd="/ws", model="fake/model", mode="ask")
 
 
 def a_conversation() -> tuple[Message, ...]:

@@ -54,6 +54,7 @@ class Machine:
         config_file: Path | None = None,
         overrides: Mapping[str, object] | None = None,
         needs_project: bool = True,
+        is_safe: bool = False,
     ) -> LoadedSettings:
         """Load the settings as a run in the repository would."""
         return load_settings(
@@ -64,6 +65,7 @@ class Machine:
             standing=lambda _place, _digest: self.standing,
             needs_project=needs_project,
             policy_place=self.policy_place,
+            is_safe=is_safe,
         )
 
     def refusal(self, *, config_file: Path | None = None, overrides: Mapping[str, object] | None = None) -> str:

@@ -36,7 +36,7 @@ def read(*words: str) -> AppOptions:
         ("--resume", "0123abcd", "--fork"),
         ("--resume", "--", "do it"),
         ("-m", "local/a", "-m", "ask=local/b", "--effort", "high", "--max-cost-usd", "0.50"),
-        ("--max-tool-turns", "7", "--max-time", "20", "--screen-reader", "--quiet", "--debug"),
+        ("--max-tool-turns", "7", "--max-time", "20", "--screen-reader", "--quiet", "--safe", "--debug"),
         ("--config", "/etc/other.toml", "--add-dir", "/library", "--scope", "fast", "--", "-x"),
     ],
 )
@@ -52,6 +52,7 @@ def test_it_begins_as_the_one_before_but_in_the_other_mode(words: tuple[str, ...
         "add_dirs",
         "models",
         "quiet",
+        "safe",
         "debug",
         "continues",
         "resume",

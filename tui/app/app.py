@@ -6,6 +6,7 @@ already type.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import time
@@ -261,6 +262,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         if not wait_for_reviews_alone(self.tabs.all):  # one was answered elsewhere in this moment
             await self._leave(_HUNG_UP)
             return
+        sessions = [session for tab in self.tabs.all if (session := tab.chat.current.last) is not None]
+        await asyncio.gather(*(session.agent.tell_end() for session in sessions))
         from quorum.application.program_lookup import find_own_command
 
         self.keep_unsent_texts()

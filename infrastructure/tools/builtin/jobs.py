@@ -51,9 +51,10 @@ class Jobs:
         self.definition = ToolDefinition(
             name="jobs",
             description=(
-                "The background commands of this session. action = list: all of them. read: what the job "
-                "job_id printed since you last read it, or from offset on, and whether it has ended; with "
-                "wait_secs it first waits until the job has ended, or so long, or the person says something. "
+                "The background commands and subagents of this session. action = list: all of them. read: what "
+                "the job job_id printed since you last read it, or from offset on, and whether it has ended; "
+                "with wait_secs it first waits until the job has ended, or so long, or the person says "
+                "something. "
                 "stop: end the job with all it started. You are notified of the end of a job "
                 "without asking, with the next results or prompt."
             ),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.approval import Interrupted, Withheld
 from quorum.application.ports.subagents import SubagentStopped
 from quorum.domain.calls.access import Access
@@ -17,8 +18,9 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.subagents.subagent_task import SubagentTask
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.tools.builtin.parts import require_text
+from quorum.infrastructure.tools.builtin.parts import require_flag, require_text
 
 if TYPE_CHECKING:
     from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers
@@ -41,13 +43,17 @@ def end_turn_when_stopped() -> Iterator[None]:
 NAME = "task"
 
 TRAITS = ToolTraits(
-    telling=("prompt",), wording={"agent": "by {}"}, kind="think", is_conditional=True, is_owners=True
+    telling=("prompt",),
+    wording={"agent": "by {}", "background": "in the background"},
+    kind="think",
+    is_conditional=True,
+    is_owners=True,
 )
 
 
 def build(parts: ToolParts) -> Task | None:
     """The tool; none for a subagent, whose calls its owner reviews."""
-    return Task(parts.get_workers) if not parts.is_owned else None
+    return Task(parts.get_workers, parts.jobs) if not parts.is_owned else None
 
 
 class Task:
@@ -56,7 +62,8 @@ class Task:
     `get_workers` answers who runs them and who knows the agents, once the session is complete.
     """
 
-    def __init__(self, get_workers: Callable[[], Workers]) -> None:
+    def __init__(self, get_workers: Callable[[], Workers], jobs: BackgroundJobs) -> None:
+        self._jobs = jobs
         self._get_workers = get_workers
         self.definition = ToolDefinition(
             name=NAME,
@@ -82,6 +89,12 @@ class Task:
                     description="The agent that does it, by its name in the list of the system prompt. Left "
                     "out, it is one whose tools only look.",
                 ),
+                ToolParameter(
+                    name="background",
+                    type="boolean",
+                    description="true: do not wait for it. You get the id of a job and work on; its report "
+                    "comes with later results or the next prompt. It ends with the session.",
+                ),
             ),
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access(),
@@ -97,8 +110,21 @@ class Task:
             raise ToolError("prompt is empty; say what the subagent is to do")
         workers = self._get_workers()
         task = await workers.tasks.build(prompt, require_text(arguments, "agent", "").strip())
+        if require_flag(arguments, "background"):
+            return await self._start(task, context)
         with end_turn_when_stopped():
             outcome = await workers.subagents.run(task, context)
         if not outcome.is_answer:
             raise ToolError(outcome.message)
         return outcome.message
+
+    async def _start(self, task: SubagentTask, context: ToolExecutionContext) -> str:
+        """Have it work in the background; what the model reads of that. Raises ToolError without room."""
+        self._jobs.require_room()
+        subagent_id, subagent = await self._get_workers().subagents.start(task, context)
+        job_id = await self._jobs.adopt(subagent, text=task.title, context=context, subagent_id=subagent_id)
+        return (
+            f"{job_id} works on it in the background. Its report comes with later results or the next prompt; "
+            "the tool jobs, if you have it, waits for it with action = read and wait_secs. Do not do its task "
+            "yourself meanwhile."
+        )

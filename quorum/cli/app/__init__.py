@@ -146,6 +146,7 @@ COMMAND = CliCommand(
         ),
         flag("--demo", help="a guided tour, offline, in a temporary folder"),
         *shared.list_places(quiet=shared.QUIET_APP),
+        shared.SAFE,
         shared.DEBUG,
         argument(
             "-V", "--version", action="version", version=f"quorum {__version__}", help="print the version"

@@ -34,7 +34,12 @@ def _render(options: AppOptions, root: Path, mode: str) -> Iterator[str]:
     for key, value in {**options.overrides, _MODE: mode}.items():
         name = flags[key].names[-1]
         yield from (name,) if flags[key].settings.get("action") == "store_const" else (name, str(value))
-    given = {"--quiet": options.quiet, "--verbose": options.verbose, "--debug": options.debug}
+    given = {
+        "--quiet": options.quiet,
+        "--verbose": options.verbose,
+        "--safe": options.safe,
+        "--debug": options.debug,
+    }
     given |= {"--continue": options.continues, "--fork": options.fork}
     yield from (name for name, is_given in given.items() if is_given)
     if options.resume is not None:

@@ -94,6 +94,7 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
             }
             for name, table in loaded.settings.mcp.servers.items()
         },
+        hooks=[msgspec.to_builtins(table) for table in loaded.settings.hooks],
     )
     names = options.agents or AGENTS
     setups = read_setups(names, places)
@@ -109,7 +110,9 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
         size = format_size(sum(source.size for source in sources))
         print(f"sessions: {format_amount(len(sources), 'session')} of {size}; what is here stays as it is\n")
     elif not (
-        paths or any(each.server or each.target for each in findings) or select_new_rules(findings, rules)
+        paths
+        or any(each.server or each.hook or each.target for each in findings)
+        or select_new_rules(findings, rules)
     ):
         print("nothing is left to take over")
         return int(bool(problems))
@@ -129,7 +132,7 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
     print(
         f"taken over: {format_amount(report.rules, 'rule')} (quorum permissions list), "
         f"{format_amount(report.servers, 'MCP server')} (quorum mcp list), "
-        f"{format_amount(report.files, 'file')}, "
+        f"{format_amount(report.hooks, 'hook')}, {format_amount(report.files, 'file')}, "
         f"{format_amount(taken.added, 'session')} (quorum sessions list --all)"
     )
     return int(bool(problems or report.problems or taken.flaws))

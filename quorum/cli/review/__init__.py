@@ -102,6 +102,7 @@ COMMAND = CliCommand(
         *shared.MODELS,
         *shared.LIMITS,
         *shared.PLACES_OF_PROMPTS,
+        shared.SAFE,
         shared.DEBUG,
     ),
     examples=(

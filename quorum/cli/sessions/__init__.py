@@ -403,6 +403,7 @@ COMMAND = CommandGroup(
                 shared.MODE,
                 *shared.LIMITS,
                 *shared.list_places(quiet=shared.QUIET_APP),
+                shared.SAFE,
                 shared.DEBUG,
                 argument("resume", metavar="ID", type=parse_session_name, help=shared.SESSION_HELP),
                 argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt"),

@@ -63,6 +63,16 @@ def test_an_array_has_one_source(machine: Machine):
         (_TWO + "'a b' = 1", 12, '"a b" cannot be a name in [hooks[1].settings]'),
         ("hooks = [{ event = 'on_turn_end' }]", 1, "hooks[0] needs either command ="),
         ("hooks = [\n  1\n]", 1, "hooks must be a list of tables, each of them headed [[hooks]], not [1]"),
+        (
+            "[[hooks]]\nevent = 'on_session_end'\ncommand = ['x']\nmatcher = 'a'",
+            1,
+            'has a matcher, which only goes with dialect = "claude"',
+        ),
+        (
+            "[[hooks]]\nevent = 'on_session_end'\npython = 'x:Y'\ndialect = 'claude'",
+            1,
+            "has a dialect, which only a command has",
+        ),
         ("[hooks]\nevent = 'on_turn_end'", 1, "hooks must be a list of tables"),
         ("command = 1", 1, "there is no setting command; did you mean hooks[0].command?"),
     ],

@@ -159,6 +159,8 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "hooks.*.timeout_secs": (30.0, 0.001, 30.0),
     "hooks.*.on_error": ("closed", "open", "closed"),
     "hooks.*.sandbox": (True, False, True),
+    "hooks.*.dialect": ("", "claude", ""),
+    "hooks.*.matcher": ("resume", "startup", "resume"),
     "hooks.*.enabled": (True, False, True),
     "agents.*.command": (["own"], ["evil"], ["own"]),
     "agents.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
@@ -245,8 +247,10 @@ def _outcome_for_a_hook(
     path = pattern.removeprefix("hooks.*.").replace("settings.*", "settings.x")
     for write, value in ((machine.user, own), (machine.project, wanted)):
         given = {"event": '"on_turn_end"', path: json.dumps(value)}
-        if path == "sandbox":
+        if path in ("sandbox", "dialect", "matcher"):
             given["command"] = '["any"]'
+            if path == "matcher":
+                given["dialect"] = '"claude"'
         elif path != "command":
             given.setdefault("python", '"any:Hook"')
         write("\n".join(("[[hooks]]", *(f"{key} = {text}" for key, text in given.items()))))

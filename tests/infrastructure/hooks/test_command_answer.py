@@ -2,10 +2,10 @@ import pytest
 
 from quorum.domain.calls.hook_points import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.errors import HookFailure
-from quorum.infrastructure.hooks.registrations import read_answer
+from quorum.infrastructure.hooks.command_hook import read_answer
 
 _FLOW = [HookPoint.ON_MESSAGE_SEND, HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL]
-_SEND, _BEFORE, _AFTER, _END = HookPoint
+_SEND, _BEFORE, _AFTER, _END, *_ = HookPoint
 
 
 @pytest.mark.parametrize("point", _FLOW)

@@ -10,7 +10,7 @@ from quorum.application.calls.hooks import TurnEnd
 from quorum.domain.calls.hook_points import Abort, Continue, ContinueWithMessages, Finish, Skip
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.errors import HookFailure
-from quorum.infrastructure.hooks.registrations import OUTPUT_BYTES
+from quorum.infrastructure.hooks.command_hook import OUTPUT_BYTES
 from tests.infrastructure.commands.command_bench import Daemon, eventually
 from tests.infrastructure.hooks.hook_bench import Programs
 from tests.support.hook_drafts import (

@@ -10,7 +10,9 @@ from quorum.domain.calls.hook_points import Continue, HookPoint, OnHookError, Sk
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.program_tables import HookTable
-from quorum.infrastructure.hooks.registrations import CommandHook, build_hook_registrations, locate_hooks_folder
+from quorum.infrastructure.hooks.claude_dialect import ClaudeCommandHook
+from quorum.infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.hooks.registrations import build_hook_registrations, locate_hooks_folder
 from tests.support.hook_drafts import a_call_draft
 
 _BLOCKER = "quorum.hooks.tool_blocker:ToolBlocker"
@@ -252,3 +254,22 @@ def test_a_shipped_hook_is_found_by_its_former_name(home: Home):
 
 def test_a_package_of_ones_own_cannot_be_called_quorum(home: Home):
     assert "quorum itself has this name" in home.refusal(_python("quorum.gates:Gate"))
+
+
+@pytest.mark.parametrize("event", ["on_session_start", "on_session_end", "on_notification"])
+def test_a_hook_that_can_hold_back_nothing_cannot_be_closed(home: Home, event: str):
+    refusal = home.refusal({"event": event, "command": ["true"], "on_error": "closed"})
+
+    assert f'hooks[0].on_error is "closed", but nothing can be held back at {event}' in refusal
+
+
+def test_a_hook_of_claude_code_knows_its_points_and_its_matcher(home: Home):
+    known = {"event": "on_session_start", "command": ["true"], "dialect": "claude"}
+    assert isinstance(home.register(known)[0].hook, ClaudeCommandHook)
+
+    assert "event is before_tool_call, which dialect does not know" in home.refusal(
+        {"event": ["on_session_start", "before_tool_call"], "command": ["true"], "dialect": "claude"}
+    )
+    assert "hooks[0].matcher cannot be used: it is no regular expression" in home.refusal(
+        known | {"matcher": "Bash("}
+    )

@@ -5,13 +5,31 @@ from typing import cast
 
 import pytest
 
-from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft, TurnEnd
+from quorum.application.calls.hooks import (
+    CallDraft,
+    CompactionDraft,
+    Hook,
+    Notification,
+    PermissionRequest,
+    RequestDraft,
+    ResultDraft,
+    SessionEnd,
+    SessionStart,
+    TurnEnd,
+)
 from quorum.domain.calls.hook_points import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from quorum.domain.errors import HookAborted, HookFailure
 from quorum.infrastructure.hooks.registrations import PythonHook
 from tests.infrastructure.commands.command_bench import eventually
-from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
+from tests.support.hook_drafts import (
+    a_call_draft,
+    a_conversation,
+    a_permission_request,
+    a_request_draft,
+    a_result_draft,
+    a_session_start,
+)
 
 
 class Answering:
@@ -30,6 +48,21 @@ class Answering:
         return self._answer
 
     async def on_turn_end(self, messages: Sequence[Message]) -> object:
+        return self._answer
+
+    def on_session_start(self, start: SessionStart) -> object:
+        return self._answer
+
+    def on_session_end(self, end: SessionEnd) -> object:
+        return self._answer
+
+    async def on_permission_request(self, request: PermissionRequest) -> object:
+        return self._answer
+
+    def on_notification(self, notification: Notification) -> object:
+        return self._answer
+
+    async def on_compaction(self, compaction: CompactionDraft) -> object:
         return self._answer
 
 
@@ -52,8 +85,30 @@ async def _asked(hook: PythonHook, point: HookPoint) -> object:
             return await hook.answer(a_result_draft())
         case HookPoint.ON_TURN_END:
             return await hook.answer(TurnEnd(a_conversation()))
+        case HookPoint.ON_SESSION_START:
+            return await hook.answer(a_session_start())
+        case HookPoint.ON_SESSION_END:
+            return await hook.answer(SessionEnd(session_id="s", cwd="/ws", reason="closed"))
+        case HookPoint.ON_PERMISSION_REQUEST:
+            return await hook.answer(a_permission_request())
+        case HookPoint.ON_NOTIFICATION:
+            return await hook.answer(Notification(kind="question", message="a question"))
+        case HookPoint.ON_COMPACTION:
+            return await hook.answer(CompactionDraft(trigger="auto"))
 
 
+_FLOW = (Continue, Skip, Abort)
+_ALLOWED: dict[HookPoint, tuple[type, ...]] = {
+    HookPoint.ON_MESSAGE_SEND: _FLOW,
+    HookPoint.BEFORE_TOOL_CALL: _FLOW,
+    HookPoint.AFTER_TOOL_CALL: _FLOW,
+    HookPoint.ON_TURN_END: (Finish, ContinueWithMessages, Abort),
+    HookPoint.ON_SESSION_START: (Continue,),
+    HookPoint.ON_SESSION_END: (Continue,),
+    HookPoint.ON_PERMISSION_REQUEST: (Continue, Skip),
+    HookPoint.ON_NOTIFICATION: (Continue,),
+    HookPoint.ON_COMPACTION: (Continue, Skip),
+}
 _DEFAULTS = {point: Finish() if point is HookPoint.ON_TURN_END else Continue() for point in HookPoint}
 
 
@@ -76,8 +131,7 @@ async def test_none_goes_on(point: HookPoint):
 )
 @pytest.mark.requirement("C02")
 async def test_each_point_takes_its_own_answers_only(point: HookPoint, answer: object):
-    ends_a_turn = isinstance(answer, Finish | ContinueWithMessages)
-    allowed = isinstance(answer, Abort) or ends_a_turn is (point is HookPoint.ON_TURN_END)
+    allowed = isinstance(answer, _ALLOWED[point])
     hook = PythonHook(Answering(answer))
 
     if allowed:

@@ -153,7 +153,7 @@ def test_hooks_are_named_and_models_are_left_to_the_person(machine: Machine):
     found = {each.kind: each for each in _read(machine, "claude")}
 
     assert found[TakeoverKind.HOOK].there == "PreToolUse (1)"
-    assert "never run here" in found[TakeoverKind.HOOK].why
+    assert "do not run here" in found[TakeoverKind.HOOK].why
     assert not any(each.is_taken_over for each in found.values())
     assert found[TakeoverKind.SETTING].there == "statusLine"
 

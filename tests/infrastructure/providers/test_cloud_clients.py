@@ -21,6 +21,7 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import ToolUseBlock
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
+from quorum.infrastructure.extras import render_install_command
 from quorum.infrastructure.models.clouds.sign_in import SignIn
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
@@ -525,7 +526,7 @@ def test_packages_that_are_not_installed_are_reported_with_the_command_that_inst
 ) -> None:
     environ = _machine(monkeypatch, tmp_path)
     monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type]
-    assert _refusal(settings, environ).endswith(f'install them with: pip install "quorum-agent[{extra}]"')
+    assert _refusal(settings, environ).endswith(f"install them with: {render_install_command(extra)}")
 
 
 async def test_the_public_services_address_and_key_stay_out_of_a_cloud(

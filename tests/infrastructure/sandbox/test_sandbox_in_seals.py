@@ -17,7 +17,7 @@ from quorum.infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.guarded_files import MOST_FOUND
 from quorum.infrastructure.execution.sandbox.opening import build_sandbox
-from quorum.infrastructure.hooks.registrations import CommandHook
+from quorum.infrastructure.hooks.command_hook import CommandHook
 from quorum.infrastructure.session_paths import list_own_paths
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from quorum.infrastructure.tools.custom_tool import CustomTool

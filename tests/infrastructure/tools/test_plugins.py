@@ -9,10 +9,12 @@ import pytest
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.permission_rules import Answer, Rule, SavedRule
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.permissions.in_force import open_rule_file
 from quorum.infrastructure.tools.registration import check_tools, load_plugin_tools
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.builders import a_context
@@ -97,9 +99,10 @@ def refusal(root: Path) -> str:
     return str(caught.value)
 
 
-def a_container(root: Path, text: str = "") -> Container:
+def a_container(root: Path, text: str = "", *, is_safe: bool = False) -> Container:
     (root / "own.toml").write_text(text)
-    loaded = load_settings(cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml")
+    environ = {"HOME": str(root)}
+    loaded = load_settings(cwd=root, environ=environ, config_file=root / "own.toml", is_safe=is_safe)
     return build_container(
         SessionInputs(
             record=no_record(),
@@ -107,12 +110,28 @@ def a_container(root: Path, text: str = "") -> Container:
             loaded=loaded,
             asked=AskedModels(models=("offline/offline",)),
             root=root,
-            environ={},
+            environ=environ,
             approver=FakePerson(),
             observer=RecordingObserver(),
             trust=open_trust_decisions({}),
         )
     )
+
+
+def test_a_safe_start_has_no_plug_ins_and_no_saved_rule_that_allows(install: Install, tmp_path: Path):
+    install("acme-tools", "hello = acme_tools:Hello")
+    file = open_rule_file({"HOME": str(tmp_path)})
+    assert file is not None
+    rules = ("run_command(make *)", Answer.ALLOW), ("run_command(curl *)", Answer.DENY)
+    file.save_all(
+        [SavedRule(rule=Rule.parse(*rule, "saved"), project=None, saved="2026-01-01") for rule in rules]
+    )
+
+    usual, safe = a_container(tmp_path), a_container(tmp_path, is_safe=True)
+
+    assert ("hello" in usual.tools(), "hello" in safe.tools()) == (True, False)
+    answers = [[rule.answer for rule in each.saved_rules().rules] for each in (usual, safe)]
+    assert answers == [[Answer.ALLOW, Answer.DENY], [Answer.DENY]]
 
 
 def test_without_plug_ins_there_are_none(tmp_path: Path):

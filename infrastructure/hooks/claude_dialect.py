@@ -1,0 +1,247 @@
+"""Command hooks in the form of Claude Code: what they read, and what their output means here.
+
+Where a form has no equal, it moves towards asking: a hook may deny a call, and its `allow` is only noted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from quorum.application.calls.hooks import (
+    CallDraft,
+    CompactionDraft,
+    HookSubject,
+    Notification,
+    PermissionRequest,
+    RequestDraft,
+    ResultDraft,
+    SessionEnd,
+    SessionStart,
+    TurnEnd,
+    find_point,
+)
+from quorum.domain.calls.hook_points import HookPoint, Skip, describe_point
+from quorum.domain.errors import HookFailure
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.infrastructure.hooks.command_hook import EXIT_SKIP, CommandAnswer, CommandHook
+
+CLAUDE_EVENTS: Mapping[str, HookPoint] = {
+    "SessionStart": HookPoint.ON_SESSION_START,
+    "SessionEnd": HookPoint.ON_SESSION_END,
+    "PermissionRequest": HookPoint.ON_PERMISSION_REQUEST,
+    "Notification": HookPoint.ON_NOTIFICATION,
+    "PreCompact": HookPoint.ON_COMPACTION,
+}
+"""The events of Claude Code that a hook in its form runs at here, and their points."""
+
+_NAMES = {point: event for event, point in CLAUDE_EVENTS.items()}
+_SOURCES = {"new": "startup", "resume": "resume", "copy": "fork"}
+_KINDS = {"needs_approval": "permission_prompt", "question": "elicitation_dialog", "turn_ended": "idle_prompt"}
+_PLAIN_MATCHER = re.compile(r"[\w| -]*", re.ASCII)
+
+
+def has_claude_form(point: HookPoint) -> bool:
+    """Whether a hook in the form of Claude Code can run at this point."""
+    return point in _NAMES
+
+
+def find_matcher_problem(matcher: str) -> str | None:
+    """Why a matcher cannot be understood; None where it can."""
+    try:
+        re.compile(matcher)
+    except re.error as error:
+        return f"it is no regular expression: {error}"
+    return None
+
+
+def matches(matcher: str, value: str) -> bool:
+    """Whether a matcher, as Claude Code reads it, fits: names with | between them, or a regular expression."""
+    if matcher in ("", "*"):
+        return True
+    if _PLAIN_MATCHER.fullmatch(matcher):
+        return value in (each.strip() for each in matcher.split("|"))
+    return re.search(matcher, value) is not None
+
+
+class ClaudeCommandHook(CommandHook):
+    """A command that was written for Claude Code. `matcher` chooses among the events of its points."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        matcher: str,
+        session_id: str,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_secs: float = 30.0,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        super().__init__(
+            argv,
+            cwd=cwd,
+            environment={**environment, "CLAUDE_PROJECT_DIR": str(cwd)},
+            timeout_secs=timeout_secs,
+            sandbox=sandbox,
+        )
+        self._matcher = matcher
+        self._session_id = session_id
+
+    def wants(self, subject: HookSubject) -> bool:
+        return matches(self._matcher, find_matched_value(subject))
+
+    def encode(self, subject: HookSubject) -> JsonObject:
+        """The fields that all events have, and those of this one. There is no transcript to name."""
+        return {
+            "session_id": self._session_id,
+            "transcript_path": "",
+            "cwd": str(self.cwd),
+            "permission_mode": "default",
+            "hook_event_name": _NAMES[find_point(subject)],
+            **_encode(subject),
+        }
+
+    def read(self, exit_code: int, printed: bytes, errors: str, point: HookPoint) -> CommandAnswer | None:
+        """None for an exit code that is a failure."""
+        if exit_code == EXIT_SKIP and Skip in describe_point(point).answers:
+            return CommandAnswer(decision="skip", reason=errors)
+        return read_claude_answer(printed, point) if exit_code == 0 else None
+
+
+def find_matched_value(subject: HookSubject) -> str:
+    """What a matcher is held against."""
+    match subject:
+        case SessionStart():
+            return _SOURCES.get(subject.source, subject.source)
+        case SessionEnd():
+            return "other"
+        case PermissionRequest():
+            return _translate_call(subject.tool, subject.arguments)[0]
+        case Notification():
+            return _KINDS.get(subject.kind, subject.kind)
+        case CompactionDraft():
+            return subject.trigger
+        case RequestDraft() | CallDraft() | ResultDraft() | TurnEnd():
+            return ""
+        case _:
+            assert_never(subject)
+
+
+def _encode(subject: HookSubject) -> JsonObject:
+    match subject:
+        case SessionStart():
+            return {"source": find_matched_value(subject), "model": subject.model}
+        case SessionEnd():
+            return {"reason": find_matched_value(subject)}
+        case PermissionRequest():
+            tool, given = _translate_call(subject.tool, subject.arguments)
+            return {"tool_name": tool, "tool_input": given, "tool_use_id": subject.context.call_id}
+        case Notification():
+            kind = find_matched_value(subject)
+            return {"message": subject.message, "title": "quorum", "notification_type": kind}
+        case CompactionDraft():
+            return {"trigger": subject.trigger, "custom_instructions": subject.focus}
+        case RequestDraft() | CallDraft() | ResultDraft() | TurnEnd():
+            return {}
+        case _:
+            assert_never(subject)
+
+
+def _translate_call(tool: str, given: JsonObject) -> tuple[str, JsonObject]:
+    """The call as a tool of Claude Code would have it; one that it does not have keeps its name."""
+    match tool:
+        case "run_command":
+            background: JsonObject = {"run_in_background": True} if given.get("background") is True else {}
+            return "Bash", {"command": given.get("command"), **background}
+        case "write_file":
+            return "Write", {"file_path": given.get("path"), "content": given.get("content")}
+        case "read_file":
+            rest = {name: given[name] for name in ("offset", "limit") if name in given}
+            return "Read", {"file_path": given.get("path"), **rest}
+        case "edit_file":
+            edits = given.get("edits")
+            found = [_translate_edit(each) for each in (edits if isinstance(edits, list | tuple) else (given,))]
+            if len(found) == 1:
+                return "Edit", {"file_path": given.get("path"), **found[0]}
+            return "MultiEdit", {"file_path": given.get("path"), "edits": found}
+        case "web_fetch":
+            return "WebFetch", given
+        case "web_search":
+            return "WebSearch", given
+        case _:
+            return tool, given
+
+
+def _translate_edit(edit: JsonValue) -> JsonObject:
+    given = edit if isinstance(edit, Mapping) else {}
+    return {
+        "old_string": given.get("old_text"),
+        "new_string": given.get("new_text"),
+        "replace_all": given.get("replace_all") is True,
+    }
+
+
+def read_claude_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
+    """What a hook printed that ended well. Raises HookFailure for an answer that cannot be honoured here."""
+    text = printed.decode("utf-8", "replace").strip()
+    given = _parse(text)
+    if given is None:
+        is_read = point in (HookPoint.ON_SESSION_START, HookPoint.ON_COMPACTION)
+        return CommandAnswer(decision="continue", carried=text if is_read and text else None)
+    if given.get("continue") is False:
+        return _refuse(point, given.get("stopReason"), "continue: false")
+    if given.get("decision") in ("block", "deny"):
+        return _refuse(point, given.get("reason"), "a decision to block")
+    more = given.get("hookSpecificOutput")
+    specific: JsonObject = more if isinstance(more, Mapping) else {}
+    match point:
+        case HookPoint.ON_SESSION_START:
+            return CommandAnswer(decision="continue", carried=_read_text(specific, "additionalContext"))
+        case HookPoint.ON_PERMISSION_REQUEST:
+            return _read_permission(specific, _read_text(given, "systemMessage"))
+        case _:
+            return CommandAnswer(decision="continue")
+
+
+def _read_permission(specific: JsonObject, note: str | None) -> CommandAnswer:
+    decision = specific.get("decision")
+    if decision is None:
+        return CommandAnswer(decision="continue", carried=note)
+    behavior = decision.get("behavior") if isinstance(decision, Mapping) else decision
+    match behavior:
+        case "deny":
+            reason = _read_text(decision, "message") if isinstance(decision, Mapping) else None
+            return CommandAnswer(decision="skip", reason=reason or "")
+        case "allow":
+            would = "it would allow this call; here only you can"
+            return CommandAnswer(decision="continue", carried=f"{note}; {would}" if note else would)
+        case _:
+            named = json.dumps(behavior)[:100]
+            raise HookFailure(f"its decision must have the behavior allow or deny, not {named}")
+
+
+def _refuse(point: HookPoint, reason: JsonValue, what: str) -> CommandAnswer:
+    if Skip not in describe_point(point).answers:
+        raise HookFailure(f"it answered {what}, and nothing can be held back at {_NAMES[point]}")
+    return CommandAnswer(decision="skip", reason=reason if isinstance(reason, str) else "")
+
+
+def _read_text(given: JsonObject, key: str) -> str | None:
+    text = given.get(key)
+    return text if isinstance(text, str) and text else None
+
+
+def _parse(text: str) -> dict[str, JsonValue] | None:
+    """The object that was printed; None for a text, which means something at some points."""
+    if not text.startswith("{"):
+        return None
+    try:
+        given: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None

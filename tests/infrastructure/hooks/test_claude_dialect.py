@@ -1,0 +1,182 @@
+"""Commands that were written as hooks of Claude Code, at the points that it has too."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from quorum.application.calls.hooks import CompactionDraft, Notification, SessionEnd
+from quorum.domain.calls.hook_points import Continue, HookPoint, Skip
+from quorum.domain.errors import HookFailure
+from quorum.infrastructure.hooks.claude_dialect import matches, read_claude_answer
+from tests.infrastructure.hooks.hook_bench import Programs
+from tests.support.hook_drafts import a_permission_request, a_session_start
+
+_KEEP = "open('seen.json', 'w').write(json.dumps(given | {'project': os.environ['CLAUDE_PROJECT_DIR']}))\n"
+
+
+def _seen(programs: Programs) -> dict[str, object]:
+    seen: dict[str, object] = json.loads((programs.workspace / "seen.json").read_text())
+    return seen
+
+
+async def test_a_hook_reads_the_fields_that_all_events_have_and_its_own(programs: Programs) -> None:
+    await programs.claude(_KEEP).answer(a_session_start("resume"))
+
+    assert _seen(programs) == {
+        "session_id": "s-1",
+        "transcript_path": "",
+        "cwd": str(programs.workspace),
+        "permission_mode": "default",
+        "hook_event_name": "SessionStart",
+        "source": "resume",
+        "model": "fake/model",
+        "project": str(programs.workspace),
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "name", "tool_input"),
+    [
+        ("run_command", {"command": "make", "timeout_secs": 5}, "Bash", {"command": "make"}),
+        ("write_file", {"path": "a", "content": "x"}, "Write", {"file_path": "a", "content": "x"}),
+        (
+            "edit_file",
+            {"path": "a", "old_text": "x", "new_text": "y"},
+            "Edit",
+            {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": False},
+        ),
+        (
+            "edit_file",
+            {"path": "a", "edits": [{"old_text": "x", "new_text": "y"}] * 2},
+            "MultiEdit",
+            {"file_path": "a", "edits": [{"old_string": "x", "new_string": "y", "replace_all": False}] * 2},
+        ),
+        ("mcp__time__now", {"zone": "UTC"}, "mcp__time__now", {"zone": "UTC"}),
+    ],
+)
+async def test_a_call_has_the_name_and_the_arguments_that_it_would_have_there(
+    programs: Programs, tool: str, given: dict[str, object], name: str, tool_input: dict[str, object]
+) -> None:
+    await programs.claude(_KEEP).answer(a_permission_request(tool, given))  # type: ignore[arg-type]
+
+    seen = _seen(programs)
+    assert (seen["hook_event_name"], seen["tool_name"], seen["tool_input"]) == (
+        "PermissionRequest",
+        name,
+        tool_input,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "theirs"),
+    [
+        ("needs_approval", "permission_prompt"),
+        ("question", "elicitation_dialog"),
+        ("turn_ended", "idle_prompt"),
+    ],
+)
+async def test_a_notification_has_its_type(programs: Programs, kind: str, theirs: str) -> None:
+    await programs.claude(_KEEP).answer(Notification(kind=kind, message="look"))
+
+    seen = _seen(programs)
+    assert (seen["message"], seen["notification_type"]) == ("look", theirs)
+
+
+async def test_the_other_events_have_their_fields(programs: Programs) -> None:
+    await programs.claude(_KEEP).answer(CompactionDraft(trigger="manual", focus="tests"))
+    assert _seen(programs) | {"trigger": "manual", "custom_instructions": "tests"} == _seen(programs)
+
+    await programs.claude(_KEEP).answer(SessionEnd(session_id="s-1", cwd="/", reason="closed"))
+    assert _seen(programs)["reason"] == "other"
+
+
+async def test_what_is_printed_at_the_beginning_is_context_as_text_or_in_its_field(programs: Programs) -> None:
+    start = a_session_start()
+
+    await programs.claude("print('plain words')").answer(start)
+    more = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "from a field"}}
+    await programs.claude(f"print(json.dumps({more!r}))").answer(start)
+
+    assert start.context == "plain words\nfrom a field"
+
+
+def _permission(decision: object, **more: object) -> bytes:
+    specific = {"hookEventName": "PermissionRequest", "decision": decision}
+    return json.dumps({"hookSpecificOutput": specific, **more}).encode()
+
+
+async def test_a_permission_is_denied_by_a_decision_or_by_exit_code_2(programs: Programs) -> None:
+    denied = _permission({"behavior": "deny", "message": "not here"})
+    assert read_claude_answer(denied, HookPoint.ON_PERMISSION_REQUEST).answer() == Skip("not here")
+
+    exits = programs.claude("sys.exit('frozen') if False else (sys.stderr.write('frozen'), sys.exit(2))")
+    assert await exits.answer(a_permission_request()) == Skip("frozen")
+
+
+async def test_a_hook_that_would_allow_a_call_approves_nothing_and_the_person_reads_so(
+    programs: Programs,
+) -> None:
+    request = a_permission_request()
+    allowing = {"hookSpecificOutput": {"decision": {"behavior": "allow", "updatedInput": {"command": "true"}}}}
+
+    answer = await programs.claude(f"print(json.dumps({allowing!r}))").answer(request)
+
+    assert answer == Continue()
+    assert request.note == "it would allow this call; here only you can"
+    assert request.arguments == {"command": "make"}
+
+
+@pytest.mark.parametrize("decision", [{"behavior": "maybe"}, {}, "yes", 5])
+def test_a_decision_that_means_nothing_is_a_failure_so_that_the_person_is_asked(decision: object) -> None:
+    with pytest.raises(HookFailure, match="must have the behavior allow or deny"):
+        read_claude_answer(_permission(decision), HookPoint.ON_PERMISSION_REQUEST)
+
+
+def test_a_summary_is_blocked_or_told_what_to_dwell_on() -> None:
+    block = json.dumps({"decision": "block", "reason": "not yet"}).encode()
+    stop = json.dumps({"continue": False, "stopReason": "no"}).encode()
+
+    assert read_claude_answer(block, HookPoint.ON_COMPACTION).answer() == Skip("not yet")
+    assert read_claude_answer(stop, HookPoint.ON_COMPACTION).answer() == Skip("no")
+    assert read_claude_answer(b"keep the plan\n", HookPoint.ON_COMPACTION).carried == "keep the plan"
+
+
+@pytest.mark.parametrize(
+    "point", [HookPoint.ON_SESSION_START, HookPoint.ON_SESSION_END, HookPoint.ON_NOTIFICATION]
+)
+def test_holding_back_what_cannot_be_held_back_is_a_failure_and_no_silence(point: HookPoint) -> None:
+    with pytest.raises(HookFailure, match="nothing can be held back"):
+        read_claude_answer(b'{"continue": false}', point)
+
+
+async def test_exit_code_2_where_nothing_is_held_back_is_a_failure(programs: Programs) -> None:
+    with pytest.raises(HookFailure, match="gone"):
+        await programs.claude("sys.stderr.write('gone'); sys.exit(2)").answer(
+            Notification(kind="question", message="m")
+        )
+
+
+@pytest.mark.parametrize(
+    ("matcher", "value", "fits"),
+    [
+        ("", "Bash", True),
+        ("*", "Bash", True),
+        ("Bash", "Bash", True),
+        ("Bash", "BashOutput", False),
+        ("Edit|Write", "Write", True),
+        ("mcp__.*", "mcp__time__now", True),
+        ("mcp__.*", "Bash", False),
+        ("startup|resume", "resume", True),
+    ],
+)
+def test_a_matcher_means_what_it_means_there(matcher: str, value: str, fits: bool) -> None:
+    assert matches(matcher, value) is fits
+
+
+async def test_a_hook_is_asked_only_about_what_its_matcher_fits(programs: Programs) -> None:
+    hook = programs.claude(_KEEP, "startup")
+
+    assert (hook.wants(a_session_start("new")), hook.wants(a_session_start("resume"))) == (True, False)
+    assert programs.claude(_KEEP, "Bash").wants(a_permission_request("run_command"))
