@@ -32,12 +32,12 @@ from quorum.domain.events.event import (
     SessionStarted,
     TurnFinished,
     TurnStarted,
-    VoteRecord,
 )
 from quorum.domain.review.ballot import explain_vote, format_reviewer
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.review.requested_scope import RequestedScope
 
 

@@ -12,7 +12,8 @@ from msgspec import Struct
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.workspace import FolderCheck
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import FolderAdded, FolderOrigin
+from quorum.domain.events.event import FolderAdded
+from quorum.domain.events.session import FolderOrigin
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.text.paths import is_below_any
 

@@ -21,6 +21,7 @@ from quorum.application.view.turn_timings import Totals, sum_totals
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
+from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
@@ -106,7 +107,7 @@ def long_session(turns: int, calls: int) -> SessionView:
             for n in range(calls)
         ]
         lanes = tuple(
-            ev.PlannedLane(
+            PlannedLane(
                 context=each, tool="read_file", arguments={"path": "a.py"}, risk=RiskLevel.LOW, follows=()
             )
             for each in contexts

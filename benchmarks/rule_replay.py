@@ -23,12 +23,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel, ToolCall
+from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
     Event,
-    PlannedLane,
     ReviewDecided,
     ReviewRequested,
 )

@@ -30,7 +30,8 @@ from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.errors import HookAborted, LostConnection
-from quorum.domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
+from quorum.domain.events.calls import PlannedLane
+from quorum.domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, StateMerged
 from quorum.domain.events.report import CallRecord
 from quorum.domain.goal.goal import ApprovedChecks
 from quorum.domain.replacing import replace

@@ -75,7 +75,6 @@ from quorum.domain.events.event import (
     OutputStored,
     PanelAnswered,
     PanelConcluded,
-    PanelEvent,
     PanelReviewed,
     PanelStarted,
     PartReviewed,
@@ -101,6 +100,7 @@ from quorum.domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from quorum.domain.events.panels import PanelEvent
 from quorum.domain.events.report import RunStatus
 from quorum.domain.panel.panel_answer import BEST_SCORE, AnswerReview
 from quorum.domain.replacing import replace

@@ -26,11 +26,11 @@ from quorum.domain.events.event import (
     SubagentStarted,
     UserCommandFinished,
     VoteCast,
-    VoteRecord,
 )
 from quorum.domain.events.report import RunReport
 from quorum.domain.review.ballot import DecidedBy, explain_vote, format_reviewer
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.text.amounts import format_amount, format_confidence, format_duration
 
 DECISIONS: Mapping[DecisionLabel, str] = {

@@ -15,13 +15,8 @@ from quorum.application.ports.instructions import (
 )
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.events.event import (
-    InstructionsLoaded,
-    LoadedInstruction,
-    OfferedAgent,
-    OfferedSkill,
-    SystemPromptSet,
-)
+from quorum.domain.events.event import InstructionsLoaded, SystemPromptSet
+from quorum.domain.events.session import LoadedInstruction, OfferedAgent, OfferedSkill
 from quorum.domain.instructions.instruction import InstructionFile, fit_instructions
 from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 from quorum.domain.instructions.prompt_part import PromptPart, holds_withdrawn, list_changes

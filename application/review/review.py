@@ -24,7 +24,8 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.history import ToolResults
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConfigError, ModeRefused, QuorumError
-from quorum.domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
+from quorum.domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
+from quorum.domain.events.session import FolderOrigin
 from quorum.domain.goal.goal import PROPOSE_CHECKS
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.plan_text import render_plan_text

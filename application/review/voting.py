@@ -38,10 +38,10 @@ from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.effort import find_effort
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind, SpendCapReached
-from quorum.domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
+from quorum.domain.events.event import QuorumConcluded, UsageCounted, VoteCast
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, InScope, Tally, Verdict, Vote
-from quorum.domain.review.quorum_result import SparedVote, count_votes
+from quorum.domain.review.quorum_result import SparedVote, VoteRecord, count_votes
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 

@@ -11,12 +11,11 @@ from quorum.domain.events.event import (
     ChangeReviewed,
     PanelAnswered,
     PanelConcluded,
-    PanelEvent,
     PanelResumed,
     PanelReviewed,
     PanelStarted,
 )
-from quorum.domain.events.panels import follow_debate
+from quorum.domain.events.panels import PanelEvent, follow_debate
 from quorum.domain.panel.panel_answer import PanelForm
 
 

@@ -44,6 +44,7 @@ from quorum.domain.conversation.effort import format_model
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
 from quorum.domain.events import event as ev
+from quorum.domain.events.panels import PanelEvent
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.subagents import SubagentEvent
 
@@ -358,7 +359,7 @@ class SessionView:
                 self.present.follow(self._batches.conclude(event))
             case ev.ReviewDecided():
                 self.present.follow(self._batches.decide(event))
-            case ev.PanelEvent():
+            case PanelEvent():
                 self._panels.apply(event)
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)

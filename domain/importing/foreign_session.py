@@ -21,13 +21,13 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
+from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     ConversationCompacted,
     Event,
     MessageAdded,
-    PlannedLane,
     ResponseCompleted,
     SessionResumed,
     SessionStarted,

@@ -46,7 +46,6 @@ from quorum.domain.events.event import (
     ModelChanged,
     OutputStored,
     PanelConcluded,
-    PanelEvent,
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
@@ -76,6 +75,7 @@ from quorum.domain.events.event import (
     VoteCast,
 )
 from quorum.domain.events.masking import holds_mask
+from quorum.domain.events.panels import PanelEvent
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.panel_answer import Consensus, OpenPanel
 from quorum.domain.plan.phase import SessionPhase

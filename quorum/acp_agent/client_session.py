@@ -39,9 +39,10 @@ from quorum.command_line.options import StartOptions
 from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.conversation.response import StopKind
 from quorum.domain.errors import AttachmentError, CommandRefused, ConversationError, LedgerError, QuorumError
-from quorum.domain.events.event import FolderOrigin, ModelChanged, SessionResumed, SessionStarted
+from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.events.session import FolderOrigin
 from quorum.domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionChoice, SessionSummary, select_own_sessions

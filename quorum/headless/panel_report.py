@@ -6,13 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.events.event import (
-    Event,
-    PanelEvent,
-    PanelStarted,
-    ResponseCompleted,
-    SessionStarted,
-)
+from quorum.domain.events.event import Event, PanelStarted, ResponseCompleted, SessionStarted
+from quorum.domain.events.panels import PanelEvent
 from quorum.domain.events.report import usage_to_json
 from quorum.domain.panel.cost_estimate import CostEstimate
 from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling

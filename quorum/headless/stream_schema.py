@@ -21,8 +21,9 @@ from msgspec.structs import fields as list_struct_fields
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.response import StopReason, Usage
-from quorum.domain.events.event import SCHEMA_VERSION, Event, SessionFinished
+from quorum.domain.events.event import Event, SessionFinished
 from quorum.domain.events.report import CallRecord, RunReport
+from quorum.domain.fact import SCHEMA_VERSION
 from quorum.domain.struct_json import Amount
 from quorum.domain.text.json_value import JsonValue
 

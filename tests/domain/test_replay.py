@@ -28,6 +28,7 @@ from quorum.domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
+from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
@@ -42,7 +43,6 @@ from quorum.domain.events.event import (
     ModeChanged,
     ModelChanged,
     OutputStored,
-    PlannedLane,
     ResponseCompleted,
     ReviewDecided,
     ReviewRequested,

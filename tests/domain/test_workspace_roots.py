@@ -1,4 +1,5 @@
-from quorum.domain.events.event import FolderAdded, FolderOrigin, SessionRewound, SessionStarted, TurnStarted
+from quorum.domain.events.event import FolderAdded, SessionRewound, SessionStarted, TurnStarted
+from quorum.domain.events.session import FolderOrigin
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy, WorkspaceRoots
 from quorum.domain.review.permission_rules import matches_path

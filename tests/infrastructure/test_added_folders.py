@@ -8,7 +8,8 @@ import pytest
 
 from quorum.application.session_folders import WantedFolder
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import CallFinished, FolderAdded, FolderOrigin, SessionResumed
+from quorum.domain.events.event import CallFinished, FolderAdded, SessionResumed
+from quorum.domain.events.session import FolderOrigin
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.session_summary import NewSession

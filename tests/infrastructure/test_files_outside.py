@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.events.event import CallFinished, FolderAdded, FolderOrigin
+from quorum.domain.events.event import CallFinished, FolderAdded
+from quorum.domain.events.session import FolderOrigin
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve, ApproveFolder, Reject, ReviewAnswer, ReviewRequest
 from tests.support.fake_ports import FakePerson, RecordingObserver

@@ -12,14 +12,8 @@ from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import (
-    BatchPlanned,
-    CallFinished,
-    Event,
-    PlannedLane,
-    ReviewDecided,
-    ReviewRequested,
-)
+from quorum.domain.events.calls import PlannedLane
+from quorum.domain.events.event import BatchPlanned, CallFinished, Event, ReviewDecided, ReviewRequested
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.domain.text.json_value import JsonObject

@@ -21,6 +21,7 @@ from quorum.domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
+from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
@@ -33,7 +34,6 @@ from quorum.domain.events.event import (
     FilesRestored,
     HookRan,
     MessageAdded,
-    PlannedLane,
     QuorumConcluded,
     ResponseCompleted,
     ReviewDecided,
@@ -47,12 +47,12 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
     VoteCast,
-    VoteRecord,
 )
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.ballot import InScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from tests.support.builders import a_context
 from tests.support.pictures import an_image, png

@@ -18,6 +18,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock, Usage
+from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
@@ -30,7 +31,6 @@ from quorum.domain.events.event import (
     HookRan,
     MessageAdded,
     OutputStored,
-    PlannedLane,
     QuorumConcluded,
     ResponseCompleted,
     ReviewDecided,
@@ -44,12 +44,12 @@ from quorum.domain.events.event import (
     TurnStarted,
     UsageCounted,
     VoteCast,
-    VoteRecord,
 )
 from quorum.domain.events.report import CallRecord, RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 

@@ -11,6 +11,7 @@ from quorum.domain.calls.packet import ReviewPacket, Seal
 from quorum.domain.calls.tool import RiskLevel, ToolCall
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock
 from quorum.domain.events import event as ev
+from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
@@ -65,7 +66,7 @@ def context(index: int = 0, batch: str = "b1") -> ToolExecutionContext:
 
 def planned(*calls: tuple[str, JsonObject, RiskLevel, tuple[int, ...]], batch: str = "b1") -> ev.BatchPlanned:
     lanes = tuple(
-        ev.PlannedLane(context=context(index, batch), tool=tool, arguments=args, risk=risk, follows=follows)
+        PlannedLane(context=context(index, batch), tool=tool, arguments=args, risk=risk, follows=follows)
         for index, (tool, args, risk, follows) in enumerate(calls)
     )
     return ev.BatchPlanned(batch_id=batch, lanes=lanes)

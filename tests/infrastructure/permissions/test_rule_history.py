@@ -3,7 +3,8 @@ from __future__ import annotations
 from quorum.domain.calls.access import EXCLUSIVE
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.events.event import BatchPlanned, CallFinished, PlannedLane
+from quorum.domain.events.calls import PlannedLane
+from quorum.domain.events.event import BatchPlanned, CallFinished
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer, Rule
