@@ -242,7 +242,7 @@ class Approval:
         if packet.digest in self._state.approved_ahead and not stale:
             return await self._grant(packet, "approved ahead, with the calls before it")
         if not (self._edited or stale) and self._state.approved_checks.cover(
-            packet.content_digest, is_objected_to=decision.objects
+            packet.content_digest, is_objected_to=decision.is_objected_to
         ):
             return await self._allow_check(packet)
         if self._edited:
