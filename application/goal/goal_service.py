@@ -115,6 +115,8 @@ class GoalService:
         """The check with the digest of what it would run and with what, as things stand. Raises GoalRefused."""
         if (tool := self._get_tools().find(COMMAND_TOOL)) is None:
             raise GoalRefused(f"checks are commands, and this session has no {COMMAND_TOOL}")
+        if (hidden := self._events.hide(command)) != command:  # another process would run what is recorded
+            raise GoalRefused(f"the check {hidden} holds a secret, which is not recorded; put it into a script")
         arguments = self.build_arguments(command)
         try:
             seal = await tool.seal(arguments, {})

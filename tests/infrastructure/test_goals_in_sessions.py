@@ -9,6 +9,7 @@ import pytest
 
 from quorum.application.ports.people import ReviewQuestion
 from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import GoalRefused
 from quorum.domain.events.event import (
     ChecksApproved,
     Event,
@@ -223,6 +224,17 @@ async def test_no_words_of_a_check_are_taken_for_its_exit_code(
 
         assert report.status is RunStatus.LIMIT
         assert [run.exit_code for run in receipts(observer)[0].runs] == [exit_code]
+
+
+async def test_a_check_with_a_secret_is_refused_and_the_former_goal_stands(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path)
+    async with stage.opened() as session:
+        await set_goal(session, "true", text="former")
+        with pytest.raises(GoalRefused, match="holds a secret"):
+            await set_goal(session, f"curl -H 'Authorization: Bearer ghp_{'a1B2' * 9}' localhost", text="new")
+
+        assert session.state.goal is not None
+        assert session.state.goal.text == "former"
 
 
 @pytest.mark.long
