@@ -57,7 +57,7 @@ class ReplayedGoal:
             case GoalDropped():
                 self.goal = None
             case ChecksApproved() if self.goal is not None:
-                self.goal = replace(self.goal, checks=event.checks)
+                self.goal = replace(self.goal, checks=event.checks, receipt=None, outdated_by=())
             case GoalChecked(receipt=receipt) if self.goal is not None:
                 self.goal = replace(
                     self.goal,
