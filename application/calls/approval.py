@@ -249,7 +249,7 @@ class Approval:
         if self._is_approved_ahead(packet, decision) and not stale:
             return await self._grant(packet, "approved ahead, with the calls before it")
         if not (self._edited or stale) and self._state.approved_checks.cover(
-            packet.content_digest, is_objected_to=decision.objects
+            packet.content_digest, is_objected_to=decision.is_objected_to
         ):
             return await self._allow_check(packet)
         if self._edited:

@@ -22,7 +22,7 @@ from quorum.domain.events.event import (
     GoalSet,
     OutdatedTestsClaimed,
 )
-from quorum.domain.goal.claimed_tests import claims_tests
+from quorum.domain.goal.claimed_tests import claims_tests, find_last_test_run
 from quorum.domain.goal.goal import Goal, GoalCheck, TypedGoal
 from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.text.json_value import JsonObject
@@ -98,8 +98,10 @@ class GoalService:
 
     async def note_claim(self, answer: str) -> None:
         """Say so where an answer speaks of tests and none can have run since the last edit."""
-        run = self._events.state.test_run
-        if run is not None and run.predates_edit and claims_tests(answer):
+        if not claims_tests(answer):
+            return
+        run = find_last_test_run(self._events.state.recent_work)
+        if run is not None and run.predates_edit:
             files = run.edited[:_MOST_FILES]
             await self._events.record(
                 OutdatedTestsClaimed(command=run.command, exit_code=run.exit_code, files=files)
@@ -113,6 +115,8 @@ class GoalService:
         """The check with the digest of what it would run and with what, as things stand. Raises GoalRefused."""
         if (tool := self._get_tools().find(COMMAND_TOOL)) is None:
             raise GoalRefused(f"checks are commands, and this session has no {COMMAND_TOOL}")
+        if (hidden := self._events.hide(command)) != command:  # another process would run what is recorded
+            raise GoalRefused(f"the check {hidden} holds a secret, which is not recorded; put it into a script")
         arguments = self.build_arguments(command)
         try:
             seal = await tool.seal(arguments, {})

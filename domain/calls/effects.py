@@ -9,6 +9,8 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct, UnsetType, field
 
 _GIT_DATA = ("refs", "logs", "objects")
+IN_IGNORED_FOLDER = "it lies in an ignored folder"
+"""Why the content of a file was not kept that nobody has to look at."""
 
 
 class ChangeKind(StrEnum):

@@ -1,11 +1,47 @@
-"""The last run of tests that a session saw, and whether an answer speaks of one."""
+"""The last run of tests in the work of a session, and whether an answer speaks of one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
+
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.replacing import replace
+from quorum.domain.shell.known_test_runners import runs_tests
+from quorum.domain.staging.layer_work import StagedCommand
+
+
+class RanCommand(Struct, frozen=True):
+    """A command ended. `end` is the end of what it put out; `exit_code` is known where the person ran it."""
+
+    command: str
+    outcome: Outcome
+    end: str = ""
+    exit_code: int | None = None
+
+    def read_exit_code(self) -> int | None:
+        """Its exit code, None where nobody knows it."""
+        if self.exit_code is not None:
+            return self.exit_code
+        return StagedCommand.read(self.command, self.outcome, self.end).exit_code
+
+
+class EditedFiles(Struct, frozen=True):
+    """Files changed, by this command where it was one; `others_run`: something ran beside it."""
+
+    paths: tuple[str, ...]
+    command: str = ""
+    others_run: bool = False
+
+
+class MayHaveTested(Struct, frozen=True):
+    """Something began or ended that may have run tests without saying so, such as a subagent."""
+
+
+WorkEntry: TypeAlias = RanCommand | EditedFiles | MayHaveTested
 
 
 class SeenTestRun(Struct, frozen=True, kw_only=True):
@@ -21,6 +57,29 @@ class SeenTestRun(Struct, frozen=True, kw_only=True):
     def predates_edit(self) -> bool:
         """Whether no tests can have run since the last change of a file."""
         return bool(self.edited) and not self.is_unsure
+
+
+def find_last_test_run(work: Iterable[WorkEntry]) -> SeenTestRun | None:
+    """The last run of tests in this work, the oldest first; None where none is known. Whatever may have run
+    tests without saying so, such as a script, makes it unsure until the next edit."""
+    last: SeenTestRun | None = None
+    for entry in work:
+        match entry:
+            case RanCommand(command=command):
+                tests, code = runs_tests(command), entry.read_exit_code()
+                if tests and code is not None:
+                    last = SeenTestRun(command=command, exit_code=code)
+                elif tests is not False and last is not None:
+                    last = replace(last, is_unsure=True)
+            case EditedFiles(paths, command, others_run) if last is not None:
+                if not (command and runs_tests(command)):
+                    edited = tuple(dict.fromkeys([*paths, *last.edited]))
+                    last = replace(last, edited=edited, is_unsure=others_run)
+            case MayHaveTested() if last is not None:
+                last = replace(last, is_unsure=True)
+            case _:
+                continue  # nothing is known to have run before
+    return last
 
 
 _TESTS = r"(?:unit |integration |regression )?(?:tests?|test suite|test cases?|specs|pytest|unittests?)"

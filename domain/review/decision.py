@@ -53,7 +53,7 @@ class Decision(Struct, frozen=True, kw_only=True):
         return tuple(reason for id, reason in zip(self.spoke, self.reasons, strict=False) if id in _ROUTINE)
 
     @property
-    def objects(self) -> bool:
+    def is_objected_to(self) -> bool:
         """Whether anything speaks against the call but its mode, and that no plan or rule covers it."""
         return not all(id in _PLAIN or id.startswith("mode ") for id in self.spoke)
 

@@ -92,7 +92,7 @@ from quorum.domain.sessions.replayed_calls import (
     ReplayedJobs,
     ReplayedUserCommands,
 )
-from quorum.domain.sessions.replayed_goal import ReplayedGoal, ReplayedTestRuns
+from quorum.domain.sessions.replayed_goal import ReplayedGoal, ReplayedWork
 from quorum.domain.sessions.replayed_layer import ReplayedLayer
 from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
 from quorum.domain.sessions.replayed_plans import ReplayedPhase, ReplayedPlanRounds
@@ -351,7 +351,7 @@ class Replay:
         self._folders = ReplayedFolders()
         self._layer = ReplayedLayer()
         self._goal = ReplayedGoal()
-        self._test_runs = ReplayedTestRuns()
+        self._work = ReplayedWork()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
@@ -408,7 +408,7 @@ class Replay:
                 folders=self._folders.folders,
                 layer=self._layer.work,
                 goal=self._goal.goal,
-                test_run=self._test_runs.last,
+                recent_work=self._work.entries,
                 open_panel=self._open_panel,
                 consensus=self._consensus,
                 undos=self._undos.list_past_undos(),
@@ -439,7 +439,7 @@ class Replay:
                 self._consensus = event.consensus or self._consensus
                 self._approvals.begin_session(event.session_id, event.cwd)
                 self._undos.begin_process()
-                self._test_runs.begin_session(event.cwd)
+                self._work.begin_session(event.cwd)
                 if isinstance(event, SessionResumed):
                     self._layer.apply(event)
             case ModeChanged():
@@ -468,20 +468,20 @@ class Replay:
                 self._add(event)
             case UserCommandStarted():
                 self._user_commands.start(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
             case UserCommandFinished():
                 self._user_commands.finish(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
                 self._blobs.update([event.blob_id] if event.blob_id and event.note else [])
             case ContextReceived() | ResultReceived():
                 self._exchanges.apply(event)
             case JobStarted():
                 self._jobs.start(event, self._turns.start_job(event.job_id))
-                self._test_runs.apply(event)
+                self._work.apply(event)
                 self._layer.apply(event)
             case JobEnded():
                 self._jobs.end(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
                 self._layer.apply(event)
                 self._blobs.update([event.blob_id] if event.blob_id else [])
             case ResponseCompleted():
@@ -503,12 +503,12 @@ class Replay:
                 self._turns.apply(event)
                 self._layer.apply(event)
                 self._approvals.apply(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
             case CallFinished():
                 self._conversation.follow(event)
                 self._turns.apply(event)
                 self._layer.apply(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
             case ReviewRequested() | ReviewDecided():
                 self._conversation.follow(event)
                 self._approvals.apply(event)
@@ -518,22 +518,22 @@ class Replay:
                 self._conversation.follow(event)
             case SubagentFinished():
                 self._conversation.follow(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
             case SubagentStarted():
                 self._subagents += 1
                 self._conversation.follow(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
             case OutputStored():
                 self._conversation.follow(event)
                 self._blobs.add(event.blob_id)
             case FilesRestored():
                 self._restore_files(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
             case FilesKept():
                 self._turns.apply(event)
             case EffectsObserved():
                 self._turns.apply(event)
-                self._test_runs.apply(event)
+                self._work.apply(event)
             case StateMerged():
                 merged = {**self._values, **event.changed}
                 self._values = {key: value for key, value in merged.items() if value is not None}
@@ -588,7 +588,7 @@ class Replay:
         undo = self._undos.rewind(event.turn, files=event.files)
         if not event.conversation:  # commands of these turns may run on, in the folders added since
             return
-        self._test_runs.forget()
+        self._work.forget()
         self._folders.undo(event.turn)
         standing, before = self._turns.list_standing(event.turn), self._conversation.capture_moment()
         turn = self._turns.undo(event.turn)

@@ -1,7 +1,8 @@
-"""The goal of a session, and the last run of tests in it, replayed from its events."""
+"""The goal of a session, and its latest commands and edits, replayed from its events."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
@@ -27,13 +28,11 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from quorum.domain.goal.claimed_tests import SeenTestRun
+from quorum.domain.goal.claimed_tests import EditedFiles, MayHaveTested, RanCommand, WorkEntry
 from quorum.domain.goal.goal import Goal
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.shell.known_test_runners import runs_tests
-from quorum.domain.staging.layer_work import StagedCommand
 
 GoalEvent: TypeAlias = GoalSet | ChecksApproved | GoalChecked | GoalReceiptOutdated | GoalDropped
 
@@ -58,7 +57,7 @@ class ReplayedGoal:
             case GoalDropped():
                 self.goal = None
             case ChecksApproved() if self.goal is not None:
-                self.goal = replace(self.goal, checks=event.checks)
+                self.goal = replace(self.goal, checks=event.checks, receipt=None, outdated_by=())
             case GoalChecked(receipt=receipt) if self.goal is not None:
                 self.goal = replace(
                     self.goal,
@@ -87,7 +86,7 @@ class ReplayedGoal:
                 return
 
 
-TestEvent: TypeAlias = (
+WorkEvent: TypeAlias = (
     CallStarted
     | CallFinished
     | EffectsObserved
@@ -100,49 +99,56 @@ TestEvent: TypeAlias = (
     | UserCommandFinished
 )
 
+_MOST_KEPT = 300
+_END_KEPT = 500
 
-class ReplayedTestRuns:
-    """Keeps up with the last run of tests, and with what was edited since. Whatever may have run tests without
-    saying so, such as a script or a subagent, makes it unsure until the next edit."""
 
-    def __init__(self, cwd: str = "") -> None:
-        self.last: SeenTestRun | None = None
-        self._cwd = cwd
+class ReplayedWork:
+    """Notes the latest commands and edits. What they say about tests is found out where somebody asks."""
+
+    def __init__(self) -> None:
+        self._cwd = ""
+        self._entries: deque[WorkEntry] = deque(maxlen=_MOST_KEPT)
         self._commands: dict[ToolExecutionContext, str] = {}
         self._own: dict[str, str] = {}
         self._running: set[str] = set()
 
+    @property
+    def entries(self) -> tuple[WorkEntry, ...]:
+        """The oldest first."""
+        return tuple(self._entries)
+
     def begin_session(self, cwd: str) -> None:
         """Name later files from this folder. What ran in a process before has ended with it."""
-        self._cwd = cwd
+        self._cwd = cwd.rstrip("/") + "/"
         self._running.clear()
+        self._commands.clear()
 
     def forget(self) -> None:
         """The conversation went back: what it says of tests is of before."""
-        self.last = None
+        self._entries.clear()
 
-    def apply(self, event: TestEvent) -> None:
+    def apply(self, event: WorkEvent) -> None:
         match event:
             case CallStarted(context=context, tool=tool):
-                command = find_traits(tool).find_command(event.arguments)
-                self._commands[context] = command or "" if tool == COMMAND_TOOL else ""
+                command = find_traits(tool).find_command(event.arguments) if tool == COMMAND_TOOL else None
+                self._commands[context] = command or ""
             case CallFinished():
                 self._finish(event)
             case EffectsObserved(effects=effects, context=context):
-                if runs_tests(self._commands.get(context, "")) is not True:
-                    self._edit(effects.changes)
+                self._edit(effects.changes, self._commands.get(context, ""))
             case FilesRestored(changes=changes):
                 self._edit(changes)
             case UserCommandStarted(command_id=id_, command=command):
                 self._own[id_] = command
-            case UserCommandFinished(command_id=id_, exit_code=code):
-                self._run(self._own.pop(id_, ""), code)
+            case UserCommandFinished(command_id=id_, outcome=outcome, exit_code=code):
+                self._entries.append(RanCommand(self._own.pop(id_, ""), outcome, exit_code=code))
             case JobStarted(job_id=id_) | SubagentStarted(subagent_id=id_):
                 self._running.add(id_)
-                self._doubt()
+                self._entries.append(MayHaveTested())
             case JobEnded(job_id=id_) | SubagentFinished(subagent_id=id_):
                 self._running.discard(id_)
-                self._doubt()
+                self._entries.append(MayHaveTested())
             case _:
                 assert_never(event)
 
@@ -151,29 +157,11 @@ class ReplayedTestRuns:
         if command is None:  # it did not run
             return
         if event.tool == COMMAND_TOOL:
-            self._run(command, StagedCommand.read(command, event.outcome, event.output).exit_code)
+            self._entries.append(RanCommand(command, event.outcome, event.output[-_END_KEPT:]))
         elif find_traits(event.tool).kind in ("execute", "other"):
-            self._doubt()
+            self._entries.append(MayHaveTested())
 
-    def _run(self, command: str, exit_code: int | None) -> None:
-        match runs_tests(command):
-            case True if exit_code is not None:
-                self.last = SeenTestRun(command=command, exit_code=exit_code)
-            case True | None:
-                self._doubt()
-            case False:
-                return
-
-    def _edit(self, changes: Iterable[FileChange]) -> None:
-        paths = [self._label(change.path) for change in changes if not change.is_by_product]
-        if self.last is None or not paths:
-            return
-        edited = tuple(dict.fromkeys([*paths, *self.last.edited]))
-        self.last = replace(self.last, edited=edited, is_unsure=bool(self._running))
-
-    def _doubt(self) -> None:
-        if self.last is not None:
-            self.last = replace(self.last, is_unsure=True)
-
-    def _label(self, path: str) -> str:
-        return path.removeprefix(self._cwd.rstrip("/") + "/")
+    def _edit(self, changes: Iterable[FileChange], command: str = "") -> None:
+        paths = tuple(change.path.removeprefix(self._cwd) for change in changes if not change.is_by_product)
+        if paths:
+            self._entries.append(EditedFiles(paths, command, bool(self._running)))

@@ -19,7 +19,7 @@ from quorum.domain.conversation.cost import SpendCap, Spending
 from quorum.domain.conversation.history import AssistantMessage, Message, Moment, UserMessage
 from quorum.domain.events.session import ToolsListed
 from quorum.domain.events.subagents import ContextReceived, SubagentOutcome
-from quorum.domain.goal.claimed_tests import SeenTestRun
+from quorum.domain.goal.claimed_tests import WorkEntry
 from quorum.domain.goal.goal import Goal
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.instructions.prompt_part import PromptPart
@@ -132,7 +132,7 @@ class SessionState(Struct, frozen=True, kw_only=True):
     `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
     first; `git_approvals` say where commands were let write to `.git`. `folders` were added to the workspace.
     `layer` is what was done in a layer since its effects were reviewed. `goal` is the one that was set last and
-    not taken away, `test_run` the last run of tests that was seen.
+    not taken away, `recent_work` are the latest commands and edits, oldest first.
     `undos` are those that can be redone, the last one last. `phase` says whether a plan is being made, and
     which one is in force. `subagents` counts those that were given tasks. `consensus` is what was chosen of it
     last, None where the session never had any. `plan_rounds` are those in which reviewers judged plans that the
@@ -169,7 +169,7 @@ class SessionState(Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
     layer: LayerWork = field(default_factory=LayerWork)
     goal: Goal | None = None
-    test_run: SeenTestRun | None = None
+    recent_work: tuple[WorkEntry, ...] = ()
     open_panel: OpenPanel | None = None
     consensus: Consensus | None = None
     undos: tuple[PastUndo, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from posixpath import basename, normpath
 from typing import Final
 
+_LONGEST = 4_000
 _SEPARATORS = "();<>|&\n"
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _VERSION = re.compile(r"[0-9.]+\Z")
@@ -72,7 +73,7 @@ _SETTINGS: Final = (
 def runs_tests(command: str) -> bool | None:
     """Whether a shell command runs tests, by the names of its programs; None where its words do not say: a
     script of the project may run tests, too."""
-    parts = _split(command)
+    parts = _split(command) if len(command) <= _LONGEST else None
     if parts is None:
         return None
     verdicts = [_judge(part) for part in parts]

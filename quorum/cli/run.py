@@ -22,6 +22,8 @@ class RunOptions(PromptOptions):
         is_continued = self.continues or self.resume is not None
         if self.prompt is None and self.goal is None and not is_continued:
             return "the following arguments are required: PROMPT"
+        if self.images and self.prompt is None and self.goal is None:
+            return "--image goes with a PROMPT"
         if self.checks and self.goal is None and not is_continued:
             return "--check goes with --goal, or with --continue in a session that has a goal"
         return ""

@@ -138,6 +138,16 @@ def test_lists_of_files_that_a_goal_names_are_spared_by_pruning(event: GoalSet |
     assert find_named_manifests(named.type, payload) == {bytes.fromhex("ab" * 32)}
 
 
+def test_other_checks_open_a_goal_again() -> None:
+    goal = replay(
+        SET, checked(1, ran(0)), GoalReceiptOutdated(files=("a.py",)), ChecksApproved(checks=(CHECK,))
+    )
+
+    assert goal is not None
+    assert goal.is_open
+    assert goal.standing == "not checked yet"
+
+
 def test_a_goal_that_is_off_stays_off_whatever_a_record_says_later() -> None:
     assert replay(SET, GoalDropped(), checked(1, ran(0)), ChecksApproved(checks=(CHECK,))) is None
 

@@ -21,7 +21,7 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from quorum.domain.goal.claimed_tests import SeenTestRun, claims_tests
+from quorum.domain.goal.claimed_tests import SeenTestRun, claims_tests, find_last_test_run
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
@@ -62,7 +62,7 @@ def replay(*events: Sequence[Event]) -> SeenTestRun | None:
     for each in ([STARTED], *events):
         for event in each:
             state.apply(event, 0)
-    return state.state.test_run
+    return find_last_test_run(state.state.recent_work)
 
 
 def predates(*events: Sequence[Event]) -> bool:

@@ -65,3 +65,26 @@ async def test_checks_without_a_goal_are_refused_before_anything_is_sent(tmp_pat
 
     assert ended.code == 2
     assert "--check goes with --goal" in ended.err
+
+
+@pytest.mark.long
+async def test_proposed_checks_wait_for_a_person_who_names_them_with_the_next_run(tmp_path: Path) -> None:
+    work, home = tmp_path / "work", tmp_path / "home"
+    work.mkdir()
+    words = ("--mode", "auto", "--output", "json")
+    env = environment(home)
+    proposal = ScriptedCall("p", "propose_checks", json.dumps({"commands": ["test -e state.txt"]}))
+    async with SseServer("openai-chat") as server:
+        configure_for(home, server)
+        server.script = [Say(calls=[proposal], stop="tool_use")]
+        asked = await run(*words, "--goal", "state.txt is there", cwd=work, env=env)
+        server.script = [Say(pieces=["go on"]), append(1), Say(pieces=["there it is"])]
+        reached = await run(*words, "--continue", "--check", "test -e state.txt", cwd=work, env=env)
+        again = await run(*words, "--continue", cwd=work, env=env)
+
+    assert (asked.code, asked.report["status"]) == (3, "needs_approval")
+    assert (asked.report["goal"]["reached"], asked.report["goal"]["checks"]) == (False, [])
+    assert reached.code == 0, reached.err
+    assert (reached.report["goal"]["reached"], reached.report["goal"]["attempts"]) == (True, 2)
+    assert again.code == 2
+    assert "no goal that is open" in again.err

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.people import ReviewQuestion
+from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
 from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import GoalRefused
 from quorum.domain.events.event import (
     ChecksApproved,
     Event,
@@ -22,6 +24,7 @@ from quorum.domain.goal.goal import GoalReceipt, TypedGoal
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.questions import Approve, NobodyThere, Reject
 from quorum.domain.sessions.session_summary import LatestSession
+from tests.infrastructure.commands.command_bench import eventually
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import RealSession, SessionStage, call, says, shell, write
 
@@ -74,7 +77,7 @@ class Answering(FakePerson):
         self.left = list(answers)
         self.questions: list[ReviewQuestion] = []
 
-    async def ask(self, question: object) -> object:  # type: ignore[override]
+    async def ask(self, question: Question) -> PersonAnswer:
         assert isinstance(question, ReviewQuestion)
         self.questions.append(question)
         digest = question.request.packet.digest
@@ -223,6 +226,75 @@ async def test_no_words_of_a_check_are_taken_for_its_exit_code(
 
         assert report.status is RunStatus.LIMIT
         assert [run.exit_code for run in receipts(observer)[0].runs] == [exit_code]
+
+
+@pytest.mark.long
+async def test_an_interrupted_check_leaves_the_goal_open_and_a_retry_runs_the_checks(tmp_path: Path) -> None:
+    stage, observer = a_stage(tmp_path), RecordingObserver()
+    async with stage.opened(observer=observer) as session:
+        await set_goal(session, "[ -e go ] || { touch waits; sleep 60; }")
+        script(session, "done")
+        turn = asyncio.ensure_future(session.agent.run.execute("go"))
+        await eventually(lambda: (stage.root / "waits").exists())
+        turn.cancel()
+        report = await turn
+
+        assert report.status is RunStatus.INTERRUPTED
+        assert receipts(observer) == []
+        (stage.root / "go").touch()
+        report = await session.agent.run.retry()
+
+        assert report.status is RunStatus.COMPLETED
+        assert [each.has_passed for each in receipts(observer)] == [True]
+        assert len(session.requests) == 1
+        await session.check()
+
+
+@pytest.mark.long
+async def test_what_the_person_says_meanwhile_goes_with_what_failed(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path)
+    async with stage.opened() as session:
+        await set_goal(session, "[ -e go ] || { touch waits; until [ -e goes ]; do sleep 0.02; done; false; }")
+        script(session, "done", "reached")
+        turn = asyncio.ensure_future(session.agent.run.execute("go"))
+        await eventually(lambda: (stage.root / "waits").exists())
+        session.agent.run.steer("use the other file")
+        (stage.root / "go").touch()
+        (stage.root / "goes").touch()
+        report = await turn
+
+        assert report.status is RunStatus.COMPLETED
+        steered, failed = told(session)[-3:-1]
+        assert steered == "use the other file"
+        assert failed.startswith("The goal is not reached")
+
+
+@pytest.mark.long
+async def test_a_goal_that_is_taken_away_during_its_checks_asks_for_nothing_more(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path)
+    async with stage.opened() as session:
+        await set_goal(session, "touch waits; until [ -e go ]; do sleep 0.02; done; false")
+        script(session, "done")
+        turn = asyncio.ensure_future(session.agent.run.execute("go"))
+        await eventually(lambda: (stage.root / "waits").exists())
+        assert session.agent.goals is not None
+        await session.agent.goals.drop()
+        (stage.root / "go").touch()
+        report = await turn
+
+        assert report.status is RunStatus.COMPLETED
+        assert session.state.goal is None
+
+
+async def test_a_check_with_a_secret_is_refused_and_the_former_goal_stands(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path)
+    async with stage.opened() as session:
+        await set_goal(session, "true", text="former")
+        with pytest.raises(GoalRefused, match="holds a secret"):
+            await set_goal(session, f"curl -H 'Authorization: Bearer ghp_{'a1B2' * 9}' localhost", text="new")
+
+        assert session.state.goal is not None
+        assert session.state.goal.text == "former"
 
 
 @pytest.mark.long

@@ -193,6 +193,7 @@ def test_a_copy_of_a_session_can_be_gone_on_with(argv: list[str]) -> None:
         (["--continue", "--resume", "0199ab"], "not allowed with"),
         (["--resume", "fix the test"], "is not the id of a session"),
         (["run", "--check", "true", "go"], "--check goes with --goal"),
+        (["run", "--continue", "--image", "a.png"], "--image goes with a PROMPT"),
         (["run", "--resume", "", "hi"], "is not the id of a session"),
         (["run", "hi", "--resume"], "expected one argument"),
         (["sessions"], "ACTION"),

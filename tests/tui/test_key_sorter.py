@@ -44,6 +44,7 @@ OPENED_BY_A_KEY = {
     "DrawnOnce",
     "FilePlanScreen",
     "FindingsScreen",
+    "GoalScreen",
     "HelpScreen",
     "HunksScreen",
     "InboxScreen",

@@ -571,7 +571,7 @@ def _has_same_beginning(one: str, other: str) -> bool:
 
 
 GROUPS: tuple[tuple[str, str], ...] = (
-    ("Work", "goal plan ensemble strategy fast mode stage model image steer retry compact init"),
+    ("Work", "plan ensemble strategy fast goal mode stage model image steer retry compact init"),
     ("Undo", "undo rewind redo diff effects"),
     ("Ask", "ask discuss debate review findings"),
     ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),

@@ -18,6 +18,7 @@ from quorum.application.cancellation import raise_if_cancelled
 from quorum.application.ports.storage import ContentStore
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.calls.effects import (
+    IN_IGNORED_FOLDER,
     ChangeKind,
     Effects,
     FileChange,
@@ -177,7 +178,6 @@ class Budget:
         return None
 
 
-_IGNORED = "it lies in an ignored folder"
 _CHECK_SECS = 60.0
 # In the background: short steps, between which the screen comes round.
 _STEP_FILES = 500
@@ -406,7 +406,7 @@ class WorkspaceKeeper:
                 if (state := self._cache.find_state(path, mark)) is not None:
                     survey.know(path, state)
                 elif whole and self._ignored.contains(path):
-                    survey.know(path, build_unread_state(mark, _IGNORED))
+                    survey.know(path, build_unread_state(mark, IN_IGNORED_FOLDER))
                 else:
                     survey.unread.append(path)
         return survey
@@ -539,7 +539,7 @@ class WorkspaceKeeper:
         states: dict[str, FileState] = {}
         for reading in readings:
             if reading.state is not None:
-                why = reading.state.unkept or (_IGNORED if reading.path in passed else trouble)
+                why = reading.state.unkept or (IN_IGNORED_FOLDER if reading.path in passed else trouble)
                 states[reading.path] = replace(reading.state, unkept=why)
         return states
 
