@@ -340,5 +340,7 @@ async def report_proof(environ: Mapping[str, str]) -> tuple[Finding, ...]:
     try:
         keep_proof(broken, environ)
     except OSError as error:
-        found.append(warn("proof", f"it could not be kept: {error}", "see to the state folder (docs/files.md)"))
+        found.append(
+            warn("proof", f"it could not be kept: {error}", "see to the state folder (docs/configuration.md)")
+        )
     return tuple(found)

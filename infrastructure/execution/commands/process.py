@@ -219,6 +219,7 @@ class SupervisedProcess:
         self._channel.close()
         self._channel = None
         for listener in listeners:
+            os.set_inheritable(listener, False)
             self._proxy.begin(listener)
 
     def _read_output(self, stream: int) -> None:
