@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from functools import partial
@@ -22,7 +21,6 @@ from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.files.swept_folder import UNRECORDED_PREFIX, open_swept_folder
-from quorum.infrastructure.staging.waiting_layers import describe_other_layers
 from quorum.infrastructure.storage_backend import (
     BlobPlace,
     ContentObjects,
@@ -39,7 +37,6 @@ from quorum.infrastructure.store.objects.bucket import parse_bucket
 from quorum.infrastructure.tools import built_in_tools as built_in_tools
 
 if TYPE_CHECKING:
-    from quorum.infrastructure.config.loading import LoadedSettings
     from quorum.infrastructure.store.objects.object_store import ObjectStore
     from quorum.infrastructure.store.sql.copying import CopyReport
     from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
@@ -246,15 +243,6 @@ def _find_backend(table: StorageTable) -> StorageBackend:
     if scheme not in backends:
         raise ConfigError(f"storage.url begins with {scheme!a}; sessions can be kept in: {', '.join(backends)}")
     return backends[scheme]
-
-
-def open_session(
-    loaded: LoadedSettings, root: Path, choice: SessionChoice, *, fork: bool = False
-) -> SessionRecord:
-    """The record of a session of this folder, as `open_record` opens it. Blocks."""
-    record = open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
-    others = describe_other_layers(root, os.environ, record.session_id)
-    return replace(record, notices=(*record.notices, *others))
 
 
 def open_record(

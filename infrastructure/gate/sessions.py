@@ -35,8 +35,8 @@ from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, build_caller_tool
 from quorum.infrastructure.remote.session_release import ask_residents_to_release
 from quorum.infrastructure.secrets.key_ring import KeyRing
+from quorum.infrastructure.session_opening import open_session
 from quorum.infrastructure.settings_conversion import build_output_limits
-from quorum.infrastructure.storage import open_session
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05

@@ -53,7 +53,8 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.secrets.key_ring import KeyRing
-from quorum.infrastructure.storage import open_session, open_storage
+from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load
 from quorum.tui.keys.slash_commands import PROMPT_COMMANDS, RESERVED_NAMES

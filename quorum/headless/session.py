@@ -189,7 +189,7 @@ async def compose_session(
     from quorum.infrastructure.bootstrap import build_session
     from quorum.infrastructure.changes.repository_changes import ReadChange
     from quorum.infrastructure.composition.inputs import SessionInputs
-    from quorum.infrastructure.storage import open_session
+    from quorum.infrastructure.session_opening import open_session
     from quorum.tui.keys.slash_commands import RESERVED_NAMES
 
     record = await asyncio.to_thread(open_session, loaded, root, choice or options.session, fork=options.fork)

@@ -20,7 +20,7 @@ from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.secrets.known import SessionSecrets
-from quorum.infrastructure.storage import open_session
+from quorum.infrastructure.session_opening import open_session
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 

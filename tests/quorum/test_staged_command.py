@@ -24,9 +24,9 @@ from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import ContinuedSession, NewSession, SessionChoice
 from quorum.errors import UsageError
-from quorum.infrastructure.bootstrap import open_session
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.session_opening import open_session
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, list_places, locate_layers_of
 from quorum.infrastructure.storage import open_storage

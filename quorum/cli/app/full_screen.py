@@ -297,7 +297,7 @@ class _Sessions:
 
     def _open_record(self, loaded: LoadedSettings, choice: SessionChoice, folder: Path) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""
-        from quorum.infrastructure.storage import open_session
+        from quorum.infrastructure.session_opening import open_session
 
         fork = self._options.fork and self._is_first
         return open_session(loaded, folder, choice, fork=fork)
