@@ -129,6 +129,28 @@ async def test_a_turn_without_effects_asks_nothing(tmp_path):
 
 
 @pytest.mark.long
+async def test_the_same_effects_are_not_shown_again_unasked_whatever_ran_since(tmp_path):
+    entered, *ran = worked()
+
+    async def look(agent: FakeAgent) -> None:
+        assert agent.effects is not None
+        for event in ran:
+            await agent.effects._events.record(event)
+
+    async with on_stage(tmp_path, say("made"), look, hold(), prepare=staged(a_layer(), entered)) as stage:
+        await stage.send("go")
+        await opened(stage)
+        await stage.pilot.press("escape")
+        await closed(stage)
+        await stage.send("look")
+        await stage.send("and again")
+        await stage.agent.reached.wait()
+
+        assert stage.app.screen is stage.app.chat
+        await stage.pilot.press("escape")
+
+
+@pytest.mark.long
 async def test_what_is_typed_as_it_opens_goes_to_the_prompt_and_decides_nothing(tmp_path):
     layer, clock = a_layer(), Clock()
     clock.now = 100.0

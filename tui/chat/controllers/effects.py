@@ -35,7 +35,7 @@ class EffectsController:
         self._host, self._current, self._turns, self._prompt = host, current, turns, prompt
         self._perform, self._send, self._clock = perform, send, clock
         self._seen = ""
-        """The digest of what was shown last: the same is not shown again unasked."""
+        """The digest of the effects shown last: the same, whatever ran since, are not shown again unasked."""
         self._last: tuple[EffectsReview, EffectsScreen] | None = None
 
     def action_show_effects(self) -> None:
@@ -64,12 +64,12 @@ class EffectsController:
         except QuorumError as error:
             self._host.tell(str(error))
             return
-        if packet.effects.is_empty or packet.digest == self._seen or self._turns.busy:
+        if packet.effects.is_empty or packet.effects.digest == self._seen or self._turns.busy:
             return
         if self._prompt.text or not self._prompt.has_focus:
             self._host.say(_WAITS)
             return
-        self._seen = packet.digest
+        self._seen = packet.effects.digest
         self._open(review, packet)
 
     def _open(self, review: EffectsReview, packet: EffectsPacket | None) -> None:
