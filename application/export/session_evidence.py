@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool_traits import find_traits
@@ -33,7 +34,6 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
-from quorum.domain.staging.layer_work import StagedCommand
 from quorum.domain.text.json_value import JsonObject
 
 _SUBJECTS = ("command", "path", "url")
@@ -60,7 +60,7 @@ class ReviewedCall(Struct, frozen=True, kw_only=True):
 class EndedCommand(Struct, frozen=True, kw_only=True):
     """A command that ran. `is_stale`: files changed after it had ended."""
 
-    command: StagedCommand
+    command: CommandEnd
     is_stale: bool = False
 
 
@@ -88,7 +88,7 @@ class _Gathering(Struct, kw_only=True):
     amounts: Counter[str] = field(default_factory=Counter)
     reviews: list[ReviewedCall] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)
-    commands: list[StagedCommand] = field(default_factory=list)
+    commands: list[CommandEnd] = field(default_factory=list)
     stale: int = 0  # as many commands, the first, ended before the last change of files
     calls: dict[str, tuple[str, JsonObject]] = field(
         default_factory=dict
@@ -114,7 +114,7 @@ class _Gathering(Struct, kw_only=True):
                 self.calls.pop(event.context.call_id, None)  # it ends as a job, later than the call
             case UserCommandFinished(command_id=id) | JobEnded(job_id=id):
                 line = self.lines.get(id, "")
-                self.commands.append(StagedCommand.read_job(line, event.exit_code, event.output))
+                self.commands.append(CommandEnd.read_job(line, event.exit_code, event.output))
             case _:
                 self._read_of_call(event)
 
@@ -160,7 +160,7 @@ class _Gathering(Struct, kw_only=True):
         _, arguments = self.calls.get(event.context.call_id, ("", {}))
         line = arguments.get(find_traits(event.tool).command)
         if isinstance(line, str) and event.outcome in _RAN:
-            self.commands.append(StagedCommand.read(line, event.outcome, event.output))
+            self.commands.append(CommandEnd.read(line, event.outcome, event.output))
 
     def _decide(self, event: ReviewDecided) -> None:
         tool, arguments = self.calls.get(event.context.call_id, ("a call", {}))

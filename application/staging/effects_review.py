@@ -12,6 +12,7 @@ from quorum.application.cancellation import run_shielded
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.staging import Layer
 from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.events.event import EffectsApproved, EffectsReviewed, LayerWaits
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
@@ -25,7 +26,7 @@ from quorum.domain.staging.layer_effects import (
     LayerEffectKind,
     LayerEffects,
 )
-from quorum.domain.staging.layer_work import LayerWork, StagedCommand
+from quorum.domain.staging.layer_work import LayerWork
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 
@@ -318,7 +319,7 @@ def find_hosts(work: LayerWork, read_script: ReadScript) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _list_hosts(command: StagedCommand, read_script: ReadScript) -> Iterator[str]:
+def _list_hosts(command: CommandEnd, read_script: ReadScript) -> Iterator[str]:
     from quorum.domain.review.effects.reduction import reduce_command
     from quorum.domain.review.effects.side_effect import EffectKind
 

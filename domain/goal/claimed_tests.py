@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.replacing import replace
 from quorum.domain.shell.known_test_runners import runs_tests
-from quorum.domain.staging.layer_work import StagedCommand
 
 
 class RanCommand(Struct, frozen=True):
@@ -26,7 +26,7 @@ class RanCommand(Struct, frozen=True):
         """Its exit code, None where nobody knows it."""
         if self.exit_code is not None:
             return self.exit_code
-        return StagedCommand.read(self.command, self.outcome, self.end).exit_code
+        return CommandEnd.read(self.command, self.outcome, self.end).exit_code
 
 
 class EditedFiles(Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool_traits import find_traits
@@ -24,7 +25,7 @@ from quorum.domain.events.event import (
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.staging.effects_votes import EffectsVotes
-from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
+from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork
 from quorum.domain.text.json_value import JsonValue
 
 LayerEvent: TypeAlias = (
@@ -50,7 +51,7 @@ class ReplayedLayer:
     def __init__(self) -> None:
         self._layer = self._former = ""
         self._arguments: dict[ToolExecutionContext, Mapping[str, JsonValue]] = {}
-        self._commands: list[StagedCommand] = []
+        self._commands: list[CommandEnd] = []
         self._more = 0
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, str] = {}
@@ -103,9 +104,7 @@ class ReplayedLayer:
             case JobEnded():
                 if (command := self._jobs.pop(event.job_id, None)) is not None:
                     was_stopped = event.status is JobStatus.STOPPED
-                    job = StagedCommand.read_job(
-                        command, event.exit_code, event.output, was_stopped=was_stopped
-                    )
+                    job = CommandEnd.read_job(command, event.exit_code, event.output, was_stopped=was_stopped)
                     self._add(job)
 
     def _note_effects(self, event: LayerWaits | EffectsVoted | EffectsApproved | EffectsReviewed) -> None:
@@ -135,7 +134,7 @@ class ReplayedLayer:
         command = arguments.get(traits.command) if traits.command else None
         address = arguments.get("url")
         if isinstance(command, str):
-            self._add(StagedCommand.read(command, event.outcome, event.output))
+            self._add(CommandEnd.read(command, event.outcome, event.output))
         elif isinstance(address, str):
             self._add_address(address)
         for host in event.hosts or ():
@@ -145,7 +144,7 @@ class ReplayedLayer:
         if len(self._addresses) < _MOST_ADDRESSES:
             self._addresses[address] = None
 
-    def _add(self, command: StagedCommand) -> None:
+    def _add(self, command: CommandEnd) -> None:
         self._commands.append(command)
         if len(self._commands) > MOST_COMMANDS:
             self._more += 1

@@ -9,6 +9,7 @@ import pytest
 
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview, find_hosts, list_remarks
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.effects import FileKind, FileState
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import LedgerError, StagingError
@@ -17,7 +18,7 @@ from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.shell.script import split_coarsely
 from quorum.domain.staging.layer_effects import EffectChoice, LayerCommit, LayerEffect, LayerEffectKind
-from quorum.domain.staging.layer_work import LayerWork, StagedCommand
+from quorum.domain.staging.layer_work import LayerWork
 from quorum.infrastructure.files.diff import render_unified_diff
 from tests.support.fake_layer import FakeLayer
 from tests.support.fake_ledger import FakeLedger
@@ -225,7 +226,7 @@ def test_an_address_that_is_none_is_named_as_it_stands_and_keeps_nothing_from_th
     bad = "http://[::1"
     work = LayerWork(
         addresses=(bad, "https://a.example/x"),
-        commands=(StagedCommand(command=f"curl -s {bad}", outcome=Outcome.OK),),
+        commands=(CommandEnd(command=f"curl -s {bad}", outcome=Outcome.OK),),
     )
 
     assert find_hosts(work, split_coarsely) == ("a.example", bad)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.events.event import (
@@ -27,7 +28,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
-from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, StagedCommand
+from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork
 from tests.support.builders import a_context, calls_response
 
 ENTERED = LayerEntered(layer="1", workspace="/w")
@@ -67,7 +68,7 @@ def test_commands_in_a_layer_are_told_with_their_exit_codes_and_last_lines() -> 
     work = replay(ENTERED, *run(0, "pytest -q", "F.\n1 failed\nexit code 1\n1 background process was ended"))
 
     assert work.commands == (
-        StagedCommand(command="pytest -q", outcome=Outcome.OK, exit_code=1, last_lines=("F.", "1 failed")),
+        CommandEnd(command="pytest -q", outcome=Outcome.OK, exit_code=1, last_lines=("F.", "1 failed")),
     )
     assert work.commands[0].is_test
     assert work.commands[0].failed
@@ -219,7 +220,7 @@ def test_a_command_that_went_on_in_the_background_is_told_once_as_it_ended_there
 
 
 def test_a_command_that_a_signal_ended_has_no_exit_code_whatever_it_printed() -> None:
-    command = StagedCommand.read("./t", Outcome.OK, "exit code 0\nkilled by SIGKILL\nand a remark")
+    command = CommandEnd.read("./t", Outcome.OK, "exit code 0\nkilled by SIGKILL\nand a remark")
 
     assert command.exit_code is None
     assert command.failed

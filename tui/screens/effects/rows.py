@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.review.ballot import Verdict
 from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, get_mark, name_row
 from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
-from quorum.domain.staging.layer_work import StagedCommand
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.effects.draft import EffectsDraft
@@ -143,5 +143,5 @@ def describe_commands(packet: EffectsPacket) -> str:
     return "\n".join(lines if packet.work.commands else [*lines, "no command ran"])
 
 
-def _flatten(command: StagedCommand) -> str:
+def _flatten(command: CommandEnd) -> str:
     return " ".join(command.command.split())
