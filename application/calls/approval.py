@@ -54,6 +54,7 @@ from quorum.domain.review.questions import (
 )
 from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
 
 
 class PlanObjected(ToolError):
@@ -211,6 +212,7 @@ class AskedBefore(Struct, frozen=True):
 
 
 _MOST_REPAIRS = 5
+_LONGEST_NOTE = 1_000
 
 
 class Interrupted(Exception):
@@ -342,7 +344,8 @@ class Approval:
             answer = await self._state.hooks.on_permission_request(request)
             if isinstance(answer, Skip):
                 return answer
-            self._noted[packet.digest] = (f"a hook notes: {request.note}",) if request.note else ()
+            note = make_printable(" ".join(request.note.split()))[:_LONGEST_NOTE]
+            self._noted[packet.digest] = (f"a hook notes: {note}",) if note else ()
         return self._noted[packet.digest]
 
     async def _widen(self, answer: ApproveEdits | ApproveFolder | ApproveAlways) -> str | None:

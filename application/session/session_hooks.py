@@ -39,7 +39,7 @@ class SessionHooks:
         self._has_begun = True
         start = SessionStart(session_id=self._session_id, source=source, cwd=self._cwd, model=model, mode=mode)
         await self._chain.ask(start)
-        context = start.context.strip()
+        context = self._events.hide(start.context.strip())
         if len(context) > _MOST_CONTEXT:
             message = f"hooks added {len(context):,} characters to the session; it is given {_MOST_CONTEXT:,}"
             await self._events.record(ErrorOccurred(message=message))

@@ -206,6 +206,17 @@ async def test_the_person_reads_the_note_of_a_hook_above_the_reasons() -> None:
     assert person.requests[0].reasons[0] == "a hook notes: the file is generated"
 
 
+async def test_a_note_is_one_line_of_data_whatever_the_hook_wrote() -> None:
+    person = FakePerson()
+
+    await _write(_Says("first\n\x1b[31msecond" + "x" * 5_000), person)
+
+    note = person.requests[0].reasons[0]
+    assert note.startswith("a hook notes: first ")
+    assert not {"\x1b", "\n"} & set(note)
+    assert len(note) < 1_100
+
+
 async def test_a_hook_that_fails_has_the_person_asked_or_where_it_is_closed_the_call_denied() -> None:
     person = FakePerson()
     _, outcome, *_ = await _write(RecordingHook(on_permission_request=[ValueError("broken")]), person)
