@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from fnmatch import fnmatchcase
 from typing import cast
@@ -334,8 +334,9 @@ class LanguageServer:
                 text = text.removeprefix(root.rstrip("/") + "/")
             with suppress(ToolError):  # what cannot be a pattern here watches nothing
                 globs.append(Glob(text, "globPattern"))
+        former = dict(self._watched)
         self._watched[read_text_field(registration, "id")] = tuple(globs)
-        self._list_anew()
+        self._list_anew(but_for=lambda relative: self._is_watched(relative, former))
 
     # ---------------------------------------------------------------- files
 
@@ -394,10 +395,17 @@ class LanguageServer:
                 await self.open_document(location)
             except ToolError:  # gone, or no text any more
                 self._close_document(path)
-        if self._listing is not None:
-            await asyncio.wait([self._listing])
-        if self._states is None or (states := await self._list_states()) is None:
-            return
+
+        def is_watched(relative: str) -> bool:
+            return self._is_watched(relative, self._watched)
+
+        while True:
+            if (listing := self._listing) is not None:
+                await asyncio.wait([listing])
+            if self._states is None or (states := await self._list_states(is_watched)) is None:
+                return
+            if self._listing is listing:  # else it wants to hear of other files since
+                break
         before, self._states = self._states, states
         changes: list[JsonObject] = [
             {"uri": build_uri(path), "type": int(change)} for path, change in find_changes(before, states)
@@ -410,24 +418,28 @@ class LanguageServer:
             self.problems.forget(path)
             self._require_channel().notify("textDocument/didClose", {"textDocument": {"uri": build_uri(path)}})
 
-    def _list_anew(self) -> None:
-        """Look how the files are of which it wants to hear from now on, so that only what changes is told."""
+    def _list_anew(self, but_for: Callable[[str], bool] = lambda _relative: False) -> None:
+        """Look how the files are of which it wants to hear from now on, so that only what changes is told.
+        `but_for`: of these it has heard before."""
+
+        def is_new(relative: str) -> bool:
+            return self._is_watched(relative, self._watched) and not but_for(relative)
 
         async def list_after(former: asyncio.Task[None] | None) -> None:
             if former is not None:
                 await asyncio.wait([former])
-            states, known = await self._list_states(), self._states
+            states, known = await self._list_states(is_new), self._states
             self._states = None if states is None or known is None else {**states, **known}
 
         self._listing = asyncio.create_task(list_after(self._listing), name=f"files-{self.name}")
 
-    async def _list_states(self) -> Mapping[str, tuple[int, int]] | None:
-        return await run_in_thread(lambda stop: self.sources.list_states(self._is_watched, stop))
+    async def _list_states(self, is_wanted: Callable[[str], bool]) -> Mapping[str, tuple[int, int]] | None:
+        return await run_in_thread(lambda stop: self.sources.list_states(is_wanted, stop))
 
-    def _is_watched(self, relative: str) -> bool:
+    def _is_watched(self, relative: str, watched: Mapping[str, tuple[Glob, ...]]) -> bool:
         if any(fnmatchcase(relative, pattern) for pattern in self._patterns):
             return True
-        return any(glob.matches(relative) for globs in tuple(self._watched.values()) for glob in globs)
+        return any(glob.matches(relative) for globs in tuple(watched.values()) for glob in globs)
 
     def _name_language(self, path: str) -> str:
         name = path.rpartition("/")[2]

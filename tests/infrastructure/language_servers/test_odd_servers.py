@@ -289,6 +289,7 @@ async def test_changes_of_others_reach_the_server_before_a_question(tmp_path: Pa
         bench.write("there.cfg")
         await bench.ask(Lookup.DEFINITION, "a.py", "x")
         await eventually(lambda: any("id" in told for told in bench.list_told()))
+        await bench.ask(Lookup.DEFINITION, "a.py", "x")
         bench.write("a.py", "changed = 2\nx = 1\n")
         bench.write("new.py")
         bench.write("sub/project.cfg")
