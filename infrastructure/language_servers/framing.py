@@ -11,12 +11,10 @@ from quorum.infrastructure.models.shared.json_fields import parse_foreign_json, 
 _LARGEST_MESSAGE = 32 << 20
 _MOST_NOISE = 4_000
 _LENGTH = re.compile(rb"content-length: *(\d{1,12}) *\r?\n", re.IGNORECASE)
-# Headers may stand around the one that counts; nothing else may.
-_OTHERS = re.compile(rb"(?:[A-Za-z-]{1,40}:[^\r\n]{0,200}\r?\n)*\r?\n")
-_MAY_BE_HEADERS = re.compile(
-    rb"(?:[A-Za-z-]{1,40}:[^\r\n]{0,200}\r?\n)*(?:[A-Za-z-]{0,40}(?::[^\r\n]{0,200})?\r?)?\Z"
-)
-_MOST_HEADERS = 4_000
+# Some headers may stand around the one that counts; nothing else may.
+_OTHERS = re.compile(rb"(?:[A-Za-z-]{1,40}:[^\r\n]{0,200}\r?\n){0,20}")
+_END = re.compile(rb"\r?\n")
+_BEGUN = re.compile(rb"(?:[A-Za-z-]{0,40}(?::[^\r\n]{0,200})?\r?)?\Z")
 _LONGEST_BEGUN = 64  # bytes of a header that has begun
 
 
@@ -62,25 +60,25 @@ class MessageReader:
     def _find_length(self) -> bool:
         """Whether the next body begins the unread bytes; its length is known then."""
         while (header := _LENGTH.search(self._unread, self._searched)) is not None:
-            if (others := _OTHERS.match(self._unread, header.end())) is not None:
-                self._pass_over(bytes(self._unread[: header.start()]))
+            others = _OTHERS.match(self._unread, header.end())
+            assert others is not None
+            if (end := _END.match(self._unread, others.end())) is not None:
                 self._length = int(header[1])
-                del self._unread[: others.end()]
+                self._drop(header.start(), end.end() - header.start())
                 if self._length > _LARGEST_MESSAGE:
                     raise OversizedMessage(f"it announced a message of {self._length:,} bytes")
                 return True
-            begun = len(self._unread) - header.end()
-            if begun < _MOST_HEADERS and _MAY_BE_HEADERS.match(self._unread, header.end()):
-                self._searched = header.start()
+            if _BEGUN.match(self._unread, others.end()):
+                self._drop(header.start())
                 return False
-            self._searched = header.end()  # a text that only looks like one
-        self._drop_noise()
+            self._searched = others.end()  # a text that only looks like headers
+        self._drop(max(len(self._unread) - _LONGEST_BEGUN, 0))
         return False
 
-    def _drop_noise(self) -> None:
-        keep = max(len(self._unread) - _LONGEST_BEGUN, 0)
-        self._pass_over(bytes(self._unread[:keep]))
-        del self._unread[:keep]
+    def _drop(self, noise: int, headers: int = 0) -> None:
+        """Take so many bytes of what is no message from the unread ones, and of headers behind them."""
+        self._pass_over(bytes(self._unread[:noise]))
+        del self._unread[: noise + headers]
         self._searched = 0
 
     def _pass_over(self, data: bytes) -> None:

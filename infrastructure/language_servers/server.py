@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -91,14 +90,6 @@ class OpenDocument(Struct):
     is_answered: bool = False
 
 
-class ServerStanding(StrEnum):
-    """Whether a server runs."""
-
-    NOT_STARTED = "not started"
-    RUNNING = "running"
-    FAILED = "failed"
-
-
 class LanguageServer:
     """Used on one event loop, but for `renew`. What asks or tells it raises LanguageServerFailed where that
     does not come to its end, and ToolError for files that it may not be told of."""
@@ -131,16 +122,16 @@ class LanguageServer:
         self._documents: dict[str, OpenDocument] = {}
         self._busy: set[str] = set()
         self._watched: dict[str, tuple[Glob, ...]] = {}
+        # Of the files that it wants to hear of; None where there are too many.
         self._states: Mapping[str, tuple[int, int]] | None = {}
+        self._listing: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._heard_at = 0.0
         self._silent_secs = _SILENT_SECS
 
     @property
-    def standing(self) -> ServerStanding:
-        if self._channel is not None and not self._channel.fault:
-            return ServerStanding.RUNNING
-        return ServerStanding.FAILED if self._problem else ServerStanding.NOT_STARTED
+    def is_running(self) -> bool:
+        return self._channel is not None and not self._channel.fault
 
     def serves(self, path: str) -> bool:
         """Whether a file of the workspace is its business, by its absolute path."""
@@ -163,7 +154,7 @@ class LanguageServer:
             self._is_stale, self._failures, self._problem, self._roots = False, 0, "", ()
             await self.aclose()
         if self._starting is None or self._starting.done():
-            if self.standing is ServerStanding.RUNNING:
+            if self.is_running:
                 return
             self._require_time_to_start()
             self._starting = asyncio.create_task(self._start(), name=f"language-server-{self.name}")
@@ -176,11 +167,13 @@ class LanguageServer:
     async def aclose(self) -> None:
         """End it."""
         # At once: while the one ends, another may be started.
-        (starting, self._starting), (channel, self._channel) = (self._starting, None), (self._channel, None)
+        tasks = [task for task in (self._starting, self._listing) if task is not None]
+        (channel, self._channel), self._starting = (self._channel, None), None
         self._forget_all()
-        if starting is not None:
-            starting.cancel()
-            await asyncio.wait([starting])
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         if channel is not None:
             await channel.aclose()
 
@@ -220,7 +213,7 @@ class LanguageServer:
             if self.table.settings:
                 settings = cast("JsonObject", dict(self.table.settings))
                 channel.notify("workspace/didChangeConfiguration", {"settings": settings})
-            self._states = await self._list_states()
+            self._list_anew()
         except BaseException as error:
             if self._channel is channel:
                 self._channel = None
@@ -336,13 +329,14 @@ class LanguageServer:
             return
         globs: list[Glob] = []
         for watcher in read_objects_field(read_object_field(registration, "registerOptions"), "watchers"):
-            pattern = watcher.get("globPattern")
-            text = read_text_field(pattern, "pattern") if isinstance(pattern, dict) else str(pattern)
+            text = _read_pattern(watcher)
             for root in self._roots:
                 text = text.removeprefix(root.rstrip("/") + "/")
             with suppress(ToolError):  # what cannot be a pattern here watches nothing
                 globs.append(Glob(text, "globPattern"))
+        former = dict(self._watched)
         self._watched[read_text_field(registration, "id")] = tuple(globs)
+        self._list_anew(but_for=lambda relative: self._is_watched(relative, former))
 
     # ---------------------------------------------------------------- files
 
@@ -401,8 +395,17 @@ class LanguageServer:
                 await self.open_document(location)
             except ToolError:  # gone, or no text any more
                 self._close_document(path)
-        if self._states is None or (states := await self._list_states()) is None:
-            return
+
+        def is_watched(relative: str) -> bool:
+            return self._is_watched(relative, self._watched)
+
+        while True:
+            if (listing := self._listing) is not None:
+                await asyncio.wait([listing])
+            if self._states is None or (states := await self._list_states(is_watched)) is None:
+                return
+            if self._listing is listing:  # else it wants to hear of other files since
+                break
         before, self._states = self._states, states
         changes: list[JsonObject] = [
             {"uri": build_uri(path), "type": int(change)} for path, change in find_changes(before, states)
@@ -415,13 +418,28 @@ class LanguageServer:
             self.problems.forget(path)
             self._require_channel().notify("textDocument/didClose", {"textDocument": {"uri": build_uri(path)}})
 
-    async def _list_states(self) -> Mapping[str, tuple[int, int]] | None:
-        return await run_in_thread(lambda stop: self.sources.list_states(self._is_watched, stop))
+    def _list_anew(self, but_for: Callable[[str], bool] = lambda _relative: False) -> None:
+        """Look how the files are of which it wants to hear from now on, so that only what changes is told.
+        `but_for`: of these it has heard before."""
 
-    def _is_watched(self, relative: str) -> bool:
+        def is_new(relative: str) -> bool:
+            return self._is_watched(relative, self._watched) and not but_for(relative)
+
+        async def list_after(former: asyncio.Task[None] | None) -> None:
+            if former is not None:
+                await asyncio.wait([former])
+            states, known = await self._list_states(is_new), self._states
+            self._states = None if states is None or known is None else {**states, **known}
+
+        self._listing = asyncio.create_task(list_after(self._listing), name=f"files-{self.name}")
+
+    async def _list_states(self, is_wanted: Callable[[str], bool]) -> Mapping[str, tuple[int, int]] | None:
+        return await run_in_thread(lambda stop: self.sources.list_states(is_wanted, stop))
+
+    def _is_watched(self, relative: str, watched: Mapping[str, tuple[Glob, ...]]) -> bool:
         if any(fnmatchcase(relative, pattern) for pattern in self._patterns):
             return True
-        return any(glob.matches(relative) for globs in tuple(self._watched.values()) for glob in globs)
+        return any(glob.matches(relative) for globs in tuple(watched.values()) for glob in globs)
 
     def _name_language(self, path: str) -> str:
         name = path.rpartition("/")[2]
@@ -506,3 +524,15 @@ class LanguageServer:
         if channel is None or channel.fault:
             raise LanguageServerFailed(self._problem or "it does not run")
         return channel
+
+
+def _read_pattern(watcher: JsonObject) -> str:
+    """The pattern of files that a server wants to hear of, behind the folder that it is relative to."""
+    pattern = watcher.get("globPattern")
+    if not isinstance(pattern, dict):
+        return str(pattern)
+    base = read_uri(
+        read_text_field(pattern, "baseUri") or read_text_field(read_object_field(pattern, "baseUri"), "uri")
+    )
+    text = read_text_field(pattern, "pattern")
+    return text if base is None else f"{base}/{text}"

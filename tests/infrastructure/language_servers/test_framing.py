@@ -81,3 +81,12 @@ def test_endless_noise_is_not_kept() -> None:
 
     assert len(reader._unread) < 20_000
     assert len(reader.noise) <= 4_000
+
+
+def test_headers_without_end_are_looked_through_once() -> None:
+    reader = MessageReader()
+
+    for _ in range(20):
+        assert reader.feed(b"Content-Length: 5\n" * 10_000 + b"Content-") == []
+        assert len(reader._unread) < 10_000
+    assert values(reader, b"\n" * 30 + frame(1)) == [1]

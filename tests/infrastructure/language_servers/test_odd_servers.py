@@ -12,7 +12,6 @@ import pytest
 from quorum.domain.errors import ConfigError, ToolError
 from quorum.infrastructure.language_servers.channel import LanguageServerFailed
 from quorum.infrastructure.language_servers.lookups import Lookup
-from quorum.infrastructure.language_servers.server import ServerStanding
 from tests.infrastructure.commands.command_bench import eventually
 from tests.infrastructure.language_servers.lsp_bench import LspBench, a_bench
 
@@ -29,13 +28,13 @@ def is_alive(process: int) -> bool:
 
 async def test_a_server_is_started_by_its_first_use_and_ended_with_the_session(tmp_path: Path) -> None:
     async with a_bench(tmp_path) as bench:
-        assert bench.server.standing is ServerStanding.NOT_STARTED
+        assert not bench.server.is_running
         assert not bench.log.exists()
         bench.write("a.py", "total = 1\n")
 
         assert await bench.ask(Lookup.DEFINITION, "a.py", "total") == "a.py:1:total = 1\n[1 place in 1 file]"
 
-        assert bench.server.standing is ServerStanding.RUNNING
+        assert bench.server.is_running
         process = bench.list_told()[0]["started"]
         assert is_alive(process)
     assert not is_alive(process)
@@ -276,17 +275,26 @@ async def test_changes_of_others_reach_the_server_before_a_question(tmp_path: Pa
     watch = {
         "id": "w",
         "method": "workspace/didChangeWatchedFiles",
-        "registerOptions": {"watchers": [{"globPattern": "**/*.cfg"}]},
+        "registerOptions": {
+            "watchers": [
+                {"globPattern": "**/*.cfg"},
+                {"globPattern": {"baseUri": f"file://{tmp_path}/project/sub", "pattern": "*.ini"}},
+            ]
+        },
     }
     asks = [["client/registerCapability", {"registrations": [watch]}]]
     async with a_bench(tmp_path, manners={"asks": asks}) as bench:
         bench.write("a.py", "x = 1\n")
         bench.write("gone.py")
+        bench.write("there.cfg")
         await bench.ask(Lookup.DEFINITION, "a.py", "x")
         await eventually(lambda: any("id" in told for told in bench.list_told()))
+        await bench.ask(Lookup.DEFINITION, "a.py", "x")
         bench.write("a.py", "changed = 2\nx = 1\n")
         bench.write("new.py")
         bench.write("sub/project.cfg")
+        bench.write("sub/a.ini")
+        bench.write("b.ini")
         bench.write("notes.txt")
         (bench.root / "gone.py").unlink()
 
@@ -294,7 +302,7 @@ async def test_changes_of_others_reach_the_server_before_a_question(tmp_path: Pa
 
         (told,) = bench.list_told("workspace/didChangeWatchedFiles")
         changes = {each["uri"].rpartition("/project/")[2]: each["type"] for each in told["params"]["changes"]}
-        assert changes == {"a.py": 2, "new.py": 1, "sub/project.cfg": 1, "gone.py": 3}
+        assert changes == {"a.py": 2, "new.py": 1, "sub/project.cfg": 1, "sub/a.ini": 1, "gone.py": 3}
 
 
 async def test_it_gets_no_secret_of_the_environment(tmp_path: Path) -> None:
