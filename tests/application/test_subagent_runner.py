@@ -8,13 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from quorum.application.turn.steering import PendingMessages
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Observer
 from quorum.application.ports.subagents import SubagentStopped
+from quorum.application.steering import PendingMessages
 from quorum.application.subagents.subagent_progress import SubagentProgress
 from quorum.application.subagents.subagent_runner import LinkedLedger, SubagentRunner, find_background_ends
 from quorum.domain.calls.effects import Effects

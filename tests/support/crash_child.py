@@ -122,7 +122,7 @@ async def live(order: dict[str, Any]) -> None:
     from quorum.infrastructure.bootstrap import build_session
     from quorum.infrastructure.composition.inputs import SessionInputs
     from quorum.infrastructure.config.loading import load_settings
-    from quorum.infrastructure.storage import open_session
+    from quorum.infrastructure.session_opening import open_session
 
     root = Path(order["root"])
     chance = random.Random(order["seed"])

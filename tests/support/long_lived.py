@@ -23,7 +23,7 @@ from quorum.domain.sessions.session_summary import LatestSession, NewSession
 from quorum.infrastructure.bootstrap import build_session
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.storage import open_session
+from quorum.infrastructure.session_opening import open_session
 
 
 class _Printed:

@@ -58,6 +58,7 @@ def _change(hello: bytes, before: bytes, after: bytes) -> bytes:
         _change(a_hello("pypi.org"), b"\x00\x08pypi.org", b"\x00\x09pypi.org"),
         _change(a_hello("pypi.org"), b"pypi.org", b"pypi.or\xff"),
     ],
+    ids=range(9),  # a hello has random bytes
 )
 def test_what_is_no_hello_is_told(data: bytes) -> None:
     with pytest.raises(BadHello):

@@ -183,6 +183,7 @@ async def test_tls_to_the_very_host_passes_unopened() -> None:
         (b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "it is no TLS connection"),
         (b"SSH-2.0-x\r\n", "it is no TLS connection"),
     ],
+    ids=["another server", "no server", "plain", "ssh"],  # a hello has random bytes
 )
 async def test_a_tunnel_for_anything_but_tls_to_its_host_carries_nothing(first: bytes, refusal: str) -> None:
     async with a_site() as site, a_proxy("pypi.org", "127.0.0.1", site=site) as client:
