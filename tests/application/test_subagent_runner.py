@@ -45,6 +45,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.subagents.subagent_task import SubagentTask
 from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.builtin.parts import Workers
 from quorum.infrastructure.tools.builtin.task import Task
 from tests.support.builders import a_context
 from tests.support.fake_ledger import FakeLedger
@@ -279,7 +280,8 @@ class _Background:
         self.jobs = BackgroundJobs(
             events=self.rig.events, outputs=Outputs(None, OutputLimits()), pending_messages=self.notes
         )
-        self.tool = Task(lambda: self.rig.runner, lambda: _TASKS, self.jobs)
+        workers = Workers(subagents=self.rig.runner, tasks=_TASKS, plan_tasks=_NO_PLAN)
+        self.tool = Task(lambda: workers, self.jobs)
 
     async def start(self, prompt: str, index: int = 0) -> str:
         return await self.tool.execute({"prompt": prompt, "background": True}, a_context(index))
@@ -304,6 +306,7 @@ class _Tasks:
 
 
 _TASKS: Any = _Tasks()
+_NO_PLAN: Any = None
 
 
 async def test_the_owner_works_on_while_a_subagent_does_and_reads_its_report_as_a_note() -> None:

@@ -39,6 +39,10 @@ CREATE TABLE review_answers (
     session_id TEXT NOT NULL, digest TEXT NOT NULL, approves BOOLEAN NOT NULL, reason TEXT,
     answered_by TEXT NOT NULL, at_ms INTEGER NOT NULL, PRIMARY KEY (session_id, digest)
 );
+CREATE TABLE approval_signatures (
+    session_id TEXT NOT NULL, digest TEXT NOT NULL, person TEXT NOT NULL, at_ms INTEGER NOT NULL,
+    signature TEXT NOT NULL, PRIMARY KEY (session_id, digest, person)
+);
 PRAGMA user_version = 1;
 """
 TYPES = {"TEXT": {"text"}, "INTEGER": {"integer", "bigint"}, "BLOB": {"bytea"}, "BOOLEAN": {"boolean"}}

@@ -100,7 +100,7 @@ def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path
     add_revision(tmp_path, monkeypatch)
 
     with pytest.raises(
-        LedgerError, match=r"earlier quorum \(0004, this one needs 0005\); run quorum db upgrade"
+        LedgerError, match=r"earlier quorum \(0005, this one needs 0006\); run quorum db upgrade"
     ):
         open_storage(table, {})
     assert upgrade_schema(table, {}).found == "0005"
