@@ -1,17 +1,22 @@
 """What guards say that everyday commands do, next to what the kernel sees them do.
 
-    .venv/bin/python benchmarks/traced_effects.py [TEXT]
+    .venv/bin/python benchmarks/traced_effects.py [TEXT] [--within N]
 
 Runs the harmless commands of `traced_effects.txt`, or those that hold TEXT, in a folder of their own under
 strace, each in a fresh copy, with a server on this machine for those that fetch. Prints each path that is read,
 written or deleted, and each connection, that the effects of the command do not name, and each one named that is
-not seen. A command whose effects say that a part of it is not known is counted apart.
+not seen. A command whose effects say that a part of it is not known is counted apart. With `--within`, N of
+them are run in the shell's constructs in place of all by themselves: in loops, functions, subshells, texts of
+other shells. Which ones is the same each time.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -77,6 +82,40 @@ def list_commands(port: int) -> Iterator[str]:
     for line in lines:
         for file in _USED if "FILE" in line else _USED[:1]:
             yield line.replace("FILE", file).replace("PORT", str(port)).replace("\\n", "\n")
+
+
+_CONSTRUCTS = (
+    "if true; then COMMAND; fi",
+    "if false; then true; else COMMAND; fi",
+    "for each in 1; do COMMAND; done",
+    "case x in x) COMMAND ;; esac",
+    "(COMMAND)",
+    "{ COMMAND; }",
+    "true && COMMAND",
+    "false || COMMAND",
+    "! COMMAND",
+    "work() { COMMAND; }; work",
+    "cd . && COMMAND",
+    "LEVEL=1; COMMAND",
+    "(COMMAND) | cat",
+    "(COMMAND) 2>&1 | head -50",
+    "printed=$(COMMAND); echo done",
+    "sh -c TEXT",
+    "bash -c TEXT name",
+    "eval TEXT",
+    "env LEVEL=1 bash -c TEXT",
+    "timeout 30 bash -c TEXT",
+    "echo 1 | while read each; do COMMAND; done < /dev/null; true && COMMAND",
+    "bash <<'END'\nCOMMAND\nEND",
+)
+
+
+def list_commands_within(port: int, count: int) -> Iterator[str]:
+    """So many of them in a construct of the shell, each another one; those of several lines are left out."""
+    plain = [command for command in dict.fromkeys(list_commands(port)) if "\n" not in command]
+    both = [(command, construct) for command in plain for construct in _CONSTRUCTS]
+    for command, construct in random.Random(20).sample(both, min(count, len(both))):
+        yield construct.replace("COMMAND", command).replace("TEXT", shlex.quote(command))
 
 
 def _make_stage(root: Path) -> Path:
@@ -189,7 +228,7 @@ class _Answer(BaseHTTPRequestHandler):
         """Nothing: the standard method prints each request."""
 
 
-def main(part: str) -> None:
+def main(part: str, within: int) -> None:
     """Print what effects miss and what they invent."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Answer)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -197,7 +236,8 @@ def main(part: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(os.path.realpath(folder))
         stage = _make_stage(root)
-        for command in dict.fromkeys(list_commands(server.server_port)):
+        port = server.server_port
+        for command in list_commands_within(port, within) if within else dict.fromkeys(list_commands(port)):
             if part not in command:
                 continue
             counts["commands"] += 1
@@ -231,4 +271,8 @@ def main(part: str) -> None:
 if __name__ == "__main__":
     if (reason := why_no_tracing()) is not None:
         sys.exit(f"commands cannot be watched: {reason}")
-    main(sys.argv[1] if len(sys.argv) > 1 else "")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", nargs="?", default="", metavar="TEXT")
+    parser.add_argument("--within", type=int, default=0, metavar="N")
+    given = parser.parse_args()
+    main(given.part, given.within)

@@ -287,7 +287,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
             "ls ll dir vdir exa eza lsd du df tree chmod chown chgrp chattr lsattr getfacl setfacl "
             "ssh-keygen ssh-add ssh-agent mkdir rmdir rm rmtree unlink shred basename "
             "dirname realpath readlink fd fdfind locate mlocate plocate mdfind which whereis "
-            "type command "
+            "type command timeout gtimeout nice ionice nohup setsid stdbuf chrt taskset time "
             "true false sleep wait seq expr date cal bc dc kill pkill exit return shift set shopt "
             "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr fallocate "
             "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go javac pip pip3 "

@@ -49,6 +49,13 @@ def test_what_any_program_fetches_is_code_to_whatever_follows_it(fetches: str) -
     assert not _runs_fetched(f"cmake -DVERSION=$({fetches}) .")
 
 
+@pytest.mark.parametrize("starter", ["timeout 30", "nice -n 5", "nohup", "setsid", "stdbuf -oL", "taskset 1"])
+def test_a_text_is_no_file_to_what_starts_a_shell(starter: str) -> None:
+    seen = reduce_command(f"{starter} bash -c 'cp src/a.py new.out'", read_script)
+
+    assert {each.place for each in seen if each.kind is EffectKind.READ} == {"src/a.py"}
+
+
 def test_what_is_already_here_is_not_taken_for_fetched() -> None:
     for follows in _FOLLOWS:
         assert not _runs_fetched(f"cat statements.txt | {follows}")
