@@ -98,7 +98,7 @@ def list_places(above: Path) -> list[Path]:
     """The folders of the layers of one workspace, the oldest first."""
     try:
         numbers = sorted(int(name) for name in os.listdir(above) if name.isdecimal())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise StagingError(f"the layers in {above} cannot be listed: {error.strerror}") from error

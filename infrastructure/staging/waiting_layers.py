@@ -32,7 +32,10 @@ def describe_other_layers(workspace: Path, environ: Mapping[str, str], session: 
     state = locate_state_folder(environ)
     if state is None or find_entered() is not None:
         return ()
-    layers = list_layers(state, workspace.resolve())
+    try:
+        layers = list_layers(state, workspace.resolve())
+    except StagingError as error:  # the session itself works without
+        return (str(error),)
     return tuple(said for each in layers if each.session != session and (said := _describe(each)))
 
 
