@@ -99,7 +99,7 @@ def test_in_a_terminal_it_runs_is_ended_by_escape_and_is_unknown_after_a_crash(t
     with app(project) as terminal:
         terminal.wait_for("offline")
         terminal.submit("hello")  # a session in which nothing was asked is not gone on with
-        terminal.wait_for("ctrl+j new line")
+        terminal.wait_for("so nothing was run")
         terminal.submit("!echo forty-$((40+2)); test -t 0 || echo no-$((1))-terminal")
         terminal.wait_for("forty-42")
         terminal.wait_for("no-1-terminal")
