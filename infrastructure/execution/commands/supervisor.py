@@ -391,8 +391,9 @@ class Supervisor:
         poll = select.poll()
         poll.register(ready, select.POLLIN)
         poll.register(self._lifeline, select.POLLIN)
-        # Nothing comes where bubblewrap failed, or where all is to end before.
-        if ready in dict(poll.poll()) and os.read(ready, 1):
+        if ready not in dict(poll.poll()):
+            return  # all is to end before; over a pipe that nobody reads it would end by another signal
+        if os.read(ready, 1):  # nothing comes where bubblewrap failed
             sandbox = _read_child(info)
             if self._channel >= 0:
                 self._listen(sandbox)

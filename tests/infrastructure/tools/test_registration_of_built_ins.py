@@ -41,11 +41,13 @@ _CALLS: Mapping[str, JsonObject] = {
     "web_search": {"query": "anything"},
     "task": {"prompt": "look around"},
     "ask_person": {"question": "Which?", "options": [{"label": "one"}, {"label": "two"}]},
+    "propose_checks": {"commands": ["true"]},
 }
 _REFUSALS = {
     "update_task": "no plan is in force",
     "run_task": "no plan is in force",
     "ask_person": "nobody was asked this question",
+    "propose_checks": "nobody was asked about these checks",
     "inspect": "this conversation has no stored output",
     "web_fetch": "127.0.0.1",
     "web_search": "127.0.0.1",
