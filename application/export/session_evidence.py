@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import ReasoningBlock, TextBlock
@@ -109,12 +110,18 @@ class _Gathering(Struct, kw_only=True):
                 self._change(changes)
             case UserCommandStarted(command_id=id, command=line):
                 self.lines[id] = line
+            case JobStarted(subagent_id=str()):
+                self.amounts["background subagent"] += 1
             case JobStarted(job_id=id, command=line):
                 self.lines[id] = line
                 self.calls.pop(event.context.call_id, None)  # it ends as a job, later than the call
-            case UserCommandFinished(command_id=id) | JobEnded(job_id=id):
-                line = self.lines.get(id, "")
-                self.commands.append(CommandEnd.read_job(line, event.exit_code, event.output))
+            case UserCommandFinished(command_id=id) | JobEnded(job_id=id) if id in self.lines:
+                was_stopped = isinstance(event, JobEnded) and event.status is JobStatus.STOPPED
+                self.commands.append(
+                    CommandEnd.read_job(
+                        self.lines.pop(id), event.exit_code, event.output, was_stopped=was_stopped
+                    )
+                )
             case _:
                 self._read_of_call(event)
 

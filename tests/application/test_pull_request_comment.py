@@ -173,6 +173,23 @@ def test_a_command_that_went_on_in_the_background_counts_as_it_ended_there() -> 
     assert [each.command.ending for each in evidence.commands] == ["exit code 1"]
 
 
+def test_a_stopped_command_is_told_as_stopped_and_a_subagent_as_no_command() -> None:
+    context = a_context(call_id="c1")
+    events = [
+        JobStarted(job_id="j", context=context, command="pytest -q"),
+        JobEnded(job_id="j", status=JobStatus.STOPPED, exit_code=None, duration_secs=9.0),
+        JobStarted(job_id="k", context=context, command="pytest has to pass", subagent_id="s.1"),
+        JobEnded(job_id="k", status=JobStatus.ANSWERED, exit_code=None, duration_secs=9.0, output="it does"),
+    ]
+
+    evidence = gather_evidence(records_of(events))
+
+    assert [(each.command.command, each.command.ending) for each in evidence.commands] == [
+        ("pytest -q", "stopped")
+    ]
+    assert evidence.amounts["background subagent"] == 1
+
+
 def test_commands_of_the_person_count_with_their_exit_codes() -> None:
     own = [
         UserCommandStarted(command_id="o", command="make test", told=True),
