@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from quorum.domain.errors import ConfigError, ToolError
+from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.language_servers.channel import LanguageServerFailed
 from quorum.infrastructure.language_servers.lookups import Lookup
 from tests.infrastructure.commands.command_bench import eventually
@@ -303,6 +304,21 @@ async def test_changes_of_others_reach_the_server_before_a_question(tmp_path: Pa
         (told,) = bench.list_told("workspace/didChangeWatchedFiles")
         changes = {each["uri"].rpartition("/project/")[2]: each["type"] for each in told["params"]["changes"]}
         assert changes == {"a.py": 2, "new.py": 1, "sub/project.cfg": 1, "sub/a.ini": 1, "gone.py": 3}
+
+
+async def test_a_file_that_goes_while_files_are_listed_takes_no_other_with_it(tmp_path: Path) -> None:
+    async with a_bench(tmp_path) as bench:
+        for name in ("a.py", "b.py", "c.py", "sub/d.py"):
+            bench.write(name)
+
+        def is_wanted(relative: str) -> bool:
+            if relative == "b.py":
+                (bench.root / relative).unlink()
+            return True
+
+        states = bench.server.sources.list_states(is_wanted, Stop())
+
+        assert [Path(path).name for path in states or ()] == ["a.py", "c.py", "d.py"]
 
 
 async def test_it_gets_no_secret_of_the_environment(tmp_path: Path) -> None:
