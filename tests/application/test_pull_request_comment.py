@@ -17,7 +17,10 @@ from quorum.domain.calls.tool import ToolCall
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
+    EffectsApproved,
     EffectsObserved,
+    EffectsReviewed,
+    EffectsVoted,
     Event,
     JobEnded,
     JobStarted,
@@ -27,10 +30,13 @@ from quorum.domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.stored_session import Anchor
+from quorum.domain.staging.effects_votes import EffectsVotes
 from tests.support.builders import a_context
 from tests.support.past_sessions import an_eventful_session, records_of
 
@@ -113,6 +119,32 @@ def test_who_decided_what_with_which_votes_is_listed_by_who_it_was() -> None:
     assert f"`0199-a`, `mend it`: 7 records, each fits; head `{HEAD}`" in comment
     trailer = f"Quorum-Session: 0199-a head={HEAD} records=7 calls=2 decided-by-person=2 votes=3\n"
     assert render_trailers([work]) == trailer
+
+
+def test_effects_of_a_layer_are_decided_by_a_person_with_the_votes_on_just_these() -> None:
+    def voted(digest: str, verdict: str) -> EffectsVoted:
+        vote = VoteRecord(model="a/b", verdict=verdict, reasoning="", confidence=None)
+        votes = EffectsVotes(digest=digest, verdict="unclear", count="one", votes=(vote,))
+        return EffectsVoted(layer="1", votes=votes)
+
+    events = [
+        voted("d1", "reject"),
+        EffectsReviewed(layer="1", decision=EffectsDecision.REJECTED, digest="d1", words="smaller"),
+        voted("d2", "approve"),
+        EffectsApproved(layer="1", workspace="/w", digest="d2", folded={"build/": 3}),
+        EffectsReviewed(layer="1", decision=EffectsDecision.APPLIED, digest="d2", files=3),
+        EffectsApproved(layer="1", workspace="/w", digest="d3"),
+    ]
+    work = a_work(records_of(events))
+
+    lines = render_comment([work], str).splitlines()
+
+    assert [line for line in lines if "effects" in line] == [
+        "- `effects of a layer`: rejected by a person; reason: `smaller`; votes: `a/b` `reject`",
+        "- `effects of a layer` `3 files`: approved by a person; votes: `a/b` `approve`",
+        "- `effects of a layer` `0 files`: approved by a person",
+    ]
+    assert "decided-by-person=3 votes=2" in render_trailers([work])
 
 
 def test_votes_of_an_earlier_review_of_a_call_do_not_count_for_the_next() -> None:
