@@ -521,6 +521,7 @@ class Replay:
                 self._work.apply(event)
             case SubagentStarted():
                 self._subagents += 1
+                self._layer.apply(event)
                 self._conversation.follow(event)
                 self._work.apply(event)
             case OutputStored():

@@ -21,6 +21,7 @@ from quorum.domain.events.event import (
     LayerWaits,
     ResponseCompleted,
     SessionResumed,
+    SubagentStarted,
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
@@ -40,6 +41,7 @@ LayerEvent: TypeAlias = (
     | CallFinished
     | JobStarted
     | JobEnded
+    | SubagentStarted
     | SessionResumed
 )
 
@@ -53,7 +55,7 @@ class ReplayedLayer:
         self._layer = self._former = ""
         self._arguments: dict[ToolExecutionContext, Mapping[str, JsonValue]] = {}
         self._commands: list[CommandEnd] = []
-        self._more = 0
+        self._more = self._subagents = 0
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, JobStarted] = {}
         self._votes: EffectsVotes | None = None
@@ -74,6 +76,7 @@ class ReplayedLayer:
             commands=tuple(self._commands),
             more=self._more,
             addresses=tuple(self._addresses),
+            subagents=self._subagents,
             jobs=tuple(job.command for job in self._jobs.values()),
             votes=self._votes,
         )
@@ -99,6 +102,8 @@ class ReplayedLayer:
                 self._arguments[event.context] = event.arguments
             case CallFinished():
                 self._finish(event)
+            case SubagentStarted():
+                self._subagents += 1
             case JobStarted():
                 self._jobs[event.job_id] = event
                 self._arguments.pop(event.context, None)  # its end is told apart from the call's
@@ -161,5 +166,5 @@ class ReplayedLayer:
     def _forget(self) -> None:
         self._commands.clear()
         self._addresses.clear()
-        self._more = 0
+        self._more = self._subagents = 0
         self._votes = None

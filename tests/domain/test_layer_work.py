@@ -20,6 +20,7 @@ from quorum.domain.events.event import (
     LayerWaits,
     ResponseCompleted,
     SessionResumed,
+    SubagentStarted,
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
@@ -149,6 +150,13 @@ def test_hosts_of_a_background_command_are_told_whenever_it_asked_for_them() -> 
     assert replay(ENTERED, begun, started, answered).addresses == ("early.example",)
     work = replay(ENTERED, begun, started, answered, ended)
     assert work.addresses == ("early.example", "late.example (refused)")
+
+
+def test_subagents_are_counted_until_the_next_review() -> None:
+    started = SubagentStarted(context=a_context(0), subagent_id="s-t1", prompt="have pytest run", model="m")
+
+    assert replay(started, ENTERED, started, started).subagents == 2
+    assert replay(ENTERED, started, APPROVED, reviewed(EffectsDecision.APPLIED)).subagents == 0
 
 
 def test_a_subagent_in_the_background_is_no_command() -> None:
