@@ -87,6 +87,7 @@ async def test_reviewers_read_the_task_the_commands_and_the_diff_and_their_quote
 
     packet = await rig.review.vote(await rig.review.read())
 
+    assert len(rig.asked) == 3
     assert all("have it say two" in text and "pytest · exit code 1" in text for text in rig.asked)
     assert all("+two()" in text and packet.digest in text for text in rig.asked)
     votes = packet.votes
