@@ -59,6 +59,7 @@ async def test_a_host_is_refused_and_said_and_the_person_allows_it_for_once(
     ]
 
 
+@pytest.mark.long
 async def test_hosts_that_a_background_command_asks_for_are_recorded_with_its_end(
     stage: SessionStage, site: Site
 ) -> None:

@@ -148,6 +148,19 @@ async def test_what_a_server_asks_is_answered_and_edits_are_refused(tmp_path: Pa
         assert answers["q7"]["error"]["code"] == -32601
 
 
+async def test_a_server_that_crashes_over_an_edit_is_said_with_the_file(tmp_path: Path) -> None:
+    async with a_bench(tmp_path, manners={"crash_on": "textDocument/didChange"}) as bench:
+        path = str(bench.write("a.py", "x = 1\n"))
+        await bench.servers.before_edits([path])
+        bench.write("a.py", BROKEN)
+        bench.servers.note_edits([path])
+
+        (report,) = await bench.servers.collect(is_last=True)
+
+        assert report.failure == "it ended with exit code 3: odd server: out of luck"
+        assert report.files == ("a.py",)
+
+
 async def test_a_server_that_crashes_is_started_again_later_and_it_is_said_once(tmp_path: Path) -> None:
     async with a_bench(tmp_path, manners={"crash_on": "textDocument/didOpen"}) as bench:
         bench.write("a.py", "\n")
