@@ -476,7 +476,7 @@ class Replay:
             case ContextReceived() | ResultReceived():
                 self._exchanges.apply(event)
             case JobStarted():
-                self._jobs.start(event, self._turns.start_job(event.job_id))
+                self._jobs.start(event, self._turns.start_job(event))
                 self._work.apply(event)
                 self._layer.apply(event)
             case JobEnded():
