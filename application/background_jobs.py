@@ -341,6 +341,7 @@ class BackgroundJobs:
             remarks=(*result.remarks, *([kept.trouble] if kept.trouble is not None else [])),
             blob_id=kept.blob_id,
             size_bytes=kept.size_bytes,
+            hosts=result.hosts or UNSET,
         )
         if job.stopper in (None, JobStopper.PERSON, JobStopper.TURN):
             ended = replace(ended, note=self._events.hide(_describe_for_model(job, ended)))

@@ -11,7 +11,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.staging.effects_overview import EffectsOverview, FoldedTree, get_mark
 from quorum.domain.staging.layer_effects import AppliedEffects, LayerCommit, LayerEffect
 from quorum.domain.struct_json import struct_to_json
-from quorum.domain.text.amounts import format_size
+from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
 
@@ -27,8 +27,14 @@ def render_effects(
     """All that would be applied, a line for each file, below what was done and what is not held back."""
     overview = EffectsOverview.of(packet.effects)
     lines = [f"layer       {layer}", f"folder      {packet.effects.workspace}", f"digest      {packet.digest}"]
-    lines += [f"command     {' '.join(each.command.split())} · {each.ending}" for each in packet.work.commands]
-    tests = [each for each in packet.work.commands if each.is_test]
+    work = packet.work
+    lines += [f"commands    {work.more:,} earlier ones are not listed"] if work.more else []
+    lines += [f"command     {' '.join(each.command.split())} · {each.ending}" for each in work.commands]
+    lines += [f"running     {' '.join(job.split())}" for job in work.jobs]
+    if work.subagents:
+        count = format_amount(work.subagents, "subagent")
+        lines.append(f"subagents   {count} worked in it: their own sessions say what they ran")
+    tests = [each for each in work.commands if each.is_test]
     lines += [f"tests       {line}" for line in (tests[-1].last_lines if tests else ())]
     lines += [f"asked for   {host}" for host in packet.hosts]
     lines += [f"not held    {words}" for words in packet.effects.not_captured]
@@ -76,6 +82,9 @@ def encode_packet(layer: str, packet: EffectsPacket, mask: Callable[[str], str])
         ],
         "commits": [struct_to_json(commit) for commit in packet.effects.commits],
         "commands": [{**struct_to_json(each), "is_test": each.is_test} for each in packet.work.commands],
+        "more_commands": packet.work.more,
+        "running": list(packet.work.jobs),
+        "subagents": packet.work.subagents,
         "hosts": list(packet.hosts),
         "not_captured": list(packet.effects.not_captured),
         "read_meanwhile": list(packet.effects.read_meanwhile),

@@ -455,7 +455,8 @@ class _Narration:
             case UserCommandFinished():
                 self._add_remark(describe_user_command_end(event), event.output)
             case JobStarted(job_id=job_id, command=command):
-                self._add_remark(f"the background command {job_id} began:", command)
+                what = "subagent" if event.subagent_id else "command"
+                self._add_remark(f"the background {what} {job_id} began:", command)
             case JobEnded():
                 self._add_remark(describe_job_ending(event), event.output)
             case ConversationCompacted():

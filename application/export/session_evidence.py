@@ -12,15 +12,20 @@ from msgspec import Struct, field
 from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import ReasoningBlock, TextBlock
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
+    EffectsApproved,
     EffectsObserved,
+    EffectsReviewed,
+    EffectsVoted,
     Event,
     FilesRestored,
+    GoalSet,
     JobEnded,
     JobStarted,
     MessageAdded,
@@ -32,10 +37,13 @@ from quorum.domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 
+_EFFECTS = "effects of a layer"
 _SUBJECTS = ("command", "path", "url")
 """The arguments that say what a call is about, the most telling first."""
 _RAN = frozenset({Outcome.OK, Outcome.ERROR})
@@ -43,8 +51,8 @@ _BY_PERSON = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED, DecisionLa
 
 
 class ReviewedCall(Struct, frozen=True, kw_only=True):
-    """A call that was put to review, and how that ended. `subject` is its command, file or address; `votes` are
-    the reviewers, each with what it voted."""
+    """A call that was put to review, or all effects of a layer, and how that ended. `subject` is the command,
+    file or address of the call, or the amount of effects; `votes` are the reviewers, each with its vote."""
 
     tool: str
     subject: str
@@ -94,6 +102,9 @@ class _Gathering(Struct, kw_only=True):
         default_factory=dict
     )  # by id, as they were reviewed or ran
     votes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    effects_votes: dict[str, list[tuple[str, str]]] = field(
+        default_factory=dict
+    )  # by the digest of the effects
     lines: dict[str, str] = field(default_factory=dict)  # command lines by the ids of commands and jobs
 
     def read(self, event: Event) -> None:
@@ -109,14 +120,45 @@ class _Gathering(Struct, kw_only=True):
                 self._change(changes)
             case UserCommandStarted(command_id=id, command=line):
                 self.lines[id] = line
+            case JobStarted(subagent_id=str()):
+                self.amounts["background subagent"] += 1
             case JobStarted(job_id=id, command=line):
                 self.lines[id] = line
                 self.calls.pop(event.context.call_id, None)  # it ends as a job, later than the call
-            case UserCommandFinished(command_id=id) | JobEnded(job_id=id):
-                line = self.lines.get(id, "")
-                self.commands.append(CommandEnd.read_job(line, event.exit_code, event.output))
+            case UserCommandFinished(command_id=id) | JobEnded(job_id=id) if id in self.lines:
+                was_stopped = isinstance(event, JobEnded) and event.status is JobStatus.STOPPED
+                self.commands.append(
+                    CommandEnd.read_job(
+                        self.lines.pop(id), event.exit_code, event.output, was_stopped=was_stopped
+                    )
+                )
+            case GoalSet():
+                self.amounts["goal"] += 1
+            case EffectsVoted() | EffectsApproved() | EffectsReviewed():
+                self._read_of_layer(event)
             case _:
                 self._read_of_call(event)
+
+    def _read_of_layer(self, event: EffectsVoted | EffectsApproved | EffectsReviewed) -> None:
+        match event:
+            case EffectsVoted(votes=votes):
+                self.amounts["vote"] += len(votes.votes)
+                self.effects_votes = {votes.digest: [(vote.model, vote.verdict) for vote in votes.votes]}
+            case EffectsApproved(digest=digest):
+                files = len(event.effects) + sum(event.folded.values())
+                self._review_effects(digest, DecisionLabel.APPROVED, format_amount(files, "file"))
+            case EffectsReviewed(decision=EffectsDecision.REJECTED, digest=digest, words=words):
+                self._review_effects(digest, DecisionLabel.REJECTED, reason=words)
+            case _:
+                pass  # what came of an approval, or of no review
+
+    def _review_effects(
+        self, digest: str, decision: DecisionLabel, subject: str = "", reason: str = ""
+    ) -> None:
+        votes = tuple(self.effects_votes.get(digest, ()))
+        self.reviews.append(
+            ReviewedCall(tool=_EFFECTS, subject=subject, decision=decision, reason=reason, votes=votes)
+        )
 
     def _read_of_call(self, event: Event) -> None:
         match event:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.job import describe_job_end
+from quorum.domain.calls.job import JobStatus, describe_job_end
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import Usage
@@ -80,7 +80,8 @@ def format_cost(spent: Spending) -> str:
 def describe_review_request(event: ReviewRequested) -> str:
     """That a call was put to review, why, and which bytes."""
     why = "; ".join(event.reasons) or "no reason given"
-    return f"put to review: {why} (packet sha256 {event.digest})"
+    signing = f"; {event.signing.describe()}" if event.signing else ""
+    return f"put to review: {why}{signing} (packet sha256 {event.digest})"
 
 
 def describe_user_command_end(event: UserCommandFinished) -> str:
@@ -93,11 +94,13 @@ def describe_user_command_end(event: UserCommandFinished) -> str:
 
 
 def describe_job_ending(event: JobEnded) -> str:
-    """How a background command ended, and that what follows is the end of what it printed."""
+    """How a job ended, and that what follows is its report, or the end of what it printed."""
     ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
     stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
-    ended = f"the background command {event.job_id} {ending}{stored}"
-    return "; ".join([ended, *event.remarks]) + ("; it printed last:" if event.output.strip() else "")
+    has_reported = event.status in (JobStatus.ANSWERED, JobStatus.FAILED)
+    ended = f"{event.job_id} {ending}{stored}"
+    said = "; its report:" if has_reported else "; it printed last:"
+    return "; ".join([ended, *event.remarks]) + (said if event.output.strip() else "")
 
 
 def describe_vote(event: VoteCast) -> str:

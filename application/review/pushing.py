@@ -9,12 +9,12 @@ from contextlib import suppress
 from msgspec import Struct
 
 from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
-from quorum.domain.errors import PushFailed
+from quorum.domain.errors import LedgerError, PushFailed
 from quorum.domain.text.printable import make_printable
 
 _MOST_NAME = 60
 _LAST_SECS = 10.0
-"""So long a message that is under way is waited for when its decision is answered, or the process ends."""
+"""So long a message that is under way may take once its decision is answered, or left open."""
 
 
 class PushMessage(Struct, frozen=True, kw_only=True):
@@ -67,6 +67,7 @@ class PushingApprover:
         self._told_at: dict[str, float] = {}
         self._told_of: dict[str, set[str]] = {}
         self._failed: set[str] = set()
+        self._telling: set[asyncio.Future[None]] = set()
 
     @property
     def is_there(self) -> bool:
@@ -81,15 +82,20 @@ class PushingApprover:
         tool = make_printable(packet.call.tool_name, newlines=False)[:_MOST_NAME]
         self._waiting.append(packet.digest)
         telling = asyncio.ensure_future(self._tell_all(packet.digest, tool))
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+        is_answered = False
         try:
-            return await self._person.ask(question)
+            answer = await self._person.ask(question)
+            is_answered = True
+            return answer
         finally:
             self._waiting.remove(packet.digest)
             for told in self._told_of.values():
                 told.discard(packet.digest)
             telling.cancel()
-            with suppress(asyncio.CancelledError):
-                await telling
+            if not is_answered:  # the process may end now; an answer waits for no message
+                await asyncio.wait((telling,))
 
     async def _tell_all(self, digest: str, tool: str) -> None:
         began = asyncio.get_running_loop().time()
@@ -123,7 +129,8 @@ class PushingApprover:
         except PushFailed as error:
             if push.name not in self._failed:
                 self._failed.add(push.name)
-                await self._complain(f"nobody was told that a decision waits, by {push.name}: {error}")
+                with suppress(LedgerError):  # whoever records next says it
+                    await self._complain(f"nobody was told that a decision waits, by {push.name}: {error}")
 
 
 async def _finish(sending: Awaitable[None]) -> None:

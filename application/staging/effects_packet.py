@@ -31,6 +31,7 @@ class EffectsPacket(Struct, frozen=True, kw_only=True, dict=True):
             "more": work.more,
             "addresses": list(work.addresses),
             "jobs": list(work.jobs),
+            "subagents": work.subagents,
         }
         text = json.dumps(receipts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

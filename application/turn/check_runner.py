@@ -29,7 +29,7 @@ from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.output import ToolOutput
 
 _MOST_FILES = 500
-_TOLD = "The person set this goal: {text}\n{checks}"
+_HEAD = "The person set this goal: "
 _RULES = (
     "quorum runs them by itself each time you end your answer, and you go on until all of them exit with 0. Do "
     "not weaken a check to make it pass: which of the files that a check reads were changed is reported."
@@ -85,9 +85,10 @@ class CheckRunner:
             if checks
             else _PROPOSE.format(tool=PROPOSE_CHECKS)
         )
-        text = self._events.hide(_TOLD.format(text=goal.text, checks=told))
-        messages = self._dialogue.conversation.messages
-        if not any(isinstance(each, UserMessage) and each.text == text for each in messages):
+        text = self._events.hide(f"{_HEAD}{goal.text}\n{told}")
+        messages = reversed(self._dialogue.conversation.messages)
+        texts = (each.text for each in messages if isinstance(each, UserMessage))
+        if next((each for each in texts if each.startswith(_HEAD)), None) != text:
             self._dialogue.pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
 
     @property

@@ -7,6 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.output import ToolOutput
 
@@ -61,8 +62,8 @@ class JobResult(Struct, frozen=True, kw_only=True):
 
     `exit_code` is negative for a signal and None where it never became known; `output` is all it printed or
     both ends of it; `last_lines` are the last of it; `is_cut` tells that they are not all; `remarks` are
-    sentences about its processes and its sandbox. `has_answered` is None but for a subagent, whose report the
-    output is.
+    sentences about its processes and its sandbox; `hosts` are those that it asked for. `has_answered` is None
+    but for a subagent, whose report the output is.
     """
 
     exit_code: int | None
@@ -71,6 +72,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
     last_lines: str = ""
     is_cut: bool = False
     remarks: tuple[str, ...] = ()
+    hosts: tuple[AskedHost, ...] = ()
     has_answered: bool | None = None
 
 

@@ -126,6 +126,7 @@ from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.struct_json import check_version
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
@@ -389,7 +390,8 @@ class JobEnded(Fact, frozen=True, kw_only=True, tag="job_ended"):
 
     `exit_code` is negative for a signal. `output` are the last lines that it printed; the whole is in the
     stored output `blob_id`, of `size_bytes`, where it is longer. `remarks` are sentences about its ending;
-    `note` is what the model is to read of it, None where it knows already.
+    `note` is what the model is to read of it, None where it knows already. `hosts` are all those that it asked
+    for.
     """
 
     place: ClassVar = CanonicalPlace.BEFORE_CALLS
@@ -403,6 +405,7 @@ class JobEnded(Fact, frozen=True, kw_only=True, tag="job_ended"):
     blob_id: str | None = None
     size_bytes: int = 0
     note: str | None = None
+    hosts: tuple[AskedHost, ...] | UnsetType = UNSET
 
 
 class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_reported"):

@@ -35,7 +35,8 @@ from quorum.domain.text.json_value import JsonObject
 
 _T = TypeVar("_T")
 
-# The fields that hold an id, each with the word that it is named by. A digest covers ids, and is one itself.
+# The fields that hold an id, each with the word that it is named by. A digest covers ids, and is one itself; a
+# signature covers a time.
 _IDS: Mapping[str, str] = {
     "session_id": "session",
     "batch_id": "batch",
@@ -50,9 +51,10 @@ _IDS: Mapping[str, str] = {
     "plan_digest": "digest",
     "panel_id": "panel",
     "subagent_id": "subagent",
+    "signature": "signature",
 }
 _WITHOUT_IDS = (ServerQuestionAnswered, ReviewResult)  # of what their digests cover, nothing is an id
-_TIMES: Mapping[str, object] = {"duration_secs": 0.0, "ran_secs": 0.0, "secs": 0.0, "timestamp": ""}
+_TIMES: Mapping[str, object] = {"duration_secs": 0.0, "ran_secs": 0.0, "secs": 0.0, "timestamp": "", "at_ms": 0}
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # What is shorter than this may be a word that means something else; as an id it is known by its field.
 _LIKE_AN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{11,}")

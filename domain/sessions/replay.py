@@ -476,7 +476,7 @@ class Replay:
             case ContextReceived() | ResultReceived():
                 self._exchanges.apply(event)
             case JobStarted():
-                self._jobs.start(event, self._turns.start_job(event.job_id))
+                self._jobs.start(event, self._turns.start_job(event))
                 self._work.apply(event)
                 self._layer.apply(event)
             case JobEnded():
@@ -521,6 +521,7 @@ class Replay:
                 self._work.apply(event)
             case SubagentStarted():
                 self._subagents += 1
+                self._layer.apply(event)
                 self._conversation.follow(event)
                 self._work.apply(event)
             case OutputStored():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from quorum.domain.calls.command_end import CommandEnd
@@ -21,9 +21,11 @@ from quorum.domain.events.event import (
     LayerWaits,
     ResponseCompleted,
     SessionResumed,
+    SubagentStarted,
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
+from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork
 from quorum.domain.text.json_value import JsonValue
@@ -39,6 +41,7 @@ LayerEvent: TypeAlias = (
     | CallFinished
     | JobStarted
     | JobEnded
+    | SubagentStarted
     | SessionResumed
 )
 
@@ -52,9 +55,9 @@ class ReplayedLayer:
         self._layer = self._former = ""
         self._arguments: dict[ToolExecutionContext, Mapping[str, JsonValue]] = {}
         self._commands: list[CommandEnd] = []
-        self._more = 0
+        self._more = self._subagents = 0
         self._addresses: dict[str, None] = {}
-        self._jobs: dict[str, str] = {}
+        self._jobs: dict[str, JobStarted] = {}
         self._votes: EffectsVotes | None = None
         self._waiting = ""
         self._leaves_some = False
@@ -73,7 +76,8 @@ class ReplayedLayer:
             commands=tuple(self._commands),
             more=self._more,
             addresses=tuple(self._addresses),
-            jobs=tuple(self._jobs.values()),
+            subagents=self._subagents,
+            jobs=tuple(job.command for job in self._jobs.values()),
             votes=self._votes,
         )
 
@@ -98,14 +102,13 @@ class ReplayedLayer:
                 self._arguments[event.context] = event.arguments
             case CallFinished():
                 self._finish(event)
+            case SubagentStarted():
+                self._subagents += 1
             case JobStarted():
-                self._jobs[event.job_id] = event.command
+                self._jobs[event.job_id] = event
                 self._arguments.pop(event.context, None)  # its end is told apart from the call's
             case JobEnded():
-                if (command := self._jobs.pop(event.job_id, None)) is not None:
-                    was_stopped = event.status is JobStatus.STOPPED
-                    job = CommandEnd.read_job(command, event.exit_code, event.output, was_stopped=was_stopped)
-                    self._add(job)
+                self._end_job(event)
 
     def _note_effects(self, event: LayerWaits | EffectsVoted | EffectsApproved | EffectsReviewed) -> None:
         match event:
@@ -126,9 +129,17 @@ class ReplayedLayer:
             case EffectsReviewed():
                 pass
 
+    def _end_job(self, event: JobEnded) -> None:
+        job = self._jobs.pop(event.job_id, None)
+        self._add_hosts(event.hosts or ())
+        if job is not None and not job.subagent_id:  # what a subagent was given is no command
+            was_stopped = event.status is JobStatus.STOPPED
+            self._add(CommandEnd.read_job(job.command, event.exit_code, event.output, was_stopped=was_stopped))
+
     def _finish(self, event: CallFinished) -> None:
+        self._add_hosts(event.hosts or ())
         arguments = self._arguments.pop(event.context, None)
-        if arguments is None:  # it did not run
+        if arguments is None:  # it did not run, or runs on in the background
             return
         traits = find_traits(event.tool)
         command = arguments.get(traits.command) if traits.command else None
@@ -137,7 +148,9 @@ class ReplayedLayer:
             self._add(CommandEnd.read(command, event.outcome, event.output))
         elif isinstance(address, str):
             self._add_address(address)
-        for host in event.hosts or ():
+
+    def _add_hosts(self, hosts: Iterable[AskedHost]) -> None:
+        for host in hosts:
             self._add_address(f"{host.name} (refused)" if host.refusal else host.name)
 
     def _add_address(self, address: str) -> None:
@@ -153,5 +166,5 @@ class ReplayedLayer:
     def _forget(self) -> None:
         self._commands.clear()
         self._addresses.clear()
-        self._more = 0
+        self._more = self._subagents = 0
         self._votes = None

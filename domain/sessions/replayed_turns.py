@@ -17,6 +17,7 @@ from quorum.domain.events.event import (
     EffectsObserved,
     FilesKept,
     FilesRestored,
+    JobStarted,
     SessionRedone,
     TurnStarted,
 )
@@ -99,12 +100,12 @@ class ReplayedTurns:
         )
         self._turns.append(self._change(turn))
 
-    def start_job(self, job_id: str) -> int:
-        """Note that a command of this turn continues in the background, where its changes are not measured.
-        Return the number of the turn; -1 where there is none."""
-        if self._turns:
+    def start_job(self, job: JobStarted) -> int:
+        """Note that a command of this turn continues in the background, where its changes are not measured;
+        those of a subagent are. Return the number of the turn; -1 where there is none."""
+        if self._turns and not job.subagent_id:
             self._change(self._turns[-1]).jobs.append(
-                f"What the background command {job_id} changed after its call had ended was not looked at."
+                f"What the background command {job.job_id} changed after its call had ended was not looked at."
             )
         return len(self._turns) - 1
 

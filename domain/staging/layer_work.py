@@ -14,7 +14,8 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     """What was done in a layer since its effects were last reviewed; `layer` is empty outside any.
 
     `commands` are the last ones, of which `more` are left out; `addresses` are those that were asked for in the
-    web, and `jobs` the commands in the background that have no end. `votes` are the latest on its effects.
+    web, and `jobs` what works in the background and has no end. `subagents` counts those that worked here: what
+    they ran is on record in their own sessions. `votes` are the latest on its effects.
 
     `waiting` is the layer in which effects waited last, wherever the session works now. `answered_in` is that
     in which the model answered last, empty for the folder itself and None without any answer. `was_reset`:
@@ -26,6 +27,7 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     more: int = 0
     addresses: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
+    subagents: int = 0
     votes: EffectsVotes | None = None
     waiting: str = ""
     answered_in: str | None = None

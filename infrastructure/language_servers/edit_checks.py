@@ -27,6 +27,7 @@ class EditChecks:
         self._server = server
         self._before: dict[str, str | None] = {}
         self._edited: dict[str, None] = {}
+        self._looked_at: dict[str, None] = {}
         self._known: dict[str, tuple[str, ...]] = {}
         self._working: asyncio.Task[None] | None = None
         self._reports: list[DiagnosticsReported] = []
@@ -82,6 +83,8 @@ class EditChecks:
                 if self._edited:
                     await self._look_after(tuple(self._edited))
             except LanguageServerFailed as error:
+                self._edited |= self._looked_at
+                self._looked_at.clear()
                 self._report_failure(str(error))
                 self._before.clear()
                 self._edited.clear()
@@ -98,7 +101,7 @@ class EditChecks:
         self._known = {**found, **self._known, path: found.get(path, ()) if text is not None else ()}
 
     async def _look_after(self, paths: tuple[str, ...]) -> None:
-        server = self._server
+        server, self._looked_at = self._server, dict.fromkeys(paths)
         async with server.changing_files():
             await server.tell_changes()
             opened = []
@@ -111,6 +114,7 @@ class EditChecks:
             await server.settle(opened)
         self._last_edited = paths
         self._compare()
+        self._looked_at.clear()
         self._told_failure = ""
 
     def _compare(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 
 from quorum.domain.errors import StaleSeal, ToolError
@@ -94,9 +95,10 @@ class SourceFiles:
                     if left < 0:
                         return None
                     if not entry.is_link and is_wanted("/".join(entry.names)):
-                        status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
-                        states[os.path.join(root, *entry.names)] = (status.st_mtime_ns, status.st_size)
-            except (OSError, ToolError):  # gone meanwhile: the next look finds what there is
+                        with suppress(OSError):  # gone meanwhile
+                            status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
+                            states[os.path.join(root, *entry.names)] = (status.st_mtime_ns, status.st_size)
+            except (OSError, ToolError):  # the folder is gone, with all that was in it
                 continue
         return states
 

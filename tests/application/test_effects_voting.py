@@ -8,6 +8,7 @@ from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import encode_packet, render_effects
 from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
+from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting, find_quoted
 from quorum.domain.calls.execution import Outcome
@@ -17,7 +18,8 @@ from quorum.domain.events.event import CallFinished, CallStarted, EffectsVoted, 
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
-from quorum.domain.staging.layer_effects import EffectChoice
+from quorum.domain.staging.layer_effects import EffectChoice, LayerEffects
+from quorum.domain.staging.layer_work import LayerWork
 from quorum.infrastructure.files.diff import render_unified_diff
 from tests.support.builders import a_context
 from tests.support.fake_gateway import Answers, FakeGateway, ballot
@@ -85,6 +87,7 @@ async def test_reviewers_read_the_task_the_commands_and_the_diff_and_their_quote
 
     packet = await rig.review.vote(await rig.review.read())
 
+    assert len(rig.asked) == 3
     assert all("have it say two" in text and "pytest · exit code 1" in text for text in rig.asked)
     assert all("+two()" in text and packet.digest in text for text in rig.asked)
     votes = packet.votes
@@ -181,6 +184,17 @@ async def test_votes_stand_in_what_scripts_and_the_terminal_read() -> None:
     assert "not that; it objects to what stands in no file that was shown: nowhere" in shown
     assert isinstance(value["votes"], dict)
     assert value["votes"]["verdict"] == "rejected"
+
+
+def test_what_has_no_line_is_said_to_whoever_reads_or_judges_the_effects() -> None:
+    work = LayerWork(layer="1", more=3, jobs=("npm\nstart",), subagents=1)
+    packet = EffectsPacket(effects=LayerEffects(workspace="/w"), work=work)
+
+    shown, value = render_effects("1", packet, str, {}), encode_packet("1", packet, str)
+
+    assert "commands    3 earlier ones are not listed\nrunning     npm start\n" in shown
+    assert "subagents   1 subagent worked in it: their own sessions say what they ran" in shown
+    assert (value["more_commands"], value["running"], value["subagents"]) == (3, ["npm\nstart"], 1)
 
 
 @pytest.mark.parametrize(

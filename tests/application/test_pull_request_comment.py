@@ -17,7 +17,10 @@ from quorum.domain.calls.tool import ToolCall
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
+    EffectsApproved,
     EffectsObserved,
+    EffectsReviewed,
+    EffectsVoted,
     Event,
     JobEnded,
     JobStarted,
@@ -27,10 +30,13 @@ from quorum.domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.stored_session import Anchor
+from quorum.domain.staging.effects_votes import EffectsVotes
 from tests.support.builders import a_context
 from tests.support.past_sessions import an_eventful_session, records_of
 
@@ -115,6 +121,32 @@ def test_who_decided_what_with_which_votes_is_listed_by_who_it_was() -> None:
     assert render_trailers([work]) == trailer
 
 
+def test_effects_of_a_layer_are_decided_by_a_person_with_the_votes_on_just_these() -> None:
+    def voted(digest: str, verdict: str) -> EffectsVoted:
+        vote = VoteRecord(model="a/b", verdict=verdict, reasoning="", confidence=None)
+        votes = EffectsVotes(digest=digest, verdict="unclear", count="one", votes=(vote,))
+        return EffectsVoted(layer="1", votes=votes)
+
+    events = [
+        voted("d1", "reject"),
+        EffectsReviewed(layer="1", decision=EffectsDecision.REJECTED, digest="d1", words="smaller"),
+        voted("d2", "approve"),
+        EffectsApproved(layer="1", workspace="/w", digest="d2", folded={"build/": 3}),
+        EffectsReviewed(layer="1", decision=EffectsDecision.APPLIED, digest="d2", files=3),
+        EffectsApproved(layer="1", workspace="/w", digest="d3"),
+    ]
+    work = a_work(records_of(events))
+
+    lines = render_comment([work], str).splitlines()
+
+    assert [line for line in lines if "effects" in line] == [
+        "- `effects of a layer`: rejected by a person; reason: `smaller`; votes: `a/b` `reject`",
+        "- `effects of a layer` `3 files`: approved by a person; votes: `a/b` `approve`",
+        "- `effects of a layer` `0 files`: approved by a person",
+    ]
+    assert "decided-by-person=3 votes=2" in render_trailers([work])
+
+
 def test_votes_of_an_earlier_review_of_a_call_do_not_count_for_the_next() -> None:
     events = [
         *a_review("make", "c1", DecisionLabel.REJECTED, ("m/a", "reject")),
@@ -171,6 +203,23 @@ def test_a_command_that_went_on_in_the_background_counts_as_it_ended_there() -> 
     evidence = gather_evidence(records_of(events))
 
     assert [each.command.ending for each in evidence.commands] == ["exit code 1"]
+
+
+def test_a_stopped_command_is_told_as_stopped_and_a_subagent_as_no_command() -> None:
+    context = a_context(call_id="c1")
+    events = [
+        JobStarted(job_id="j", context=context, command="pytest -q"),
+        JobEnded(job_id="j", status=JobStatus.STOPPED, exit_code=None, duration_secs=9.0),
+        JobStarted(job_id="k", context=context, command="pytest has to pass", subagent_id="s.1"),
+        JobEnded(job_id="k", status=JobStatus.ANSWERED, exit_code=None, duration_secs=9.0, output="it does"),
+    ]
+
+    evidence = gather_evidence(records_of(events))
+
+    assert [(each.command.command, each.command.ending) for each in evidence.commands] == [
+        ("pytest -q", "stopped")
+    ]
+    assert evidence.amounts["background subagent"] == 1
 
 
 def test_commands_of_the_person_count_with_their_exit_codes() -> None:

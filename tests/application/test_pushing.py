@@ -149,6 +149,40 @@ async def test_a_review_that_is_left_open_is_told_at_once_although_the_process_e
     assert len(sent) == 1
 
 
+async def test_an_answer_waits_for_no_message_that_is_under_way() -> None:
+    phones, person, sending = Phones(), Person(), asyncio.Event()
+
+    async def send_without_end(_message: PushMessage) -> None:
+        sending.set()
+        await asyncio.Event().wait()
+
+    hanging = Push(name="hanging", after_secs=0, every_secs=0, send=send_without_end)
+    asking = asyncio.ensure_future(phones.in_front_of(person, hanging).ask(about(1)))
+    await sending.wait()
+    person.answers.set()
+
+    async with asyncio.timeout(5):
+        assert await asking == Approve(about(1).request.packet.digest)
+
+
+async def test_whoever_stops_the_turn_over_a_message_that_hangs_stops_it() -> None:
+    phones, sending = Phones(), asyncio.Event()
+
+    async def send_without_end(_message: PushMessage) -> None:
+        sending.set()
+        await asyncio.Event().wait()
+
+    hanging = Push(name="hanging", after_secs=0, every_secs=0, send=send_without_end)
+    asking = asyncio.ensure_future(phones.in_front_of(DeferringApprover(), hanging).ask(about(1)))
+    await sending.wait()
+    asking.cancel()
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.wait((asking,), timeout=5)
+
+    assert asking.cancelled()
+
+
 async def test_one_that_cannot_be_told_is_named_once_and_the_next_one_is_told() -> None:
     phones = Phones()
     bad, good = phones.phone("bad", 0, fails=True), phones.phone("good", 0)

@@ -17,6 +17,7 @@ from quorum.domain.events.event import (
     MessageAdded,
     OutputStored,
     QuorumConcluded,
+    ReviewDecided,
     SessionStarted,
     TextDelta,
     TurnStarted,
@@ -24,6 +25,7 @@ from quorum.domain.events.event import (
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.signing import ApprovalSignature
 from quorum.domain.sessions.canonical import render_canonical
 from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.builders import a_context
@@ -175,6 +177,21 @@ def test_the_order_of_the_calls_shows() -> None:
     turned = (replace(turn, steps=(replace(step, calls=step.calls[1:] + step.calls[:1]),)), *rest)
 
     assert canonical_lines(turned, 1) != canonical_lines(SCRIPT, 1)
+
+
+def test_when_people_signed_does_not_show_and_who_signed_does() -> None:
+    def decided(person: str, at_ms: int, text: str) -> Event:
+        signature = ApprovalSignature(session_id="s", digest="d", person=person, at_ms=at_ms, signature=text)
+        return ReviewDecided(
+            context=a_context(),
+            digest="d",
+            decision=DecisionLabel.APPROVED,
+            reason=None,
+            signatures=(signature,),
+        )
+
+    assert lines_of([decided("ada", 1, "U1NI")]) == lines_of([decided("ada", 2, "U1NJ")])
+    assert lines_of([decided("ada", 1, "U1NI")]) != lines_of([decided("ben", 1, "U1NI")])
 
 
 # ------------------------------------------------------------------ how it is told

@@ -20,6 +20,7 @@ from quorum.domain.events.event import (
     LayerWaits,
     ResponseCompleted,
     SessionResumed,
+    SubagentStarted,
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
@@ -132,6 +133,38 @@ def test_addresses_and_commands_that_still_run_are_told() -> None:
 
     assert work.addresses == ("https://example.com/a", "pypi.org", "example.net:22 (refused)")
     assert work.jobs == ("npm start",)
+
+
+def test_hosts_of_a_background_command_are_told_whenever_it_asked_for_them() -> None:
+    begun, answered = run(0, "npm start", "it runs in the background as j")
+    answered = replace(answered, hosts=(AskedHost("early.example", 443),))
+    started = JobStarted(job_id="j", context=a_context(0), command="npm start")
+    ended = JobEnded(
+        job_id="j",
+        status=JobStatus.STOPPED,
+        exit_code=None,
+        duration_secs=1,
+        hosts=(AskedHost("early.example", 443), AskedHost("late.example", 443, "nothing allows it")),
+    )
+
+    assert replay(ENTERED, begun, started, answered).addresses == ("early.example",)
+    work = replay(ENTERED, begun, started, answered, ended)
+    assert work.addresses == ("early.example", "late.example (refused)")
+
+
+def test_subagents_are_counted_until_the_next_review() -> None:
+    started = SubagentStarted(context=a_context(0), subagent_id="s-t1", prompt="have pytest run", model="m")
+
+    assert replay(started, ENTERED, started, started).subagents == 2
+    assert replay(ENTERED, started, APPROVED, reviewed(EffectsDecision.APPLIED)).subagents == 0
+
+
+def test_a_subagent_in_the_background_is_no_command() -> None:
+    started = JobStarted(job_id="j", context=a_context(0), command="have pytest run", subagent_id="s.1")
+    ended = JobEnded(job_id="j", status=JobStatus.ANSWERED, exit_code=None, duration_secs=1, output="done")
+
+    assert replay(ENTERED, started).jobs == ("have pytest run",)
+    assert replay(ENTERED, started, ended).commands == ()
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from quorum.domain.events.event import (
     FilesKept,
     FilesRestored,
     HookRan,
+    JobStarted,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -536,6 +537,17 @@ def test_rewinding_files_alone_leaves_what_was_said() -> None:
 
 
 # ------------------------------------------------------------------ files
+
+
+def test_only_commands_in_the_background_change_what_nobody_looks_at() -> None:
+    command = JobStarted(job_id="job-1", context=ZERO, command="npm start")
+    subagent = JobStarted(job_id="job-2", context=ONE, command="read it", subagent_id="s-t1")
+
+    (turn,) = after(*ASKED, command, subagent).turns
+
+    assert turn.unseen == (
+        "What the background command job-1 changed after its call had ended was not looked at.",
+    )
 
 
 def test_changes_belong_to_the_turn_that_runs() -> None:

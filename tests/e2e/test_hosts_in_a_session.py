@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.conversation.history import ToolResults
-from quorum.domain.events.event import CallFinished
+from quorum.domain.events.event import CallFinished, JobEnded
 from quorum.domain.review.questions import ApproveAlways, ReviewAnswer, ReviewRequest, RuleScope
 from quorum.domain.shell.network_hosts import AskedHost
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
@@ -57,6 +57,21 @@ async def test_a_host_is_refused_and_said_and_the_person_allows_it_for_once(
     assert finished == [
         (AskedHost(name, site.port, refusal),) for refusal in ("nothing allows it", "", "nothing allows it")
     ]
+
+
+@pytest.mark.long
+async def test_hosts_that_a_background_command_asks_for_are_recorded_with_its_end(
+    stage: SessionStage, site: Site
+) -> None:
+    observer = RecordingObserver()
+    command = f"until [ -e go ]; do sleep 0.1; done; curl -s http://packages.example.org:{site.port}/"
+    async with stage.opened(person=FakePerson(), observer=observer) as session:
+        await session.turn(call("run_command", command=command, background=True))
+        (stage.root / "go").touch()
+        await session.turn(call("jobs", action="read", job_id="job-1", wait_secs=20))
+
+    [ended] = [event.hosts for event in observer.of(JobEnded) if isinstance(event, JobEnded)]
+    assert ended == (AskedHost("packages.example.org", site.port, "nothing allows it"),)
 
 
 @pytest.mark.long(after=1)

@@ -110,6 +110,17 @@ async def test_a_turn_goes_on_until_the_check_passes(tmp_path: Path) -> None:
         await session.check()
 
 
+async def test_the_model_reads_which_goal_holds_also_where_it_is_one_of_before(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path, AUTO + "[agent]\nmax_goal_attempts = 1\n")
+    async with stage.opened() as session:
+        for text in ("one", "two", "one"):
+            await set_goal(session, "false", text=text)
+            await play(session, "not yet")
+
+        named = [text.splitlines()[0] for text in told(session) if text.startswith("The person set")]
+        assert named == [f"The person set this goal: {text}" for text in ("one", "two", "one")]
+
+
 @pytest.mark.long
 async def test_attempts_end_at_the_limit_and_a_retry_has_as_many_again(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path, AUTO + "[agent]\nmax_goal_attempts = 2\n"), RecordingObserver()

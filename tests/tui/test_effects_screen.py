@@ -10,20 +10,23 @@ from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import render_effects
 from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
+from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import StagingError
 from quorum.domain.events.event import CallFinished, CallStarted, Event, LayerEntered
+from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.staging.effects_overview import FoldedTree
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffects
+from quorum.domain.staging.layer_work import LayerWork
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
-from quorum.tui.screens.effects.rows import describe_tree
+from quorum.tui.screens.effects.rows import describe_tree, summarise_work
 from quorum.tui.screens.pager_screen import PagerScreen
 from quorum.tui.widgets.line_list import LineList
 from tests.support.app_stage import Clock, Stage, on_stage
@@ -48,6 +51,17 @@ def a_layer() -> FakeLayer:
     layer.write("src/long.py", LONG.replace(b"line 2\n", b"second\n").replace(b"line 33\n", b"later\n"))
     layer.write("old.txt", None)
     return layer
+
+
+def test_what_ran_without_a_line_of_its_own_is_warned_of():
+    work = LayerWork(layer="1", jobs=("npm start",), subagents=2)
+    packet = EffectsPacket(effects=LayerEffects(workspace="/w"), work=work)
+
+    assert summarise_work(packet, commands_key="c") == [
+        ("2 subagents worked in it: their own sessions say what they ran", True),
+        ("still running: npm start", True),
+    ]
+    assert packet.digest != replace(packet, work=replace(work, subagents=1)).digest
 
 
 def test_a_line_break_in_a_name_is_no_path_of_its_own():

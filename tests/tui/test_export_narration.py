@@ -7,6 +7,7 @@ import pytest
 from quorum.application.export.account import Account, CallCard, ExportRemark, Said, TurnHead
 from quorum.application.export.narration import build_account
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import ToolResults, UserMessage
@@ -17,6 +18,8 @@ from quorum.domain.events.event import (
     CallStarted,
     DiagnosticsReported,
     Event,
+    JobEnded,
+    JobStarted,
     MemoryAdded,
     MemoryApproved,
     MessageAdded,
@@ -31,7 +34,7 @@ from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
-from tests.support.builders import a_call, calls_response
+from tests.support.builders import a_call, a_context, calls_response
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
 
 
@@ -46,6 +49,29 @@ def the_card(account: Account) -> CallCard:
 
 def remarks(account: Account) -> list[str]:
     return [entry.line for entry in account.entries if isinstance(entry, ExportRemark)]
+
+
+def test_work_in_the_background_is_told_as_a_command_or_a_subagent_with_its_end() -> None:
+    context = a_context()
+    account = account_from(
+        records_of(
+            [
+                JobStarted(job_id="job-1", context=context, command="npm start"),
+                JobStarted(job_id="job-2", context=context, command="read it", subagent_id="s.1"),
+                JobEnded(job_id="job-1", status=JobStatus.ENDED, exit_code=0, duration_secs=1.5, output="ok"),
+                JobEnded(
+                    job_id="job-2", status=JobStatus.ANSWERED, exit_code=None, duration_secs=2, output="read"
+                ),
+            ]
+        )
+    )
+
+    assert remarks(account) == [
+        "the background command job-1 began:",
+        "the background subagent job-2 began:",
+        "job-1 ended after 1.5 s: exit code 0; it printed last:",
+        "job-2 has reported after 2.0 s; its report:",
+    ]
 
 
 def test_turns_are_counted_from_one_and_hold_what_was_said() -> None:

@@ -160,6 +160,71 @@ const transcript = (() => {
   const describeChange = (change) =>
     `${change.kind} ${change.path}${change.declared === false ? ", which it had not declared" : ""}${change.late ? ", found late" : ""}`;
 
+  const amount = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+  const nameSome = (names, most) =>
+    names.slice(0, most).join(", ") + (names.length > most ? ` and ${(names.length - most).toLocaleString("en")} more` : "");
+
+  // Each text on one line of its own.
+  const listLines = (texts) => texts.map((text) => makeVisible(text, { isLine: true })).join("\n");
+
+  const nameChecks = (checks) => checks.map((check) => `\`${check.command}\``).join(", ");
+
+  const describeHost = (host) => `${host.host}:${host.port}${host.refusal ? ` (refused: ${host.refusal})` : ""}`;
+
+  // Whose signatures a call takes.
+  function describeSigning(terms) {
+    const demands = terms.demands.map(({ needed, people }) => `${needed === people.length ? "" : `${needed} of `}${people.join(", ") || "nobody"}`);
+    return `it takes the signatures of ${demands.join(" and of ")}${terms.requester ? `; ${terms.requester} asked for it and does not count` : ""}`;
+  }
+
+  function describeCheck(run) {
+    const code = run.exit_code;
+    const ending = run.outcome === "ok" && code === 0 ? "passed" : code === null ? `ended with no exit code (${run.outcome})` : `exited with ${code}`;
+    return `\`${run.command}\` ${ending}${run.is_edited ? " (as the person edited it)" : ""}`;
+  }
+
+  function describeReceipt(receipt) {
+    const isReached = receipt.runs.length > 0 && receipt.runs.every((run) => run.outcome === "ok" && run.exit_code === 0);
+    return [
+      `goal ${isReached ? "" : "not "}reached, attempt ${receipt.attempt}: ${receipt.runs.map(describeCheck).join(", ")}`,
+      `${amount(receipt.changed_count, "file")} changed, tree ${receipt.tree.slice(0, 12)}`,
+      ...(receipt.check_files.length ? [`changed in this goal, and a check depends on it: ${nameSome(receipt.check_files, 3)}`] : []),
+      ...(receipt.written.length ? [`changed by the checks themselves: ${nameSome(receipt.written, 3)}`] : []),
+      ...(receipt.is_complete ? [] : ["not every file could be looked at"]),
+    ].join("; ");
+  }
+
+  const listReceipt = (receipt) => listLines([
+    `${receipt.tree} tree`,
+    ...receipt.runs.map((run) => `${run.output_sha256} output of ${run.command}`),
+    ...receipt.changed.map((file) => `${file.sha256 ?? "-"} ${file.kind} ${file.path}`),
+  ]);
+
+  // A vote on the effects of a layer.
+  function describeEffectsVote(vote, place) {
+    const { confidence, in_scope: scope, reasoning, objection } = vote;
+    const said = describeVote({ confidence, in_scope: scope, reason: reasoning, objections: vote.objections });
+    const found = place === undefined ? "it objects to what stands in no file that was shown" : `in ${place} it objects to`;
+    return `${nameReviewer(vote, vote.model)} ${vote.verdict}${said}${objection ? `; ${found}: ${objection}` : ""}`;
+  }
+
+  const describeEffect = (effect) =>
+    `${effect.kind}: ${effect.path}${effect.renamed_from ? ` from ${effect.renamed_from}` : ""} (+${effect.added} −${effect.removed}${effect.after?.sha256 ? `, sha256 ${effect.after.sha256}` : ""})`;
+
+  // What became of the effects of a layer.
+  function describeEffectsEnd({ decision, layer, files, refs, refused, words }) {
+    const done = [...(files || !refs ? [amount(files, "file")] : []), ...(refs ? [amount(refs, "ref")] : [])].join(" and ");
+    const why = Object.entries(refused).map(([path, reason]) => `${path}: ${reason}`);
+    return {
+      applied: `${done} applied from the layer ${layer} to the folder`,
+      refused: `nothing was applied from the layer ${layer}: ${nameSome(why, 8)}`,
+      rejected: `nothing was applied from the layer ${layer}, the person sent it back${words ? `: ${words}` : ""}`,
+      discarded: `all changes of the layer ${layer} were discarded`,
+      undone: `${done} applied from the layer ${layer} taken back out of the folder`,
+    }[decision] ?? `the effects of the layer ${layer}: ${decision}`;
+  }
+
   const SILENT = () => {};
 
   // By the type of the event, how it is told. `other` tells any type that has no sentence of its own.
@@ -225,6 +290,7 @@ const transcript = (() => {
       if (event.decision !== "none" || card.decision.startsWith("nothing")) card.decision = DECISIONS[event.decision] ?? event.decision;
       card.isGood = event.outcome === "ok";
       Object.assign(card, { output: event.output, seconds: event.duration_secs });
+      for (const host of list(event.hosts)) card.history.push(`it asked for the host ${describeHost(host)}`);
       const { command } = card.ranWith ?? card.args;
       if (typeof command !== "string" || event.tool !== "run_command" || !["ok", "error"].includes(event.outcome)) return;
       const ending = findEnding(event.outcome, event.output);
@@ -236,12 +302,16 @@ const transcript = (() => {
       const card = told.card(event.context, event.packet.tool, event.packet.arguments);
       card.diff = event.packet.diff ?? card.diff;
       card.decision = "put to review, and no answer is recorded";
-      card.history.push(`put to review: ${list(event.reasons).join("; ") || "no reason given"} (packet sha256 ${event.digest})`);
+      const signing = event.signing ? `; ${describeSigning(event.signing)}` : "";
+      card.history.push(`put to review: ${list(event.reasons).join("; ") || "no reason given"}${signing} (packet sha256 ${event.digest})`);
     },
     review_decided(told, event) {
       const card = told.card(event.context);
       card.decision = DECISIONS[event.decision] ?? event.decision;
       card.history.push(`${card.decision}${event.reason ? `: ${event.reason}` : ""} (packet sha256 ${event.digest})`);
+      for (const each of list(event.signatures)) {
+        card.history.push(`${each.person} signed it, by their own clock ${formatTime(each.at_ms)}; this page does not check that signature`);
+      }
     },
     vote_cast(told, event) {
       told.card(event.context).votes.push({ who: nameReviewer(event, event.reviewer), verdict: event.verdict, text: describeVote(event) });
@@ -276,15 +346,59 @@ const transcript = (() => {
       told.command(told.own ?? "a command of the person's", ending, event.exit_code === 0);
     },
     job_started(told, event) {
-      told.remark(`the background command ${event.job_id} began:`, event.command);
-      told.jobs.set(event.job_id, event.command);
-      told.card(event.context).isJob = true; // it ends as a job, later than the call
+      const kind = event.subagent_id ? "subagent" : "command";
+      told.remark(`the background ${kind} ${event.job_id} began:`, event.command);
+      told.jobs.set(event.job_id, { kind, command: event.command });
+      if (kind === "command") told.card(event.context).isJob = true; // it ends as a job, later than the call
     },
     job_ended(told, event) {
-      const ending = event.exit_code === null ? event.status : `exit code ${event.exit_code}`;
-      told.remark(`the background command ${event.job_id} ended: ${ending}`, event.output ?? "", { isOutput: true });
-      told.command(told.jobs.get(event.job_id) ?? event.job_id, ending, event.exit_code === 0);
+      const { kind, command } = told.jobs.get(event.job_id) ?? { kind: "command", command: event.job_id };
+      const ending = event.exit_code === null || event.status === "stopped" ? event.status.replaceAll("_", " ") : `exit code ${event.exit_code}`;
+      const hosts = list(event.hosts).length ? `; hosts that it asked for: ${event.hosts.map(describeHost).join(", ")}` : "";
+      told.remark(`the background ${kind} ${event.job_id} ended: ${ending}${hosts}`, event.output ?? "", { isOutput: kind === "command" });
+      if (kind === "command") told.command(command, ending, event.exit_code === 0);
     },
+    goal_set: (told, event) => told.remark(`goal: ${event.text} (${event.checks.length ? `checks: ${nameChecks(event.checks)}` : "the model proposes the checks"})`),
+    checks_approved(told, event) {
+      const line = `the person approved as checks of the goal: ${nameChecks(event.checks) || "none"}`;
+      if (event.context) told.card(event.context).history.push(line);
+      else told.remark(line);
+    },
+    goal_checked: (told, { receipt }) => told.remark(describeReceipt(receipt), listReceipt(receipt)),
+    goal_receipt_outdated: (told, event) => told.remark(`the receipt of the goal is stale: changed since its checks ran: ${nameSome(event.files, 3)}`),
+    goal_dropped: (told) => told.remark("the goal is off"),
+    outdated_tests_claimed: (told, event) =>
+      told.remark(`the last test run (\`${event.command}\`, exit code ${event.exit_code}) predates the last edit (${nameSome(event.files, 3)})`),
+    layer_entered(told, event) {
+      told.remark([`from here on what changes goes to the layer ${event.layer}, until the person reviews it`, ...event.notices].join("; "));
+    },
+    layer_waits(told, event) {
+      const commits = event.commits ? ` and ${amount(event.commits, "commit")}` : "";
+      const conflicts = event.conflicts ? `; ${event.conflicts} in conflict with the person's` : "";
+      const changed = `${amount(event.files, "changed file")} (+${event.added} −${event.removed})${commits}`;
+      told.remark(`${changed} wait in the layer ${event.layer}${conflicts} (sha256 ${event.digest})`);
+    },
+    effects_voted(told, { votes }) {
+      const unshown = votes.unshown ? `; the content of ${amount(votes.unshown, "file")} was not shown` : "";
+      const each = votes.votes.map((vote) => describeEffectsVote(vote, votes.quoted[vote.model]));
+      told.remark(`the models on the effects ${votes.digest.slice(0, 12)}: ${votes.count}${unshown}`, listLines(each));
+    },
+    effects_approved(told, event) {
+      const folded = Object.entries(event.folded);
+      const files = event.effects.length + folded.reduce((sum, [, count]) => sum + count, 0);
+      const parts = [
+        `the person approved the effects ${event.digest.slice(0, 12)} (${amount(files, "file")}${event.commits.length ? `, ${amount(event.commits.length, "ref")}` : ""})`,
+        ...(event.left_out.length ? [`left out: ${nameSome(event.left_out, 8)}`] : []),
+        ...(Object.keys(event.hunks).length ? [`parts left out of ${nameSome(Object.keys(event.hunks), 8)}`] : []),
+        ...(event.overwritten.length ? [`in place of changes of the person's own: ${nameSome(event.overwritten, 8)}`] : []),
+      ];
+      told.remark(parts.join("; "), listLines([
+        ...event.effects.map(describeEffect),
+        ...folded.map(([folder, count]) => `${folder}: ${amount(count, "file")}`),
+        ...event.commits.map((commit) => `${commit.ref}: ${commit.before} → ${commit.after}`),
+      ]));
+    },
+    effects_reviewed: (told, event) => told.remark(describeEffectsEnd(event)),
     session_rewound(told, event) {
       if (event.conversation) for (const turn of told.turns.slice(Math.max(event.turn, 0))) turn.takenBack = true;
       const what = [event.conversation && "the conversation", event.files && "the files"].filter(Boolean).join(" and ") || "nothing";

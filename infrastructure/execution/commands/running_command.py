@@ -213,6 +213,7 @@ class RunningCommand:
             last_lines=last,
             is_cut=is_cut,
             remarks=tuple(said),
+            hosts=self.asked_hosts,
         )
 
     def _build_whole_output(self, printed: Printed, is_cut: bool) -> ToolOutput:

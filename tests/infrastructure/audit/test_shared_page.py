@@ -460,6 +460,76 @@ def record(seq: int, event: dict[str, Any]) -> dict[str, Any]:
 
 
 @needs_node
+def test_goals_layers_signatures_and_work_in_the_background_have_lines_of_their_own() -> None:
+    samples = (ROOT / "tests/domain/recorded/events.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line)["event"] for line in samples]
+    kinds = {
+        "goal_set", "checks_approved", "goal_checked", "goal_receipt_outdated", "goal_dropped",
+        "outdated_tests_claimed", "layer_entered", "layer_waits", "effects_voted", "effects_approved",
+        "effects_reviewed",
+    }  # fmt: skip
+    chosen = [
+        event
+        for event in events
+        if event["type"] in kinds
+        or "signing" in event
+        or "signatures" in event
+        or event.get("hosts")
+        or event.get("job_id") == "job-7"
+    ]
+    records = [record(seq, event) for seq, event in enumerate(chosen)]
+
+    (told,) = run_in_node(
+        "return transcript.tell(given);", [{"session": "s", "records": records}], "transcript.js"
+    )
+
+    lines = [each["line"] for each in told["entries"] if each["kind"] == "remark"]
+    said = [line for each in told["entries"] if each["kind"] == "call" for line in each["history"]]
+    assert lines == [
+        "from here on what changes goes to the layer 1, until the person reviews it",
+        "from here on what changes goes to the layer 1, until the person reviews it; a é",
+        "1 changed file (+0 −0) wait in the layer 1 (sha256 ab é)",
+        "2 changed files (+3 −4) and 1 commit wait in the layer 1; 1 in conflict with the person's (sha256 ab)",
+        "the person approved the effects ab (0 files)",
+        "the person approved the effects ab (5 files, 1 ref); left out: c é; parts left out of a; in place of "
+        "changes of the person's own: a é.py",
+        "0 files applied from the layer 1 to the folder",
+        "nothing was applied from the layer 1: a é: edited",
+        "goal: pass é (the model proposes the checks)",
+        "goal: pass é (checks: `pytest é`)",
+        "the person approved as checks of the goal: none",
+        "goal not reached, attempt 1: `pytest é` exited with 1; 0 files changed, tree ab",
+        "goal not reached, attempt 2: `pytest é` exited with 1, `make é` ended with no exit code (error) (as "
+        "the person edited it); 2 files changed, tree ab; changed in this goal, and a check depends on it: "
+        "a é.py; changed by the checks themselves: c.py; not every file could be looked at",
+        "the receipt of the goal is stale: changed since its checks ran: a é.py",
+        "the goal is off",
+        "the last test run (`pytest é`, exit code 0) predates the last edit (a é.py)",
+        "the models on the effects ab: none",
+        "the models on the effects ab: 0 for, 1 against; the content of 2 files was not shown",
+        "the background subagent job-7 began:",
+        "the background subagent job-7 ended: answered",
+        "the background command job-8 ended: stopped; hosts that it asked for: pypi.org:443, example.org:8443 "
+        "(refused: nothing allows it)",
+    ]
+    (votes,) = (each["body"] for each in told["entries"] if "0 for, 1" in each.get("line", ""))
+    assert votes == "m (safety) reject (50 % sure), in scope: no: no é; in a é it objects to: a"
+    assert [line for line in said if not line.startswith(("put", "allowed"))] == [
+        "the person approved as checks of the goal: `pytest é`",
+        "it asked for the host pypi.org:443",
+        "it asked for the host example.org:8443 (refused: nothing allows it)",
+        *(
+            f"{who} signed it, by their own clock 2026-09-21 14:13:20 UTC; this page does not check that "
+            "signature"
+            for who in ("bén", "ada")
+        ),
+    ]
+    (asked,) = (line for line in said if line.startswith("put"))
+    assert "; it takes the signatures of 2 of ada, bén, cy; dan é asked for it and does not count (" in asked
+    assert [each["text"] for each in told["commands"]] == ["job-8"]
+
+
+@needs_node
 def test_the_transcript_tells_votes_diffs_decisions_and_exit_codes_from_the_records_alone() -> None:
     stored = an_eventful_store("some text")
     records = [

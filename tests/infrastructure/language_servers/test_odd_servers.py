@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from quorum.domain.errors import ConfigError, ToolError
+from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.language_servers.channel import LanguageServerFailed
 from quorum.infrastructure.language_servers.lookups import Lookup
 from tests.infrastructure.commands.command_bench import eventually
@@ -145,6 +146,19 @@ async def test_what_a_server_asks_is_answered_and_edits_are_refused(tmp_path: Pa
         assert answers["q4"]["result"][0]["uri"] == f"file://{bench.root}"
         assert answers["q6"]["result"] == {"success": False}
         assert answers["q7"]["error"]["code"] == -32601
+
+
+async def test_a_server_that_crashes_over_an_edit_is_said_with_the_file(tmp_path: Path) -> None:
+    async with a_bench(tmp_path, manners={"crash_on": "textDocument/didChange"}) as bench:
+        path = str(bench.write("a.py", "x = 1\n"))
+        await bench.servers.before_edits([path])
+        bench.write("a.py", BROKEN)
+        bench.servers.note_edits([path])
+
+        (report,) = await bench.servers.collect(is_last=True)
+
+        assert report.failure == "it ended with exit code 3: odd server: out of luck"
+        assert report.files == ("a.py",)
 
 
 async def test_a_server_that_crashes_is_started_again_later_and_it_is_said_once(tmp_path: Path) -> None:
@@ -303,6 +317,21 @@ async def test_changes_of_others_reach_the_server_before_a_question(tmp_path: Pa
         (told,) = bench.list_told("workspace/didChangeWatchedFiles")
         changes = {each["uri"].rpartition("/project/")[2]: each["type"] for each in told["params"]["changes"]}
         assert changes == {"a.py": 2, "new.py": 1, "sub/project.cfg": 1, "sub/a.ini": 1, "gone.py": 3}
+
+
+async def test_a_file_that_goes_while_files_are_listed_takes_no_other_with_it(tmp_path: Path) -> None:
+    async with a_bench(tmp_path) as bench:
+        for name in ("a.py", "b.py", "c.py", "sub/d.py"):
+            bench.write(name)
+
+        def is_wanted(relative: str) -> bool:
+            if relative == "b.py":
+                (bench.root / relative).unlink()
+            return True
+
+        states = bench.server.sources.list_states(is_wanted, Stop())
+
+        assert [Path(path).name for path in states or ()] == ["a.py", "c.py", "d.py"]
 
 
 async def test_it_gets_no_secret_of_the_environment(tmp_path: Path) -> None:

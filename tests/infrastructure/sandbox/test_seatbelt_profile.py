@@ -82,6 +82,7 @@ def test_the_last_rule_about_a_place_says_what_bubblewrap_mounts(
 def test_with_the_network_on_only_that_differs() -> None:
     off, on = (render_profile(_PLACES, network=network).splitlines() for network in (False, True))
 
+    assert any("network" in line for line in set(off) - set(on))
     assert all("network" in line or "project" in line or "cache" in line for line in set(off) - set(on))
     assert not any("network" in line for line in on)
 

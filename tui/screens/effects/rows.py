@@ -115,6 +115,9 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[st
     if test := next((command for command in reversed(work.commands) if command.is_test), None):
         said = f" · {test.last_lines[-1]}" if test.last_lines else ""
         lines.append((f"tests: {test.command} · {test.ending}{said}", test.failed))
+    if work.subagents:
+        count = format_amount(work.subagents, "subagent")
+        lines.append((f"{count} worked in it: their own sessions say what they ran", True))
     if work.jobs:
         lines.append((f"still running: {', '.join(work.jobs)}", True))
     if (votes := packet.votes) is not None:
