@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quorum.infrastructure.staging.change_journal import ChangePlan
+from quorum.infrastructure.staging.layer_folder import LayerFolder, find_top_mode, make_anew, remove_tree
 from quorum.infrastructure.staging.layer_repository import LayerRepository
 from quorum.infrastructure.staging.upper_folder import (
     UpperFolder,
@@ -57,35 +58,21 @@ def drop_copies(upper: Path, lower: str) -> None:
             (upper / path).unlink()
 
 
-def empty(upper: Path, work: Path) -> None:
+def empty(layer: LayerFolder) -> None:
     """Have a layer hold nothing. A process that is killed leaves it to `finish_emptying`. Raises OSError."""
-    (upper.parent / _EMPTYING).touch()
-    finish_emptying(upper, work)
+    (layer.place / _EMPTYING).touch()
+    finish_emptying(layer)
 
 
-def finish_emptying(upper: Path, work: Path) -> bool:
-    """Whether a layer was to be emptied; now it is. Raises OSError."""
-    marker = upper.parent / _EMPTYING
-    if not marker.exists():
+def finish_emptying(layer: LayerFolder) -> bool:
+    """Whether a layer was to be emptied, or a process was killed that did so; now it is. Raises OSError."""
+    marker = layer.place / _EMPTYING
+    if not marker.exists() and layer.upper.exists():
         return False
-    for folder in (upper, work):
-        mode = stat.S_IMODE(os.stat(folder).st_mode) if folder.exists() else 0o700
-        if folder.exists():
-            remove_tree(folder)
-        folder.mkdir(mode=0o700)
-        os.chmod(folder, mode)
-    marker.unlink()
+    make_anew(layer.upper, find_top_mode(layer))
+    make_anew(layer.work, 0o700)
+    marker.unlink(missing_ok=True)
     return True
-
-
-def remove_tree(place: Path) -> None:
-    """Remove a folder, also one in which there are folders that nobody may enter. Raises OSError."""
-    for above, folders, _ in os.walk(place):
-        for name in folders:
-            folder = os.path.join(above, name)
-            if not os.path.islink(folder):
-                os.chmod(folder, 0o700)
-    shutil.rmtree(place)
 
 
 def _list_above(paths: Collection[str]) -> Iterator[str]:
