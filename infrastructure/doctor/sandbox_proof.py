@@ -22,6 +22,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.shell.network_hosts import PROXY_PORT, HostList, sort_entries
 from quorum.domain.shell.sandbox import SandboxOff
@@ -346,7 +347,7 @@ def remove_abandoned_stages(now: float) -> None:
 
 
 async def report_proof(environ: Mapping[str, str]) -> tuple[Finding, ...]:
-    """The proof as findings; what it found is kept for sessions. Raises OSError where no stage can be made."""
+    """The proof as findings; what it found is kept for sessions."""
     remove_abandoned_stages(time.time())
     sandbox = Sandbox(
         choice="auto", policy=PathPolicy(roots=(os.getcwd(),)), environ=environ, needs_proof=False
@@ -354,7 +355,14 @@ async def report_proof(environ: Mapping[str, str]) -> tuple[Finding, ...]:
     state = await sandbox.find_state()
     if isinstance(state, SandboxOff):
         return (fail("sandbox", state.why, state.remedy),)
-    lines = await prove_sandbox(environ)
+    try:
+        lines = await prove_sandbox(environ)
+    except OSError as error:
+        folder = tempfile.gettempdir()
+        remedy = f"it needs a folder in {folder}; TMPDIR can name another, by a short path"
+        return (fail("proof", f"it could not be made: {error}", remedy),)
+    except ToolError as error:
+        return (fail("proof", f"it could not be made: {error}", "try again (docs/sandbox.md)"),)
     broken = [line.name for line in lines if line.held not in (Held.HELD, Held.SHUT)]
     found = [line.finding for line in lines]
     try:

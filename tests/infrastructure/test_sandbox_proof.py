@@ -236,3 +236,14 @@ def test_the_stages_of_killed_proofs_are_removed_and_nothing_else(
     left = {"quorum-proof-new", "quorum-proofs", "quorum-proof-link", "elsewhere"}
     assert set(os.listdir(tmp_path)) == left
     assert (tmp_path / "elsewhere" / "home").is_dir()
+
+
+async def test_a_temporary_folder_that_cannot_hold_it_is_a_finding(
+    household: Household, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+
+    [finding] = await report_proof(household.environ)
+
+    assert finding.state is FindingState.FAIL
+    assert str(tmp_path / "gone") in finding.remedy
