@@ -16,6 +16,7 @@ from quorum.infrastructure.staging.upper_folder import (
     UpperFolder,
     is_opaque,
     is_whiteout,
+    opened_to_us,
     read_status,
     show_through,
 )
@@ -34,14 +35,14 @@ def settle(upper: Path, lower: str, plan: ChangePlan, repository: LayerRepositor
         if path in touched or path in cleared:
             whole = upper / path
             if is_whiteout(os.lstat(whole)):
-                whole.unlink()
+                _unlink(whole)
             elif is_opaque(str(whole)):
                 show_through(str(whole))
     for path in cleared:
         # A folder's own path ends in a slash: a file that took its name is another effect.
         status = None if path.endswith("/") else read_status(str(upper / path))
         if status is not None and not stat.S_ISDIR(status.st_mode):
-            (upper / path).unlink()
+            _unlink(upper / path)
     if plan.is_repository_cleared:
         _clear_repository(upper, repository)
     for path in plan.still_gone:
@@ -55,7 +56,12 @@ def drop_copies(upper: Path, lower: str) -> None:
     for path in UpperFolder(str(upper), lower).list_touched():
         # Of a file with other names in the layer these are copies as well, and belong to it.
         if not path.startswith(".git/") and os.lstat(upper / path).st_nlink == 1:
-            (upper / path).unlink()
+            _unlink(upper / path)
+
+
+def _unlink(path: Path) -> None:
+    with opened_to_us(path.parent):
+        path.unlink()
 
 
 def empty(layer: LayerFolder) -> None:
@@ -127,12 +133,14 @@ def _hide(upper: Path, lower: str, path: str) -> None:
         elif not stat.S_ISDIR(status.st_mode) or is_opaque(str(folder)):
             return
     if read_status(str(folder / name)) is None:
-        os.mknod(folder / name, stat.S_IFCHR, os.makedev(0, 0))
+        with opened_to_us(folder):
+            os.mknod(folder / name, stat.S_IFCHR, os.makedev(0, 0))
 
 
 def _remove_empty_folders(upper: str, lower: str, touched: Collection[str]) -> None:
     """What would look like a folder that the layer made, once the person removes the one in the workspace."""
     for path in sorted(frozenset(touched) - {"."}, key=len, reverse=True):
         if os.path.isdir(f"{lower}/{path}") and not os.path.islink(f"{upper}/{path}"):
-            with suppress(OSError):
-                os.rmdir(f"{upper}/{path}")
+            whole = Path(upper, path)
+            with suppress(OSError), opened_to_us(whole.parent):
+                whole.rmdir()
