@@ -272,7 +272,10 @@ def has_effects(folder: LayerFolder) -> bool:
     if not os.path.isdir(folder.workspace):
         return bool(os.listdir(folder.upper))
     with _explained(folder), _open_lower(folder.workspace) as lower:
-        return UpperFolder(str(folder.upper), lower).holds_any()
+        try:
+            return UpperFolder(str(folder.upper), lower).holds_any()
+        except PermissionError:  # of a folder that a program closed to all: a session in the layer can read it
+            return True
 
 
 def has_applied(folder: LayerFolder) -> bool:
@@ -457,7 +460,10 @@ def _explained(folder: LayerFolder) -> Iterator[None]:
                 f"or drop the layer for good (quorum staged discard {folder.id})"
             ) from error
         place = f" ({error.filename})" if error.filename else ""
+        remedy = "mend that and try again"
+        if isinstance(error, PermissionError):  # a user namespace gives more rights to it
+            remedy += ", or see whether a session can read it: quorum --mode staged, then /effects"
         raise StagingError(
             f"the layer over {folder.workspace} cannot be read or applied: {error.strerror or error}{place}; "
-            "nothing is lost: mend that and try again"
+            f"nothing is lost: {remedy}"
         ) from error

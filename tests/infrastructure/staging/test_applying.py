@@ -19,6 +19,7 @@ from quorum.domain.staging.layer_effects import EffectChoice
 from quorum.infrastructure.staging.change_journal import ChangePlan
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.waiting_layers import is_waiting
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
 from tests.support.examples import examples
@@ -331,6 +332,19 @@ def test_folders_and_files_that_their_owner_may_not_write_are_applied_and_taken_
     assert set(bench.list_effects()) == set(left)
     run_forked(undo)
     assert describe_tree(bench.workspace) == before
+
+
+def test_a_layer_with_a_folder_that_is_closed_to_all_waits_and_can_be_discarded(bench: LayerBench) -> None:
+    bench.work("mkdir closed; echo a > closed/f; chmod 000 closed")
+
+    def discard() -> bool:
+        _drop_capabilities()
+        waits = is_waiting(bench.stored)
+        bench.ask(lambda layer: layer.discard())
+        return waits
+
+    assert run_forked(discard)
+    assert not is_waiting(bench.stored)
 
 
 def _drop_capabilities() -> None:
