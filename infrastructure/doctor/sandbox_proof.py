@@ -7,17 +7,22 @@ import json
 import os
 import secrets
 import select
+import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
+from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.shell.network_hosts import PROXY_PORT, HostList, sort_entries
 from quorum.domain.shell.sandbox import SandboxOff
@@ -38,6 +43,9 @@ from quorum.infrastructure.execution.sandbox.proof_record import keep_proof
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 _LIMIT_SECS = 30.0
+_STAGE = "quorum-proof-"
+# Far longer than a proof takes: what is as old was left by one that was killed.
+_ABANDONED_SECS = 3600.0
 # It answers as long as it lives.
 _VICTIM = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
 _AT_ONCE = 4
@@ -127,7 +135,7 @@ async def _try(
 ) -> tuple[bool, str]:
     """Make an attempt in a stage of its own; whether it did harm, and what it printed. None: without a
     sandbox."""
-    with tempfile.TemporaryDirectory(prefix="proof-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=_STAGE, ignore_cleanup_errors=True) as folder:
         stage = _make_stage(folder)
         async with _open_surroundings(stage) as surroundings:
             given = surroundings.describe()
@@ -158,6 +166,7 @@ def _start_victim(stage: Stage) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         env={"PROOF_TOKEN": stage.token, "PATH": os.defpath},
         cwd=stage.beside,
+        start_new_session=True,  # Ctrl+C is ours alone
     )
 
 
@@ -173,6 +182,7 @@ async def _run_plainly(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=(descriptor,),
+            start_new_session=True,
             timeout=_LIMIT_SECS,
             check=False,
         )
@@ -268,12 +278,12 @@ class _Surroundings:
 
     async def read_arrived(self) -> str:
         """What the servers got from a command that has ended: all that came before what we send ourselves."""
-        for opening in (
-            asyncio.open_connection("127.0.0.1", self.tcp),
-            asyncio.open_unix_connection(self._stage.beside / "sock"),
+        for connect in (
+            partial(asyncio.open_connection, "127.0.0.1", self.tcp),
+            partial(asyncio.open_unix_connection, self._stage.beside / "sock"),
         ):
             with suppress(OSError):  # the attempt may have taken the socket away
-                reader, writer = await opening
+                reader, writer = await connect()
                 writer.write(_LAST)
                 await reader.read()
                 writer.close()
@@ -326,15 +336,33 @@ async def _open_surroundings(stage: Stage) -> AsyncIterator[_Surroundings]:
             victim.communicate()
 
 
+def remove_abandoned_stages(now: float) -> None:
+    """Remove what killed proofs have left of their stages, by the time in seconds that it is now."""
+    for place in Path(tempfile.gettempdir()).glob(f"{_STAGE}*"):
+        with suppress(FileNotFoundError):  # another proof removes it as well
+            status = place.lstat()
+            is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+            if is_ours and now - status.st_mtime > _ABANDONED_SECS:
+                shutil.rmtree(place, ignore_errors=True)
+
+
 async def report_proof(environ: Mapping[str, str]) -> tuple[Finding, ...]:
-    """The proof as findings; what it found is kept for sessions. Raises OSError where no stage can be made."""
+    """The proof as findings; what it found is kept for sessions."""
+    remove_abandoned_stages(time.time())
     sandbox = Sandbox(
         choice="auto", policy=PathPolicy(roots=(os.getcwd(),)), environ=environ, needs_proof=False
     )
     state = await sandbox.find_state()
     if isinstance(state, SandboxOff):
         return (fail("sandbox", state.why, state.remedy),)
-    lines = await prove_sandbox(environ)
+    try:
+        lines = await prove_sandbox(environ)
+    except OSError as error:
+        folder = tempfile.gettempdir()
+        remedy = f"it needs a folder in {folder}; TMPDIR can name another, by a short path"
+        return (fail("proof", f"it could not be made: {error}", remedy),)
+    except ToolError as error:
+        return (fail("proof", f"it could not be made: {error}", "try again (docs/sandbox.md)"),)
     broken = [line.name for line in lines if line.held not in (Held.HELD, Held.SHUT)]
     found = [line.finding for line in lines]
     try:

@@ -106,11 +106,14 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
         """The paths of what is changed, without the folders that are made or go because of what is in them."""
         above = {str(parent) for step in self.steps for parent in PurePosixPath(step.path).parents}
         passing = (StepKind.MAKE_FOLDER, StepKind.DROP_FOLDER)
+        made = {step.path for step in self.steps if step.kind is StepKind.MAKE_FOLDER}
         return tuple(
             sorted(
-                step.path
-                for step in self.steps
-                if step.kind not in passing or step.path.rstrip("/") not in above
+                {
+                    step.path
+                    for step in self.steps
+                    if not (step.kind in passing or step.path in made) or step.path.rstrip("/") not in above
+                }
             )
         )
 

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quorum.domain.calls.effects import FileKind
+from quorum.domain.replacing import replace
 from quorum.domain.staging.layer_effects import EffectChoice, LayerEffect, LayerEffectKind
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
 from quorum.infrastructure.staging.change_journal import (
     ChangePlan,
+    FolderDress,
     JournalStep,
     RefMove,
     StepKind,
@@ -80,13 +82,17 @@ class EffectsPlanner:
             *by_kind[LayerEffectKind.REPLACE],
             *by_kind[LayerEffectKind.MODE],
         ]
+        dressed = [self._dress(each) for each in written if each.path.endswith("/") and each.before is not None]
+        made = list(self._make_folders(written))
         steps = [
+            *(step for step in dressed if _is_closed(step.old_dress)),
             *(self._take(each) for each in deleted if not each.path.endswith("/")),
             *self._drop_folders(deleted),
-            *self._make_folders(written),
+            *(replace(step, new_dress=_open(step.new_dress)) for step in made),
             *(step for each in written if (step := self._write(each)) is not None),
             *self._move_head(),
-            *(self._dress(each) for each in written if each.path.endswith("/") and each.before is not None),
+            *(step for step in dressed if not _is_closed(step.old_dress)),
+            *self._close_made(made),
         ]
         refs = tuple(
             RefMove(ref=each.ref, old=each.before, new=each.after)
@@ -200,6 +206,18 @@ class EffectsPlanner:
             dress = read_dress(str(self._upper / path))
             yield JournalStep(kind=StepKind.MAKE_FOLDER, path=path, number=self._next(), new_dress=dress)
 
+    def _close_made(self, made: list[JournalStep]) -> Iterator[JournalStep]:
+        """New folders in which their owner may not write get their mode once they are full, from below."""
+        for step in reversed(made):
+            if _is_closed(step.new_dress):
+                yield JournalStep(
+                    kind=StepKind.DRESS_FOLDER,
+                    path=step.path,
+                    number=self._next(),
+                    old_dress=_open(step.new_dress),
+                    new_dress=step.new_dress,
+                )
+
     def _dress(self, effect: LayerEffect) -> JournalStep:
         return JournalStep(
             kind=StepKind.DRESS_FOLDER,
@@ -290,6 +308,15 @@ class EffectsPlanner:
         for each in self._commits:
             yield f".git/{each.ref}"
             yield f".git/logs/{each.ref}"
+
+
+def _is_closed(dress: FolderDress | None) -> bool:
+    """Whether its owner may not change what is in such a folder, unless he is root."""
+    return dress is not None and dress.mode & stat.S_IRWXU != stat.S_IRWXU
+
+
+def _open(dress: FolderDress | None) -> FolderDress | None:
+    return replace(dress, mode=dress.mode | stat.S_IRWXU) if dress is not None else None
 
 
 def _link(source: Path, target: Path) -> None:

@@ -17,6 +17,7 @@ from quorum.infrastructure.staging.layer_folder import (
     LayerFolder,
     create_layer,
     empty_layer,
+    explain_unreadable,
     hold_layer,
     list_places,
     locate_layers_of,
@@ -39,7 +40,7 @@ def enter_layer(
     *,
     session: str = "",
     recover: Callable[[LayerFolder], tuple[str, ...]] = lambda _folder: (),
-    has_effects: Callable[[LayerFolder], bool] = lambda folder: any(os.scandir(folder.upper)),
+    has_effects: Callable[[LayerFolder], bool] = lambda folder: bool(os.listdir(folder.upper)),
 ) -> EnteredLayer:
     """Work in a layer over the canonical folder `root` from now on.
 
@@ -132,7 +133,8 @@ def _choose(
         with ExitStack() as trying:
             try:
                 folder = trying.enter_context(hold_layer(place))
-            except StagingError:  # another process has it, or what is there is none of ours
+            except StagingError:  # another process has it, or it cannot be read
+                notices += filter(None, [explain_unreadable(place)])
                 continue
             notices += recover(folder)
             if has_effects(folder):

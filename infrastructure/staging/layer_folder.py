@@ -133,10 +133,7 @@ def empty_layer(folder: LayerFolder) -> LayerFolder:
     Raises StagingError.
     """
     try:
-        mode = stat.S_IMODE(os.stat(folder.upper).st_mode)
-        _remove_tree(folder.upper)
-        folder.upper.mkdir(mode=0o700)
-        os.chmod(folder.upper, mode)
+        make_anew(folder.upper, find_top_mode(folder))
         return folder.renew_began()
     except OSError as error:
         raise StagingError(f"the layer in {folder.place} cannot be emptied: {error}") from error
@@ -150,24 +147,33 @@ def prepare_mount(folder: LayerFolder) -> bool:
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         before = note.read_text() if note.exists() else boot
-        _remove_tree(folder.work)
-        folder.work.mkdir(mode=0o700)
+        make_anew(folder.work, 0o700)
         note.write_text(boot)
     except OSError as error:
         raise StagingError(f"the layer in {folder.place} cannot be used: {error}") from error
     return before != boot
 
 
-def remove_layer(place: Path) -> None:
-    """Remove a layer with all that is in it. It must be held, and not be mounted. Raises StagingError."""
-    try:
-        _remove_tree(place)
-    except OSError as error:
-        raise StagingError(f"the layer in {place} cannot be removed: {error}; remove it yourself") from error
+def find_top_mode(folder: LayerFolder) -> int:
+    """The mode of what a layer shows as the workspace itself. A process that was killed while it emptied the
+    layer leaves none, and then it is that of the workspace."""
+    for place in (folder.upper, folder.workspace):
+        with suppress(FileNotFoundError):
+            return stat.S_IMODE(os.stat(place).st_mode)
+    return 0o700
 
 
-def _remove_tree(place: Path) -> None:
-    """The kernel leaves a folder that nobody may enter, and programs make such ones."""
+def make_anew(place: Path, mode: int) -> None:
+    """Have an empty folder in the place of one, or of none. Raises OSError."""
+    if place.exists():
+        remove_tree(place)
+    place.mkdir(mode=0o700)
+    os.chmod(place, mode)
+
+
+def remove_tree(place: Path) -> None:
+    """Remove a folder, also one in which there are folders that nobody may enter: the kernel leaves such ones,
+    and programs make them. Raises OSError."""
     for above, folders, _ in os.walk(place):
         for name in folders:
             folder = os.path.join(above, name)
@@ -218,6 +224,23 @@ def read_layer(place: Path) -> LayerFolder:
         made_ms=meta.made_ms,
         session=meta.session,
     )
+
+
+def explain_unreadable(place: Path) -> str:
+    """Why a folder that holds something of a layer cannot be read, and where that is, a sentence; empty where
+    it can, or holds nothing."""
+    try:
+        read_layer(place)
+    except StagingError as error:
+        upper = place / "up"
+        try:
+            holds_any = bool(os.listdir(upper))
+        except FileNotFoundError:
+            return ""
+        except OSError:
+            holds_any = True
+        return f"{error}; what was changed in it is in {upper}" if holds_any else ""
+    return ""
 
 
 def _read_clock(place: Path) -> int:

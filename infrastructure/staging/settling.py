@@ -10,11 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from quorum.infrastructure.staging.change_journal import ChangePlan
+from quorum.infrastructure.staging.layer_folder import LayerFolder, find_top_mode, make_anew, remove_tree
 from quorum.infrastructure.staging.layer_repository import LayerRepository
 from quorum.infrastructure.staging.upper_folder import (
     UpperFolder,
     is_opaque,
     is_whiteout,
+    opened_to_us,
     read_status,
     show_through,
 )
@@ -33,14 +35,14 @@ def settle(upper: Path, lower: str, plan: ChangePlan, repository: LayerRepositor
         if path in touched or path in cleared:
             whole = upper / path
             if is_whiteout(os.lstat(whole)):
-                whole.unlink()
+                _unlink(whole)
             elif is_opaque(str(whole)):
                 show_through(str(whole))
     for path in cleared:
         # A folder's own path ends in a slash: a file that took its name is another effect.
         status = None if path.endswith("/") else read_status(str(upper / path))
         if status is not None and not stat.S_ISDIR(status.st_mode):
-            (upper / path).unlink()
+            _unlink(upper / path)
     if plan.is_repository_cleared:
         _clear_repository(upper, repository)
     for path in plan.still_gone:
@@ -54,38 +56,29 @@ def drop_copies(upper: Path, lower: str) -> None:
     for path in UpperFolder(str(upper), lower).list_touched():
         # Of a file with other names in the layer these are copies as well, and belong to it.
         if not path.startswith(".git/") and os.lstat(upper / path).st_nlink == 1:
-            (upper / path).unlink()
+            _unlink(upper / path)
 
 
-def empty(upper: Path, work: Path) -> None:
+def _unlink(path: Path) -> None:
+    with opened_to_us(path.parent):
+        path.unlink()
+
+
+def empty(layer: LayerFolder) -> None:
     """Have a layer hold nothing. A process that is killed leaves it to `finish_emptying`. Raises OSError."""
-    (upper.parent / _EMPTYING).touch()
-    finish_emptying(upper, work)
+    (layer.place / _EMPTYING).touch()
+    finish_emptying(layer)
 
 
-def finish_emptying(upper: Path, work: Path) -> bool:
-    """Whether a layer was to be emptied; now it is. Raises OSError."""
-    marker = upper.parent / _EMPTYING
-    if not marker.exists():
+def finish_emptying(layer: LayerFolder) -> bool:
+    """Whether a layer was to be emptied, or a process was killed that did so; now it is. Raises OSError."""
+    marker = layer.place / _EMPTYING
+    if not marker.exists() and layer.upper.exists():
         return False
-    for folder in (upper, work):
-        mode = stat.S_IMODE(os.stat(folder).st_mode) if folder.exists() else 0o700
-        if folder.exists():
-            remove_tree(folder)
-        folder.mkdir(mode=0o700)
-        os.chmod(folder, mode)
-    marker.unlink()
+    make_anew(layer.upper, find_top_mode(layer))
+    make_anew(layer.work, 0o700)
+    marker.unlink(missing_ok=True)
     return True
-
-
-def remove_tree(place: Path) -> None:
-    """Remove a folder, also one in which there are folders that nobody may enter. Raises OSError."""
-    for above, folders, _ in os.walk(place):
-        for name in folders:
-            folder = os.path.join(above, name)
-            if not os.path.islink(folder):
-                os.chmod(folder, 0o700)
-    shutil.rmtree(place)
 
 
 def _list_above(paths: Collection[str]) -> Iterator[str]:
@@ -140,12 +133,14 @@ def _hide(upper: Path, lower: str, path: str) -> None:
         elif not stat.S_ISDIR(status.st_mode) or is_opaque(str(folder)):
             return
     if read_status(str(folder / name)) is None:
-        os.mknod(folder / name, stat.S_IFCHR, os.makedev(0, 0))
+        with opened_to_us(folder):
+            os.mknod(folder / name, stat.S_IFCHR, os.makedev(0, 0))
 
 
 def _remove_empty_folders(upper: str, lower: str, touched: Collection[str]) -> None:
     """What would look like a folder that the layer made, once the person removes the one in the workspace."""
     for path in sorted(frozenset(touched) - {"."}, key=len, reverse=True):
         if os.path.isdir(f"{lower}/{path}") and not os.path.islink(f"{upper}/{path}"):
-            with suppress(OSError):
-                os.rmdir(f"{upper}/{path}")
+            whole = Path(upper, path)
+            with suppress(OSError), opened_to_us(whole.parent):
+                whole.rmdir()

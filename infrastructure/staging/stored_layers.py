@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import StagingError
 from quorum.infrastructure.staging.layer_folder import (
+    explain_unreadable,
     is_held,
     list_places,
     locate_layers,
@@ -29,17 +30,13 @@ class StoredLayer(Struct, frozen=True, kw_only=True):
 
 
 def list_layers(state: Path, workspace: Path | None = None) -> tuple[StoredLayer, ...]:
-    """The layers over a workspace, or over all, the oldest first. One that cannot be read is left out."""
+    """The layers over a workspace, or over all, the oldest first. One that cannot be read is left out: see
+    `list_unreadable`."""
     return tuple(sorted(_list_layers(state, workspace), key=lambda layer: layer.made_ms))
 
 
 def _list_layers(state: Path, workspace: Path | None) -> Iterator[StoredLayer]:
-    if workspace is not None:
-        above = [locate_layers_of(state, str(workspace))]
-    else:
-        top = locate_layers(state)
-        above = [each for each in top.iterdir() if each.is_dir()] if top.is_dir() else []
-    for place in (place for each in above for place in list_places(each)):
+    for place in _list_places(state, workspace):
         try:
             layer = read_layer(place)
         except StagingError:
@@ -52,3 +49,17 @@ def _list_layers(state: Path, workspace: Path | None) -> Iterator[StoredLayer]:
             is_held=is_held(place),
             session=layer.session,
         )
+
+
+def list_unreadable(state: Path, workspace: Path | None = None) -> tuple[str, ...]:
+    """What there is to say of those that hold something and cannot be read, a sentence each."""
+    return tuple(filter(None, map(explain_unreadable, _list_places(state, workspace))))
+
+
+def _list_places(state: Path, workspace: Path | None) -> list[Path]:
+    if workspace is not None:
+        above = [locate_layers_of(state, str(workspace))]
+    else:
+        top = locate_layers(state)
+        above = [each for each in top.iterdir() if each.is_dir()] if top.is_dir() else []
+    return [place for each in above for place in list_places(each)]

@@ -11,6 +11,8 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 OVERLAY_ATTRIBUTES = "user.overlay."
@@ -176,7 +178,8 @@ def is_opaque(folder: str) -> bool:
 
 def show_through(folder: str) -> None:
     """Have a folder of the upper one hide nothing. Raises OSError."""
-    os.removexattr(folder, _OPAQUE)
+    with opened_to_us(folder):
+        os.removexattr(folder, _OPAQUE)
 
 
 def read_origin(path: str) -> bytes | None:
@@ -234,7 +237,23 @@ def strip_overlay_attributes(path: str) -> None:
     """Remove what the overlay noted in the attributes of a file. Raises OSError."""
     for name in os.listxattr(path, follow_symlinks=False):
         if name.startswith(OVERLAY_ATTRIBUTES):
-            os.removexattr(path, name, follow_symlinks=False)
+            with opened_to_us(path):
+                os.removexattr(path, name, follow_symlinks=False)
+
+
+@contextmanager
+def opened_to_us(path: str | Path) -> Iterator[None]:
+    """Have a file or folder of ours be one that we may write, whatever its mode says, until the block ends.
+    Raises OSError."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode) or os.access(path, os.W_OK):
+        yield
+        return
+    os.chmod(path, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+    try:
+        yield
+    finally:
+        os.chmod(path, stat.S_IMODE(status.st_mode))
 
 
 def _list_statuses(folder: str) -> dict[str, os.stat_result]:

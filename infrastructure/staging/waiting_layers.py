@@ -9,7 +9,7 @@ from quorum.domain.errors import StagingError
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.layer_folder import read_layer
-from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers
+from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers, list_unreadable
 
 
 def is_waiting(layer: StoredLayer) -> bool:
@@ -32,11 +32,12 @@ def describe_other_layers(workspace: Path, environ: Mapping[str, str], session: 
     state = locate_state_folder(environ)
     if state is None or find_entered() is not None:
         return ()
+    here = workspace.resolve()
     try:
-        layers = list_layers(state, workspace.resolve())
+        others = (_describe(each) for each in list_layers(state, here) if each.session != session)
+        return (*filter(None, others), *list_unreadable(state, here))
     except StagingError as error:  # the session itself works without
         return (str(error),)
-    return tuple(said for each in layers if each.session != session and (said := _describe(each)))
 
 
 def _describe(layer: StoredLayer) -> str:

@@ -22,11 +22,11 @@ from quorum.infrastructure.staging.change_journal import (
 )
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
-from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer
+from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree
 from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
 from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
-from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, remove_tree, settle
+from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, settle
 from quorum.infrastructure.staging.stored_layers import StoredLayer
 from quorum.infrastructure.staging.upper_folder import UpperFolder, read_status
 
@@ -186,8 +186,10 @@ class WorkspaceLayer:
             )
 
     def _discard(self) -> None:
-        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
-            self._finish_journals(lower)
+        with _explained(self._folder), self._closed() as workspace:
+            if os.path.isdir(workspace):
+                with _open_lower(workspace) as lower:
+                    self._finish_journals(lower)
             self._folder = _empty(self._folder)
             self._last = None
 
@@ -244,8 +246,10 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
     Returns sentences about it. Blocks. Raises StagingError.
     """
     said: list[str] = []
+    if not os.path.isdir(folder.workspace):  # whoever reads the layer says so
+        return ()
     with _explained(folder), _open_lower(folder.workspace) as lower:
-        if finish_emptying(folder.upper, folder.work):
+        if finish_emptying(folder):
             folder.renew_began()
             LowerFiles(folder.place).forget()
         repository = _open_repository(folder, lower, environ)
@@ -263,8 +267,15 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def has_effects(folder: LayerFolder) -> bool:
     """Whether a layer holds something. Blocks. Raises StagingError."""
+    if not folder.upper.exists():  # a process empties it, or was killed while it did
+        return False
+    if not os.path.isdir(folder.workspace):
+        return bool(os.listdir(folder.upper))
     with _explained(folder), _open_lower(folder.workspace) as lower:
-        return UpperFolder(str(folder.upper), lower).holds_any()
+        try:
+            return UpperFolder(str(folder.upper), lower).holds_any()
+        except PermissionError:  # of a folder that a program closed to all: a session in the layer can read it
+            return True
 
 
 def has_applied(folder: LayerFolder) -> bool:
@@ -337,7 +348,7 @@ def _finish(
 
 
 def _empty(folder: LayerFolder) -> LayerFolder:
-    empty(folder.upper, folder.work)
+    empty(folder)
     renewed = folder.renew_began()
     known = folder.place / "known.json"
     known.unlink(missing_ok=True)
@@ -443,8 +454,16 @@ def _explained(folder: LayerFolder) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if not os.path.isdir(folder.workspace):
+            raise StagingError(
+                f"{folder.workspace} is not there now, and its layer cannot be read without it: put it back, "
+                f"or drop the layer for good (quorum staged discard {folder.id})"
+            ) from error
         place = f" ({error.filename})" if error.filename else ""
+        remedy = "mend that and try again"
+        if isinstance(error, PermissionError):  # a user namespace gives more rights to it
+            remedy += ", or see whether a session can read it: quorum --mode staged, then /effects"
         raise StagingError(
             f"the layer over {folder.workspace} cannot be read or applied: {error.strerror or error}{place}; "
-            "nothing is lost: mend that and try again"
+            f"nothing is lost: {remedy}"
         ) from error

@@ -31,11 +31,7 @@ def _print_diagnosis(options: DoctorOptions, root: Path) -> int:
     from quorum.settings import load
 
     if options.prove:
-        from quorum.infrastructure.doctor.sandbox_proof import report_proof
-
-        proven = asyncio.run(report_proof(os.environ))
-        print(render_findings(proven))
-        return int(any(finding.state != "ok" for finding in proven))
+        return _prove_sandbox()
     loaded: LoadedSettings | ConfigError
     try:
         loaded = load(options, root, needs_project=False)
@@ -44,6 +40,33 @@ def _print_diagnosis(options: DoctorOptions, root: Path) -> int:
     findings = asyncio.run(diagnose(loaded, os.environ, probe=options.probe, stored_key=KeyRing().get_key))
     print(render_findings(findings))
     return int(any(finding.state == "fail" for finding in findings))
+
+
+def _prove_sandbox() -> int:
+    """Attack the sandbox and print what held; 1 where not all of it did. No signal that can be caught has it
+    leave something behind."""
+    import asyncio
+    import signal
+    import threading
+
+    from quorum.infrastructure.doctor.finding import Finding, render_findings
+    from quorum.infrastructure.doctor.sandbox_proof import report_proof
+    from quorum.run_signals import INTERRUPTED
+
+    async def prove() -> tuple[Finding, ...]:
+        proving = asyncio.ensure_future(report_proof(os.environ))
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    asyncio.get_running_loop().add_signal_handler(number, proving.cancel)
+        return await proving
+
+    try:
+        proven = asyncio.run(prove())
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    print(render_findings(proven))
+    return int(any(finding.state != "ok" for finding in proven))
 
 
 COMMAND = CliCommand(

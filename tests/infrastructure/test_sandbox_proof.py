@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,7 +18,14 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import HostList, sort_entries
 from quorum.infrastructure.doctor.finding import FindingState
 from quorum.infrastructure.doctor.sandbox_attempts import ATTEMPTS, Attempt
-from quorum.infrastructure.doctor.sandbox_proof import Held, ProofLine, is_proven, prove_sandbox, report_proof
+from quorum.infrastructure.doctor.sandbox_proof import (
+    Held,
+    ProofLine,
+    is_proven,
+    prove_sandbox,
+    remove_abandoned_stages,
+    report_proof,
+)
 from quorum.infrastructure.execution.network.host_proxy import HostProxy
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check
@@ -210,3 +219,31 @@ async def test_without_a_sandbox_there_is_nothing_to_prove(household: Household)
 
     assert finding.state is FindingState.FAIL
     assert find_proof(household.environ) is None
+
+
+def test_the_stages_of_killed_proofs_are_removed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("quorum-proof-old", "quorum-proof-new", "quorum-proofs", "elsewhere"):
+        (tmp_path / name / "home").mkdir(parents=True)
+    (tmp_path / "quorum-proof-link").symlink_to(tmp_path / "elsewhere")
+    for name in ("quorum-proof-old", "quorum-proofs", "elsewhere"):
+        os.utime(tmp_path / name, (0, 0))
+
+    remove_abandoned_stages(time.time())
+
+    left = {"quorum-proof-new", "quorum-proofs", "quorum-proof-link", "elsewhere"}
+    assert set(os.listdir(tmp_path)) == left
+    assert (tmp_path / "elsewhere" / "home").is_dir()
+
+
+async def test_a_temporary_folder_that_cannot_hold_it_is_a_finding(
+    household: Household, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+
+    [finding] = await report_proof(household.environ)
+
+    assert finding.state is FindingState.FAIL
+    assert str(tmp_path / "gone") in finding.remedy

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from quorum.cli.staged.actions import REFUSED
-from quorum.domain.errors import LostConnection
+from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import (
     EffectsApproved,
     EffectsReviewed,
@@ -227,6 +227,46 @@ def test_a_layer_that_cannot_be_read_can_be_discarded(desk: Desk, tmp_path: Path
     assert desk.run("discard", "--yes")[0] == 0
 
     assert desk.read_json("list") == []
+
+
+def test_a_layer_whose_folder_is_gone_is_listed_and_can_be_discarded(desk: Desk) -> None:
+    desk.root.rename(desk.root.with_name("moved"))
+    (desk.home / "elsewhere").mkdir()
+    desk.root, gone = desk.home / "elsewhere", desk.root
+
+    assert [each["workspace"] for each in desk.read_json("list", "--all")] == [str(gone.resolve())]
+    with pytest.raises(UsageError, match=f"{gone.name} is not there now, .* put it back"):
+        desk.run("show", desk.layer)
+    assert desk.run("discard", desk.layer, "--yes")[0] == 0
+    assert desk.read_json("list", "--all") == []
+
+
+def test_one_layer_that_cannot_be_looked_into_hides_no_other(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = create_layer(desk.home / "state" / "quorum", str(desk.root.resolve()))
+    (other / "up" / "file").touch()
+    (other / "meta.json").write_text("{}")
+
+    code = run_command(["staged", "list", "--json"], desk.root)
+
+    said = capsys.readouterr()
+    assert [each["id"] for each in json.loads(said.out)] == [desk.layer]
+    assert f"the layer in {other} cannot be read" in said.err
+    assert code == 0
+
+
+def test_where_the_record_has_no_room_the_files_are_named_that_take_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_given: object) -> None:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(SqlArchive, "list_blocking", fail)
+
+    with pytest.raises(LedgerError, match=f"remove {desk.find_place() / 'up'}"):
+        desk.run("discard", "--yes")
+    assert any((desk.find_place() / "up").iterdir())
 
 
 @pytest.mark.long

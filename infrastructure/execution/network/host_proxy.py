@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -37,9 +38,14 @@ from quorum.infrastructure.execution.network.proxy_request import (
 )
 
 _MOST_CONNECTIONS = 256
+# Of the files that this process may open, one in so many for the clients of one proxy; as many go to servers.
+_SHARE_OF_FILES = 8
+_PAUSE_SECS = 0.2
 _MOST_SEEN = 200
 _HEAD_SECS = 30.0
 _CONNECT_SECS = 15.0
+# A client that is gone looks like one that has said all: without a limit each would keep two connections.
+_HALF_CLOSED_SECS = 300.0
 _CHUNK = 65_536
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 Connect: TypeAlias = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
@@ -271,29 +277,45 @@ class _ProxyWork:
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
 
     async def _serve_all(self) -> None:
-        room = asyncio.Semaphore(_MOST_CONNECTIONS)
-
-        async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            async with room:
-                try:
-                    await self._serve(reader, writer)
-                except (TimeoutError, OSError, EOFError):
-                    pass  # either end is gone
-                finally:
-                    writer.close()
-
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.ensure_future(serve_one(reader, writer))
-            self._clients.add(task)
-            task.add_done_callback(self._clients.discard)
-
-        server = await asyncio.start_server(accept, sock=self._listener, limit=LONGEST_HEAD)
+        accepting = asyncio.ensure_future(self._accept_all())
         await self._stopped.wait()
-        server.close()
-        for task in tuple(self._clients):
+        accepting.cancel()
+        await asyncio.wait((accepting,))
+        self._listener.close()
+        for task in self._clients:
             task.cancel()
         if self._clients:
             await asyncio.wait(self._clients)
+
+    async def _accept_all(self) -> None:
+        """Accept a client only where there is room for it: a command must not use up our descriptors."""
+        room = asyncio.Semaphore(_count_room())
+        while True:
+            await room.acquire()
+            try:
+                connection, _ = await asyncio.get_running_loop().sock_accept(self._listener)
+            except OSError:  # the client is gone, or there is no descriptor left
+                room.release()
+                await asyncio.sleep(_PAUSE_SECS)
+                continue
+            task = asyncio.ensure_future(self._serve_one(connection))
+            self._clients.add(task)
+            task.add_done_callback(self._clients.discard)
+            task.add_done_callback(lambda _: room.release())
+
+    async def _serve_one(self, connection: socket.socket) -> None:
+        with contextlib.suppress(TimeoutError, OSError, EOFError):  # either end is gone
+            reader, writer = await asyncio.open_connection(sock=connection, limit=LONGEST_HEAD)
+            try:
+                await self._serve(reader, writer)
+            finally:
+                writer.close()
+
+
+def _count_room() -> int:
+    """How many clients one proxy has at a time."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if files < 0 else max(1, min(_MOST_CONNECTIONS, files // _SHARE_OF_FILES))
 
 
 async def _pass_on(
@@ -304,18 +326,33 @@ async def _pass_on(
     their_writer: asyncio.StreamWriter,
 ) -> None:
     """One request with its body and no byte more, and the answer until the server ends it."""
+
+    async def send() -> None:
+        await _relay_body(reader, their_writer, request.body_bytes)
+        while await reader.read(_CHUNK):
+            continue
+
+    async def answer() -> None:
+        await _relay(their_reader, writer)
+        writer.close()
+
     their_writer.write(request.head)
-    await _run_both(_relay_body(reader, their_writer, request.body_bytes), _relay(their_reader, writer))
+    await _run_both(send(), answer())
 
 
 async def _run_both(one: Coroutine[None, None, None], other: Coroutine[None, None, None]) -> None:
-    """Both until they have ended, or one has failed, which ends the other."""
+    """Both until they have ended, or one has failed, which ends the other. What is left once one has ended gets
+    its time and no more."""
     tasks = (asyncio.ensure_future(one), asyncio.ensure_future(other))
+    limit = None
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for task in tasks:
-            if task.done():
+        while waiting := [task for task in tasks if not task.done()]:
+            done, _ = await asyncio.wait(waiting, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                return
+            for task in done:
                 task.result()
+            limit = _HALF_CLOSED_SECS
     finally:
         for task in tasks:
             task.cancel()

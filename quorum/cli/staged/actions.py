@@ -29,7 +29,8 @@ from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
 from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
-from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers
+from quorum.infrastructure.staging.layer_folder import read_layer
+from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers, list_unreadable
 from quorum.infrastructure.staging.waiting_layers import can_be_taken_back, is_waiting
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 from quorum.session_store import SessionStore
@@ -56,6 +57,7 @@ class LayerStore:
     """The layers of this person, and what is needed to open one. `here` is the folder of the command."""
 
     layers: tuple[StoredLayer, ...]
+    state: Path | None
     here: str
     sessions: SessionStore
     storage: Storage
@@ -150,6 +152,7 @@ def act_on_layers(
         )
         layers = LayerStore(
             layers=list_layers(state) if state is not None else (),
+            state=state,
             here=os.path.realpath(root),
             sessions=sessions,
             storage=storage,
@@ -165,7 +168,9 @@ def act_on_layers(
 async def list_waiting(wish: ListLayersOptions, store: LayerStore) -> int:
     """Print the layers in which changes wait; always 0."""
     here = [layer for layer in store.layers if wish.all or layer.workspace == store.here]
-    shown = [layer for layer in here if is_waiting(layer)]
+    shown = [layer for layer in here if _may_wait(layer)]
+    if store.state is not None:
+        complain(list_unreadable(store.state, None if wish.all else Path(store.here)))
     if wish.json:
         _print_json([_encode_layer(layer) for layer in shown])
     elif not shown:
@@ -183,6 +188,15 @@ async def list_waiting(wish: ListLayersOptions, store: LayerStore) -> int:
         width = get_terminal_size().columns if sys.stdout.isatty() else None
         print("\n".join(render_text_table(columns, shown, width=width, narrowest=_NARROWEST_FOLDER)))
     return 0
+
+
+def _may_wait(layer: StoredLayer) -> bool:
+    """Whether changes wait in it, also where that cannot be seen, which is said."""
+    try:
+        return is_waiting(layer)
+    except StagingError as error:
+        complain([str(error)])
+        return True
 
 
 def _encode_layer(layer: StoredLayer) -> dict[str, JsonValue]:
@@ -268,14 +282,19 @@ def _find(names: Iterable[str], known: Collection[str], what: str) -> frozenset[
 async def discard(wish: DiscardOptions, store: LayerStore) -> int:
     """Drop the effects of a layer once the person agreed, or said so before; always 0."""
     stored = store.find(wish.layer)
-    async with store.open(stored) as review:
-        packet, summary = await _read_to_discard(review)
-        if not wish.yes and not confirm(
-            f"Discard {summary} of the layer {stored.id} for good?", otherwise="--yes discards without asking"
-        ):
-            complain(["nothing was discarded"])
-            return 0
-        await review.discard(packet)
+    try:
+        async with store.open(stored) as review:
+            packet, summary = await _read_to_discard(review)
+            if not wish.yes and not confirm(
+                f"Discard {summary} of the layer {stored.id} for good?",
+                otherwise="--yes discards without asking",
+            ):
+                complain(["nothing was discarded"])
+                return 0
+            await review.discard(packet)
+    except LedgerError as error:  # perhaps for want of the room that this would make
+        upper = read_layer(stored.folder).upper
+        raise LedgerError(f"{error}; if it is the layer that leaves no room, remove {upper}") from error
     if wish.json:
         _print_json({"layer": stored.id, "done": True})
     else:

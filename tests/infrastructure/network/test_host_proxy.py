@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -10,6 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from quorum.domain.shell.network_hosts import AskedHost, HostList, sort_entries
+from quorum.infrastructure.execution.network import host_proxy
 from quorum.infrastructure.execution.network.host_proxy import NOT_LISTED, HostProxy
 from tests.infrastructure.network.test_client_hello import a_hello
 
@@ -239,3 +242,66 @@ async def test_a_client_that_floods_it_with_names_is_counted_and_not_kept() -> N
             await client.send(b"CONNECT h%d.example:443 HTTP/1.1\r\n\r\n" % number)
 
         assert (len(client.proxy.asked), client.proxy.more) == (200, 3)
+
+
+async def test_clients_beyond_a_share_of_our_descriptors_wait_unaccepted_and_are_served_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room, clients = 4, 40
+    monkeypatch.setattr(resource, "getrlimit", lambda _what: (8 * room, 8 * room))
+    are_there, may_go = asyncio.Event(), asyncio.Event()
+    open_now: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_now.append(writer)
+        if len(open_now) == room:
+            are_there.set()
+        await may_go.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nhi")
+        writer.close()
+
+    site = Site(b"", b"")
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        site.port = server.sockets[0].getsockname()[1]
+        async with a_proxy("pypi.org", "127.0.0.1", site=site) as client:
+            before = count_descriptors()
+            asking = [
+                asyncio.create_task(client.send(b"GET http://pypi.org/ HTTP/1.1\r\n\r\n"))
+                for _ in range(clients)
+            ]
+            await are_there.wait()
+
+            assert count_descriptors() - before < 2 * clients
+            assert len(open_now) == room
+            may_go.set()
+            assert {answer[-2:] for answer in await asyncio.gather(*asking)} == {b"hi"}
+
+
+async def test_a_client_that_is_gone_does_not_keep_the_connection_to_a_server_that_never_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_proxy, "_HALF_CLOSED_SECS", 0.01)
+    has_begun, has_ended = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        has_begun.set()
+        while await reader.read(65536):
+            continue
+        has_ended.set()
+        writer.close()
+
+    site = Site(b"", b"")
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        site.port = server.sockets[0].getsockname()[1]
+        async with a_proxy("pypi.org", "127.0.0.1", site=site) as client:
+            _, writer = await asyncio.open_connection("127.0.0.1", client.port)
+            writer.write(b"GET http://pypi.org/ HTTP/1.1\r\n\r\n")
+            await has_begun.wait()
+            writer.close()
+
+            async with asyncio.timeout(20):
+                await has_ended.wait()
+
+
+def count_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))

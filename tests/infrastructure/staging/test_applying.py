@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import shutil
 import stat
@@ -18,6 +19,7 @@ from quorum.domain.staging.layer_effects import EffectChoice
 from quorum.infrastructure.staging.change_journal import ChangePlan
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.waiting_layers import is_waiting
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
 from tests.support.examples import examples
@@ -298,3 +300,54 @@ def test_any_work_applied_whole_or_in_parts_is_that_of_a_plain_folder(
         assert set(bench.list_effects()) <= left
     assert bench.apply().is_done
     assert describe_tree(bench.workspace) == shown
+
+
+_CLOSING = (
+    "mkdir -p ro/in; echo a > ro/in/f; echo b > ro/in/g; chmod 444 ro/in/f; chmod 555 ro/in ro;"
+    "echo kk >> sub/k; chmod 444 sub/k; chmod 555 sub; chmod 755 shut; rm shut/k; echo n > shut/n"
+)
+
+
+@pytest.mark.parametrize("left", [frozenset(), frozenset({"ro/in/g", "sub/k"})], ids=["all", "a part"])
+def test_folders_and_files_that_their_owner_may_not_write_are_applied_and_taken_back_without_rights_of_root(
+    bench: LayerBench, left: frozenset[str]
+) -> None:
+    bench.write("sub/k", "k\n")
+    bench.write("shut/k", "k\n")
+    (bench.workspace / "shut").chmod(0o555)
+    before = describe_tree(bench.workspace)
+    bench.work(_CLOSING)
+
+    def apply() -> None:
+        _drop_capabilities()
+        assert bench.apply(EffectChoice(left_out=left)).refused == {}
+
+    def undo() -> None:
+        _drop_capabilities()
+        assert bench.undo().refused == {}
+
+    run_forked(apply)
+    assert stat.S_IMODE((bench.workspace / "ro" / "in").stat().st_mode) == 0o555
+    assert (bench.read("ro/in/f"), bench.read("shut/k"), bench.read("shut/n")) == ("a\n", None, "n\n")
+    assert set(bench.list_effects()) == set(left)
+    run_forked(undo)
+    assert describe_tree(bench.workspace) == before
+
+
+def test_a_layer_with_a_folder_that_is_closed_to_all_waits_and_can_be_discarded(bench: LayerBench) -> None:
+    bench.work("mkdir closed; echo a > closed/f; chmod 000 closed")
+
+    def discard() -> bool:
+        _drop_capabilities()
+        waits = is_waiting(bench.stored)
+        bench.ask(lambda layer: layer.discard())
+        return waits
+
+    assert run_forked(discard)
+    assert not is_waiting(bench.stored)
+
+
+def _drop_capabilities() -> None:
+    """Have this process no more rights than any owner of its files."""
+    header, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()  # linux/capability.h
+    assert ctypes.CDLL(None, use_errno=True).capset(header, none) == 0

@@ -13,8 +13,16 @@ from quorum.infrastructure.staging import mounting
 from quorum.infrastructure.staging.entered import _entered as entered_layers
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.entering import enter_layer
-from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, remove_layer
-from quorum.infrastructure.staging.stored_layers import list_layers
+from quorum.infrastructure.staging.layer_folder import (
+    create_layer,
+    hold_layer,
+    list_places,
+    locate_layers_of,
+    remove_tree,
+)
+from quorum.infrastructure.staging.stored_layers import list_layers, list_unreadable
+from quorum.infrastructure.staging.waiting_layers import describe_other_layers, is_waiting
+from quorum.infrastructure.staging.workspace_layer import recover
 from tests.support.layer_process import layers, run_forked, run_in_layer
 
 pytestmark = pytest.mark.usefixtures("layers")
@@ -186,8 +194,44 @@ def test_a_layer_is_removed_with_folders_that_nobody_may_enter(home: Home) -> No
 
     place = run_in_layer(home.root, home.environ, work)
     with hold_layer(place):
-        remove_layer(place)
+        remove_tree(place)
     assert not place.exists()
+
+
+@pytest.mark.parametrize("missing", [("up",), ("work",), ("up", "work")])
+def test_a_layer_whose_process_was_killed_while_it_made_a_folder_anew_is_used_again(
+    home: Home, missing: tuple[str, ...]
+) -> None:
+    def look(entered: EnteredLayer) -> tuple[str, int, str]:
+        mode = home.root.stat().st_mode
+        return entered.folder.id, mode, (home.root / "old.txt").read_text()
+
+    home.root.chmod(0o750)
+    before = run_in_layer(home.root, home.environ, look)
+    (place,) = list_places(locate_layers_of(home.state, str(home.root)))
+    for name in missing:
+        remove_tree(place / name)
+
+    def enter() -> tuple[str, int, str]:
+        return look(enter_layer(home.root, home.environ, recover=lambda folder: recover(folder, home.environ)))
+
+    assert [is_waiting(layer) for layer in list_layers(home.state, home.root)] == [False]
+    assert run_forked(enter) == before
+
+
+def test_a_layer_that_holds_something_and_cannot_be_read_is_named_and_not_passed_over(home: Home) -> None:
+    def change(_: EnteredLayer) -> None:
+        (home.root / "old.txt").write_text("layer\n")
+
+    run_in_layer(home.root, home.environ, change)
+    (place,) = list_places(locate_layers_of(home.state, str(home.root)))
+    (place / "meta.json").write_text("")
+    create_layer(home.state, str(home.root))
+
+    (said,) = list_unreadable(home.state, home.root)
+    assert said.endswith(f"what was changed in it is in {place / 'up'}")
+    assert describe_other_layers(home.root, home.environ, "") == (said,)
+    assert run_in_layer(home.root, home.environ, lambda entered: entered.notices) == (said,)
 
 
 @pytest.mark.parametrize(
