@@ -143,8 +143,8 @@ class CheckRunner:
     def _ask_for_checks(self, tally: RunTally) -> str | None:
         if self._has_asked_for_checks:
             tally.give_up(
-                "the goal has no checks, and the model proposes none; name them: /goal TEXT ! COMMAND in the app, "
-                f"{find_own_command()} run --continue --check COMMAND without it"
+                "the goal has no checks, and the model proposes none; name them: /goal TEXT ! COMMAND in the "
+                f"app, {find_own_command()} run --continue --check COMMAND without it"
             )
             return None
         self._has_asked_for_checks = True
