@@ -21,8 +21,8 @@ MIN_DIGEST = 16
 
 class WaitingReview(Struct, frozen=True, kw_only=True):
     """A packet that waits for a person. `since_ms` is when it was asked, in milliseconds since 1970;
-    `routine_reasons`, `preamble` and `signing` are as in `ReviewRequest`; those in `signed_by` have signed, which
-    nobody has verified yet.
+    `routine_reasons`, `preamble` and `signing` are as in `ReviewRequest`; those in `signed_by` have signed,
+    which nobody has verified yet.
 
     Secrets are hidden in the recorded `packet`; its digest is that of the real one.
     """
