@@ -25,7 +25,6 @@ class EditChecks:
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
-        self._name = f"{server.name} (language server)"
         self._before: dict[str, str | None] = {}
         self._edited: dict[str, None] = {}
         self._known: dict[str, tuple[str, ...]] = {}
@@ -131,7 +130,7 @@ class EditChecks:
             shown = limit_lines(new, max_lines=_MOST_LINES, max_bytes=_MOST_BYTES).lines
             files = tuple(map(server.sources.label, self._last_edited))
             self._reports.append(
-                DiagnosticsReported(name=self._name, files=files, lines=shown, new=len(new), old=old)
+                DiagnosticsReported(name=server.name, files=files, lines=shown, new=len(new), old=old)
             )
 
     def _report_failure(self, failure: str) -> None:
@@ -139,4 +138,4 @@ class EditChecks:
             return
         self._told_failure = failure
         files = tuple(map(self._server.sources.label, self._edited or self._before))
-        self._reports.append(DiagnosticsReported(name=self._name, files=files, failure=failure))
+        self._reports.append(DiagnosticsReported(name=self._server.name, files=files, failure=failure))
