@@ -84,7 +84,7 @@ class Inbox:
                 continue  # it was deleted since it was listed
             for review in reviews:
                 if await self._answers.find(session.id, review.digest) is None:
-                    waiting.append(await self._make_whole(review))
+                    waiting.append(await self._add_signers(await self._make_whole(review)))
         return tuple(sorted(waiting, key=lambda review: (review.since_ms, review.digest)))
 
     async def _find_in(self, session: SessionSummary) -> tuple[WaitingReview, ...]:
@@ -145,12 +145,14 @@ class Inbox:
                 f"{review.short_digest} has to be signed, and the policy of this machine names nobody who may"
             )
         await self._answers.add_signature(await self._sign(review.session.id, review.digest, terms))
-        return review
+        return await self._add_signers(review)
 
-    async def list_signers(self, review: WaitingReview) -> tuple[str, ...]:
-        """Who has signed it by now, verified by nobody. Raises LedgerError."""
+    async def _add_signers(self, review: WaitingReview) -> WaitingReview:
+        if (terms := review.signing) is None:
+            return review
         kept = await self._answers.list_signatures(review.session.id, review.digest)
-        return tuple(each.person for each in kept)
+        signed = dict.fromkeys(each.person for each in kept if each.person in terms.people)
+        return replace(review, signed_by=tuple(signed))
 
     async def reply(self, digest: str, reply: PersonReply | str) -> WaitingReview:
         """Reply to the question whose digest begins so, where it is typed as `read_reply` takes it; the review
@@ -225,11 +227,12 @@ _NO_RULES = "a rule is made where the session is open"
 def build_request(review: WaitingReview) -> ReviewRequest:
     """The question, which can only be answered with yes or no here."""
     signing = review.signing
+    said = () if signing is None else tuple(filter(None, (signing.describe(), review.signatures)))
     return ReviewRequest(
         packet=review.packet,
-        reasons=review.reasons if signing is None else (signing.describe(), *review.reasons),
+        reasons=(*said, *review.reasons),
         routine_reasons=review.routine_reasons,
-        notices=() if signing is None else (signing.describe(),),
+        notices=said,
         preamble=review.preamble,
         signing=signing,
         batch_size=1,

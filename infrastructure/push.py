@@ -49,12 +49,15 @@ async def _post(table: PushTable, message: PushMessage) -> None:
     import httpx2
 
     from quorum.infrastructure.http_client import HttpClient
+    from quorum.infrastructure.tools.web.retrieval import build_failure
 
     headers = {"Title": _TITLE, **({"Click": _fill_link(table, message)} if table.link else {})}
     try:
         async with HttpClient(timeout=_LIMIT_SECS, head_secs=_LIMIT_SECS) as client:
             answer = await client.post(table.url, content=message.text.encode(), headers=headers)
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+    except httpx2.HTTPError as error:
+        raise PushFailed(str(build_failure(error, urlsplit(table.url).hostname or table.url))) from error
+    except (httpx2.InvalidURL, ValueError) as error:
         raise PushFailed(
             f"{type(error).__name__}: {make_printable(str(error), newlines=False)[:200]}"
         ) from error

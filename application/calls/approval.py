@@ -294,7 +294,7 @@ class Approval:
             answer = await self._answer(packet, asked.with_notes(noted), feed, stale=stale)
             match answer:
                 case Approve(digest) if digest == packet.digest:
-                    who = _name_approvers(answer)
+                    who = answer.approvers
                     return await self._grant(packet, who, answer.reply, answer.signatures)
                 case ApproveEdits() | ApproveFolder() | ApproveAlways() if answer.digest == packet.digest:
                     return await self._grant(packet, await self._widen(answer))
@@ -531,13 +531,6 @@ class Approval:
                 signatures=signatures or UNSET,
             )
         )
-
-
-def _name_approvers(answer: Approve) -> str | None:
-    """Who approved it, where that was not the person here alone."""
-    if answer.signatures:
-        return f"signed by {answer.by}"
-    return f"in the inbox, by {answer.by}" if answer.by else None
 
 
 def _note_repairs(repairs: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from quorum.application.event_bus import EventBus
 from quorum.application.goal.goal_service import GoalService
 from quorum.application.goal.workspace_changes import WorkspaceDifference
 from quorum.application.identifiers import generate_id
+from quorum.application.program_lookup import find_own_command
 from quorum.application.steering import PendingMessage
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
@@ -143,7 +144,8 @@ class CheckRunner:
     def _ask_for_checks(self, tally: RunTally) -> str | None:
         if self._has_asked_for_checks:
             tally.give_up(
-                "the goal has no checks, and the model proposes none; name them yourself: docs/goals.md"
+                "the goal has no checks, and the model proposes none; name them: /goal TEXT ! COMMAND in the "
+                f"app, {find_own_command()} run --continue --check COMMAND without it"
             )
             return None
         self._has_asked_for_checks = True

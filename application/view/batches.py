@@ -137,6 +137,7 @@ class Batches:
         self._clock = clock
         self._composed: Batch | None = None
         self._known: dict[str, Batch] = {}
+        self._subagents: dict[str, FollowedSubagent] = {}  # those at work, some of them after their batch
 
     @property
     def running(self) -> list[Batch]:
@@ -146,6 +147,7 @@ class Batches:
     def take_over(self, others: Batches) -> None:
         """Continue with what others kept up to date; what is still open of it is an entry here as well."""
         self._known, self._composed = dict(others._known), others._composed
+        self._subagents = dict(others._subagents)
         self._entries += [batch for batch in self._known.values() if batch.is_open]
         if self._composed is not None:
             self._entries.append(self._composed)
@@ -268,22 +270,24 @@ class Batches:
 
     def follow_subagent(self, event: SubagentEvent, *, is_live: bool) -> None:
         """Something happened to the task that a call gave, now or, if not `is_live`, in the past."""
+        match event:
+            case ev.SubagentStarted():
+                self._show_subagent(event, is_live=is_live)
+            case ev.SubagentProgressed():
+                if (subagent := self._subagents.get(event.subagent_id)) is not None:
+                    subagent.events.append(event.event)
+            case ev.SubagentFinished():
+                if (subagent := self._subagents.pop(event.subagent_id, None)) is not None:
+                    subagent.end()
+
+    def _show_subagent(self, event: ev.SubagentStarted, *, is_live: bool) -> None:
         batch = self._known.get(event.context.batch_id)
         calls = batch.calls if batch is not None else ()
         call = next((each for each in calls if each.index == event.context.call_index), None)
-        if call is None:
-            return
-        match event:
-            case ev.SubagentStarted():
-                call.subagent = FollowedSubagent(
-                    session_id=event.subagent_id, prompt=event.prompt, agent=event.agent, is_live=is_live
-                )
-            case ev.SubagentProgressed():
-                if call.subagent is not None:
-                    call.subagent.events.append(event.event)
-            case ev.SubagentFinished():
-                if call.subagent is not None:
-                    call.subagent.end()
+        if call is not None:
+            call.subagent = self._subagents[event.subagent_id] = FollowedSubagent(
+                session_id=event.subagent_id, prompt=event.prompt, agent=event.agent, is_live=is_live
+            )
 
     def vote(self, event: ev.VoteCast) -> Batch:
         batch, call = self._call(event.context)

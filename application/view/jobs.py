@@ -13,7 +13,8 @@ _ENDED_KEPT = 20
 
 
 class JobView(Struct):
-    """One job. `began` is by the view's clock, in seconds; `duration_secs` is known once it has ended."""
+    """One job. `began` is by the view's clock, in seconds; `duration_secs` is known once it has ended.
+    `subagent_id` is the session of one that is a task."""
 
     job_id: str
     command: str
@@ -24,6 +25,7 @@ class JobView(Struct):
     last_line: str = ""
     duration_secs: float = 0.0
     blob_id: str | None = None
+    subagent_id: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -55,7 +57,12 @@ class JobViews:
         return tuple(job for job in self._jobs.values() if job.is_running)
 
     def start(self, event: JobStarted) -> None:
-        self._jobs[event.job_id] = JobView(event.job_id, event.command, self._now() - event.ran_secs)
+        self._jobs[event.job_id] = JobView(
+            event.job_id,
+            event.command,
+            self._now() - event.ran_secs,
+            subagent_id=event.subagent_id if isinstance(event.subagent_id, str) else "",
+        )
 
     def show_progress(self, event: JobProgressed) -> bool:
         """A job printed something; whether that changes what is seen of it."""

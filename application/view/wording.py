@@ -45,7 +45,7 @@ from quorum.domain.panel.cost_estimate import CostEstimate, sum_estimates
 from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
 from quorum.domain.panel.panel_answer import PanelAnswer, PeerReview
 from quorum.domain.review.ballot import Verdict, Vote
-from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.questions import DecisionLabel, is_by_others
 from quorum.domain.text.amounts import format_amount, format_duration, format_tokens
 
 
@@ -68,8 +68,10 @@ def describe_decision(call: Call) -> str:
 
 
 def describe_approval(label: DecisionLabel, reason: str | None) -> str:
-    """That the person approved; empty where this was not what they decided."""
+    """That the person approved, or somebody elsewhere; empty where this was not what they decided."""
     match label:
+        case DecisionLabel.APPROVED if is_by_others(reason):
+            return f"approved · {reason}"
         case DecisionLabel.APPROVED | DecisionLabel.EDITED:
             who = "you approved" if label is DecisionLabel.APPROVED else "you approved what you edited"
             return f"{who} · {reason}" if reason else who

@@ -49,7 +49,8 @@ class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
         commits = f" and {format_amount(self.commits, 'commit')}" if self.commits else ""
         conflicts = f"; {self.conflicts:,} in conflict with yours" if self.conflicts else ""
         changed = f"{format_amount(self.files, 'changed file')} (+{self.added:,} −{self.removed:,}){commits}"
-        return f"{changed} wait in the layer {self.layer}; your folder is as it was before{conflicts}"
+        waits = "waits" if (self.files, self.commits) == (1, 0) else "wait"
+        return f"{changed} {waits} in the layer {self.layer}; your folder is as it was before{conflicts}"
 
 
 class EffectsVoted(Fact, frozen=True, kw_only=True, tag="effects_voted"):

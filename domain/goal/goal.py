@@ -199,7 +199,8 @@ class TypedGoal(Struct, frozen=True):
     checks: tuple[str, ...]
 
 
-_FIRST_CHECK = re.compile(r"(?:^|\s)!(?=\s)")
+_FIRST_CHECK = re.compile(r"(?:^|\s)!(?=\s|$)")
+_LIKE_A_CHECK = re.compile(r"(?:^|\s)(![^\s=]\S*)")
 
 
 def parse_goal(typed: str) -> TypedGoal:
@@ -215,6 +216,11 @@ def parse_goal(typed: str) -> TypedGoal:
             checks.append(stripped[1:])
         else:
             texts.append(line)
+    if not checks and (like := _LIKE_A_CHECK.search(first)) is not None:
+        word = like.group(1)
+        raise GoalRefused(
+            f"{word} may be a check or not: write ! {word[1:]} to have it run, or leave the ! out"
+        )
     return TypedGoal("\n".join(texts).strip(), read_commands(checks))
 
 

@@ -100,6 +100,9 @@ def find_dangers(reasons: Sequence[str], routine_reasons: Sequence[str]) -> tupl
     return tuple(dict.fromkeys(reason for reason in reasons if reason not in routine_reasons))
 
 
+_SIGNED, _ELSEWHERE = "signed by ", "in the inbox, by "
+
+
 class Approve(Struct, frozen=True):
     """Run what the packet of this digest says. `by` names who said so, where that was in another process;
     `reply` is there where the call is a question to the person, `signatures` where people had to sign."""
@@ -108,6 +111,18 @@ class Approve(Struct, frozen=True):
     by: str = ""
     reply: PersonReply | None = None
     signatures: tuple[ApprovalSignature, ...] = ()
+
+    @property
+    def approvers(self) -> str | None:
+        """Who approved it, where that was not the person here alone; `is_by_others` knows such a text."""
+        if self.signatures:
+            return f"{_SIGNED}{self.by}"
+        return f"{_ELSEWHERE}{self.by}" if self.by else None
+
+
+def is_by_others(reason: str | None) -> bool:
+    """Whether an approval with this reason was made by signatures or in the inbox, by whomever."""
+    return reason is not None and reason.startswith((_SIGNED, _ELSEWHERE))
 
 
 class ApproveEdits(Struct, frozen=True):

@@ -52,12 +52,19 @@ class SigningTerms(Struct, frozen=True, kw_only=True):
     def describe_missing(self, signed: Collection[str]) -> str:
         """Whose signatures are still needed, as a clause; empty where none is."""
         missing = [
-            f"{demand.needed - len(set(demand.people) & set(signed))} of "
-            + ", ".join(name for name in demand.people if name not in signed)
+            SigningDemand(
+                demand.needed - len(set(demand.people) & set(signed)),
+                tuple(name for name in demand.people if name not in signed),
+            ).describe()
             for demand in self.demands
             if len(set(demand.people) & set(signed)) < demand.needed
         ]
         return f"still to sign: {', and '.join(missing)}" if missing else ""
+
+    def describe_signed(self, signed: Collection[str]) -> str:
+        """Who has signed and who is missing, as a clause; empty where nobody has."""
+        missing = self.describe_missing(signed)
+        return "; ".join(filter(None, (f"signed by {', '.join(signed)}", missing))) if signed else ""
 
 
 class ApprovalSignature(Struct, frozen=True, kw_only=True):

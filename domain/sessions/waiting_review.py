@@ -21,7 +21,8 @@ MIN_DIGEST = 16
 
 class WaitingReview(Struct, frozen=True, kw_only=True):
     """A packet that waits for a person. `since_ms` is when it was asked, in milliseconds since 1970;
-    `routine_reasons`, `preamble` and `signing` are as in `ReviewRequest`.
+    `routine_reasons`, `preamble` and `signing` are as in `ReviewRequest`; those in `signed_by` have signed,
+    which nobody has verified yet.
 
     Secrets are hidden in the recorded `packet`; its digest is that of the real one.
     """
@@ -33,6 +34,12 @@ class WaitingReview(Struct, frozen=True, kw_only=True):
     routine_reasons: tuple[str, ...] = ()
     preamble: str = ""
     signing: SigningTerms | None = None
+    signed_by: tuple[str, ...] = ()
+
+    @property
+    def signatures(self) -> str:
+        """Who has signed it by now and who is missing, as a clause; empty where nobody has, or need."""
+        return "" if self.signing is None else self.signing.describe_signed(self.signed_by)
 
     @property
     def dangers(self) -> tuple[str, ...]:

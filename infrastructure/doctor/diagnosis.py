@@ -291,7 +291,7 @@ def _check_state_folder(environ: Mapping[str, str]) -> Finding:
     if folder is None:
         return fail("state", "there is no home folder to keep state in", "set HOME or XDG_STATE_HOME")
     existing = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
-    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+    if os.path.isdir(existing) and os.access(existing, os.W_OK | os.X_OK):
         return report_ok(
             "state", f"{escape_path(folder)} {'is writable' if existing == folder else 'can be made'}"
         )
@@ -345,7 +345,10 @@ def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
     from quorum.infrastructure.gate.probe_record import read_results, read_version_alone
 
     found: list[Finding] = []
-    results = list(read_results(environ))
+    try:
+        results = list(read_results(environ))
+    except ConfigError as error:
+        return [warn("gate", str(error), "repair its rights, or delete it and probe again")]
     with ThreadPoolExecutor(2) as pool:
         versions = list(
             pool.map(lambda each: read_version_alone(HOOKED_AGENTS[each[0]], environ.get("PATH")), results)

@@ -56,16 +56,29 @@ PROBES_FOLDER = "gate-probes"
 
 def keep_result(result: ProbeResult, environ: Mapping[str, str]) -> None:
     """In place of what was found before. Raises ConfigError where it cannot be written."""
-    if (path := _locate(result.agent, environ)) is not None:
-        before = path.read_bytes() if path.exists() else None
+    if (folder := _locate_folder(environ)) is not None:
+        path = folder / f"{result.agent}.json"
+        try:
+            before = path.read_bytes() if path.exists() else None
+        except OSError as error:
+            raise ConfigError(f"{escape_path(path)} cannot be read: {error.strerror}") from error
         write_change(HookChange(path, before, msgspec.json.encode(result) + b"\n"))
 
 
 def read_results(environ: Mapping[str, str]) -> Iterator[tuple[str, ProbeResult | ConfigError]]:
-    """Each agent that was probed, and what was found, or why that cannot be read."""
+    """Each agent that was probed, and what was found, or why that cannot be read. Raises ConfigError where
+    nothing of it can be."""
+    if (folder := _locate_folder(environ)) is None:
+        return
+    try:
+        kept = set(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise ConfigError(f"{escape_path(folder)} cannot be read: {error.strerror}") from error
     for agent in PROBED_AGENTS:
-        path = _locate(agent, environ)
-        if path is None or not path.exists():
+        path = folder / f"{agent}.json"
+        if path.name not in kept:
             continue
         try:
             yield agent, replace(msgspec.json.decode(path.read_bytes(), type=ProbeResult), agent=agent)
@@ -73,6 +86,6 @@ def read_results(environ: Mapping[str, str]) -> Iterator[tuple[str, ProbeResult 
             yield agent, ConfigError(f"{escape_path(path)} cannot be read: {error}")
 
 
-def _locate(agent: str, environ: Mapping[str, str]) -> Path | None:
+def _locate_folder(environ: Mapping[str, str]) -> Path | None:
     state = locate_state_folder(environ)
-    return state / PROBES_FOLDER / f"{agent}.json" if state is not None else None
+    return state / PROBES_FOLDER if state is not None else None

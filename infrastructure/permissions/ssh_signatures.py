@@ -79,9 +79,9 @@ class SshSignatures(Struct, frozen=True, kw_only=True):
             own = person.name
         whose = ", ".join(terms.people)
         if own and own == terms.requester:
-            raise SigningRefused(f"you, {own}, asked for it; it takes somebody of {whose}")
+            raise SigningRefused(f"you, {own}, asked for it; it takes a signature of {whose}")
         if own:
-            raise SigningRefused(f"you, {own}, may not sign it; it takes somebody of {whose}")
+            raise SigningRefused(f"you, {own}, may not sign it; it takes a signature of {whose}")
         raise SigningRefused(f"no key in the agent or in ~/.ssh is one that the policy names for {whose}")
 
     def _list_keys(self) -> Iterator[tuple[str, Path]]:

@@ -95,7 +95,7 @@ def explain_unfit(workspace: str, environ: Mapping[str, str]) -> str:
 
 def _explain_apart(state: Path, workspace: str) -> str:
     """All or nothing is applied because files are renamed from the layer into the workspace."""
-    existing = next(each for each in (state, *state.parents) if each.is_dir())
+    existing = next(each for each in (state, *state.parents) if os.path.isdir(each))
     try:
         if find_mount(str(existing)) == find_mount(workspace):
             return ""

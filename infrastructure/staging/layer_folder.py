@@ -101,7 +101,10 @@ def list_places(above: Path) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise StagingError(f"the layers in {above} cannot be listed: {error.strerror}") from error
+        raise StagingError(
+            f"the layers in {above} cannot be listed ({error.strerror}): repair its rights, or "
+            "name another state folder with XDG_STATE_HOME"
+        ) from error
     return [above / str(number) for number in numbers]
 
 

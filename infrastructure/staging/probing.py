@@ -27,7 +27,7 @@ def find_obstacle(root: Path, environ: Mapping[str, str], trial: Sequence[str] =
         return explained
     state = locate_state_folder(environ)
     assert state is not None  # or there would be an explanation
-    existing = next(each for each in (state, *state.parents) if each.is_dir())
+    existing = next(each for each in (state, *state.parents) if os.path.isdir(each))
     try:
         with TemporaryDirectory(prefix="quorum-layer-", dir=existing, ignore_cleanup_errors=True) as folder:
             places = [os.path.join(folder, name) for name in ("up", "work")]

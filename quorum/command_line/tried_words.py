@@ -33,6 +33,8 @@ TRIED_WORDS: Mapping[str, str] = {
     "web": "quorum serve opens the app in a browser",
     "server": "quorum serve opens the app in a browser",
     "logs": "quorum --debug writes a log for a bug report",
+    "goal": "quorum run --goal TEXT --check COMMAND works until the command exits with 0; /goal in the app",
+    "effects": "quorum staged lists what waits in layers; /effects in the app",
     "undo": "/undo in the app takes the last turn back",
     "audit": "quorum sessions verify checks the record, and quorum sessions export writes it signed",
 }

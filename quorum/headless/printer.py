@@ -616,7 +616,7 @@ def _render_ending(report: RunReport) -> str:
         case RunStatus.NEEDS_APPROVAL:
             if all(call.tool == ASK_PERSON for call in report.calls if call.decision is _UNANSWERED):
                 return ""
-            return "some calls needed approval and nobody was there to give it; see --mode"
+            return "some calls needed approval and nobody was there: --mode lets more run, --leave-open waits"
         case RunStatus.REFUSED:
             return "the model refused"
         case RunStatus.FAILED:

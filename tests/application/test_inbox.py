@@ -10,7 +10,7 @@ import pytest
 from quorum.application.inbox import Inbox, InboxApprover, build_request, read_board
 from quorum.application.ports.people import ReviewContext, ReviewQuestion
 from quorum.application.review.approvers import NonInteractiveApprover
-from quorum.cli.inbox.report import encode_review, render_review
+from quorum.cli.inbox.report import encode_review, render_inbox, render_review
 from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused, LedgerError
@@ -36,6 +36,7 @@ from quorum.domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
+from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms
 from quorum.domain.sessions.session_summary import ContinuedSession, LedgerRecord, NewSession
 from quorum.tui.screens.review.card import reveal_hidden
 from tests.support.builders import a_call, a_context, calls_response
@@ -163,6 +164,31 @@ async def test_what_the_model_wrote_before_the_call_is_part_of_the_question() ->
     assert build_request(waiting).preamble == "First.\n\nNow I run `make`."
     assert "model       Now I run make." in render_review(waiting, str, now_ms=0)
     assert encode_review(waiting, str)["preamble"] == "First.\n\nNow I run `make`."
+
+
+async def test_of_a_call_that_people_sign_it_is_said_who_has_and_who_is_missing() -> None:
+    storage, packet = FakeStorage(), a_packet()
+    opened = storage.open_session(NewSession(), cwd="/work")
+    assert opened.ledger is not None
+    *before, asked = up_to_review(packet, opened.session_id)
+    assert isinstance(asked, ReviewRequested)
+    terms = SigningTerms(demands=(SigningDemand(2, ("bob", "cyn")),))
+    for event in (*before, replace(asked, signing=terms)):
+        await opened.ledger.append(event)
+    (unsigned,) = await inbox_of(storage).list_waiting()
+    assert unsigned.signatures == ""
+    for person in ("bob", "eve"):
+        await storage.answers.add_signature(
+            ApprovalSignature(session_id=opened.session_id, digest=packet.digest, person=person, at_ms=1)
+        )
+
+    (waiting,) = await inbox_of(storage).list_waiting()
+
+    said = "signed by bob; still to sign: cyn"
+    assert build_request(waiting).notices == (terms.describe(), said)
+    assert said in render_review(waiting, str, now_ms=0)
+    assert f"{said} · " in render_inbox([waiting], str, now_ms=0, width=None)[1]
+    assert encode_review(waiting, str)["signed_by"] == ["bob"]
 
 
 async def test_the_reasons_that_only_the_mode_gives_come_last_and_are_no_dangers() -> None:

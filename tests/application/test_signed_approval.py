@@ -11,6 +11,7 @@ from quorum.application.inbox import InboxApprover
 from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.application.review.signed_approval import SigningApprover
+from quorum.application.view.wording import describe_approval
 from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import LedgerError, SigningRefused
@@ -19,6 +20,7 @@ from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveRest,
+    DecisionLabel,
     NobodyThere,
     Reject,
     RemoteAnswer,
@@ -187,3 +189,22 @@ async def test_where_nothing_is_kept_or_can_be_read_nothing_counts() -> None:
         person = Answers(Approve(DIGEST), Reject("enough"))
         assert await approver_of(person, answers, signing_as("bob")).ask(QUESTION) == Reject("enough")
         assert any(said in reason for reason in person.asked[-1].reasons)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Approve(DIGEST), "you approved"),
+        (Approve(DIGEST, by="ada@laptop"), "approved · in the inbox, by ada@laptop"),
+        (
+            Approve(
+                DIGEST,
+                by="bob",
+                signatures=(ApprovalSignature(session_id="s", digest=DIGEST, person="bob", at_ms=1),),
+            ),
+            "approved · signed by bob",
+        ),
+    ],
+)
+def test_what_others_approved_is_not_said_to_be_approved_by_you(answer: Approve, said: str) -> None:
+    assert describe_approval(DecisionLabel.APPROVED, answer.approvers) == said

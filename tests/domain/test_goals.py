@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -74,10 +75,27 @@ def replay(*events: Event) -> Goal | None:
         ("pass\n! pytest\n!ruff check .", TypedGoal("pass", ("pytest", "ruff check ."))),
         ("pass ! a\n! b\n! a", TypedGoal("pass", ("a", "b"))),
         ("first\nsecond\n! c", TypedGoal("first\nsecond", ("c",))),
+        ("a != b holds", TypedGoal("a != b holds", ())),
+        ("no !important is left ! ruff check .", TypedGoal("no !important is left", ("ruff check .",))),
     ],
 )
 def test_checks_stand_behind_exclamation_marks(typed: str, goal: TypedGoal) -> None:
     assert parse_goal(typed) == goal
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("pass !pytest -q", "!pytest may be a check or not: write ! pytest to have it run"),
+        ("!pytest", "!pytest may be a check or not"),
+        ("pass !", "check 1 is empty"),
+        ("pass ! ", "check 1 is empty"),
+        ("pass\n!", "check 1 is empty"),
+    ],
+)
+def test_a_mark_that_begins_no_check_is_not_taken_for_text(typed: str, why: str) -> None:
+    with pytest.raises(GoalRefused, match=re.escape(why)):
+        parse_goal(typed)
 
 
 @pytest.mark.parametrize("commands", [[""], [3], ["x" * 2_001], [str(n) for n in range(11)]])

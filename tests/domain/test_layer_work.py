@@ -258,3 +258,9 @@ def test_a_command_that_a_signal_ended_has_no_exit_code_whatever_it_printed() ->
     assert command.exit_code is None
     assert command.failed
     assert command.last_lines == ("exit code 0",)
+
+
+def test_what_waits_is_said_of_one_file_and_of_several() -> None:
+    assert WAITS.sentence.startswith("1 changed file (+0 −0) waits in the layer 1")
+    assert replace(WAITS, files=2).sentence.startswith("2 changed files (+0 −0) wait in")
+    assert replace(WAITS, commits=1).sentence.startswith("1 changed file (+0 −0) and 1 commit wait in")

@@ -392,6 +392,17 @@ async def test_without_a_person_proposed_checks_end_the_turn(tmp_path: Path) -> 
         assert session.state.goal.checks == ()
 
 
+async def test_where_the_model_proposes_no_checks_it_is_said_how_a_person_names_them(tmp_path: Path) -> None:
+    stage, observer = a_stage(tmp_path), RecordingObserver()
+    async with stage.opened(observer=observer) as session:
+        await set_goal(session)
+        report = await play(session, "done", "done")
+
+        assert report.status is RunStatus.FAILED
+        assert "/goal TEXT ! COMMAND in the app" in (report.error or "")
+        assert "run --continue --check COMMAND" in (report.error or "")
+
+
 async def test_no_check_runs_while_a_plan_is_made(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     async with stage.opened(observer=observer) as session:

@@ -66,7 +66,7 @@ async def test_a_server_that_does_not_take_it_is_an_error(tmp_path: Path, status
 
 
 async def test_a_server_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(PushFailed, match="ConnectError"):
+    with pytest.raises(PushFailed, match=r"127\.0\.0\.1 cannot be reached: Connection refused"):
         await tell(PushTable(url="http://127.0.0.1:1/"), tmp_path)
 
 

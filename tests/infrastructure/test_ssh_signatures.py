@@ -119,7 +119,7 @@ async def test_a_signature_from_the_future_does_not_count(desk: Desk) -> None:
 
 async def test_who_may_not_sign_is_told_so(desk: Desk) -> None:
     of_ada = SigningTerms(demands=(SigningDemand(1, ("bob",)),), requester="ada")
-    with pytest.raises(SigningRefused, match=r"you, ada, asked for it; it takes somebody of bob"):
+    with pytest.raises(SigningRefused, match=r"you, ada, asked for it; it takes a signature of bob"):
         await desk.signatures.sign("s", "5f", of_ada)
     with pytest.raises(SigningRefused, match=r"you, ada, may not sign it"):
         await desk.signatures.sign("s", "5f", replace(of_ada, requester="cyn"))

@@ -6,11 +6,13 @@ import re
 
 import pytest
 
+from quorum.command_line.command import CommandGroup
+from quorum.command_line.parser import list_actions, load_command
 from quorum.command_line.reading import parse
 from quorum.command_line.table import COMMANDS
 from quorum.command_line.tried_words import TRIED_WORDS, explain_tried_word
 from quorum.infrastructure.extras import render_update_command
-from quorum.tui.keys.slash_commands import RESERVED_NAMES
+from quorum.tui.keys.slash_commands import _ANSWERS, RESERVED_NAMES
 
 _COMMAND = re.compile(r"quorum ((?:--?)?[a-z][a-z-]*(?: [a-z][a-z.]*)?)")
 
@@ -63,10 +65,14 @@ def test_what_an_answer_names_exists(word: str, capsys: pytest.CaptureFixture[st
 
 
 def _has_action(command: str, word: str) -> bool:
-    from quorum.command_line.command import CommandGroup
-    from quorum.command_line.parser import list_actions, load_command
-
     return isinstance(load_command(command), CommandGroup) and word in list_actions(command)
+
+
+@pytest.mark.parametrize("text", [text for text, _ in _ANSWERS if "`quorum " in text])
+def test_each_command_that_the_app_answers_with_can_be_typed(text: str) -> None:
+    for command in re.findall(r"`quorum ([^`]*)`", text):
+        first, *others = command.split()
+        assert not isinstance(load_command(first), CommandGroup) or others[0] in list_actions(first), command
 
 
 def test_every_action_that_an_answer_names_is_one() -> None:

@@ -14,11 +14,13 @@ from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.board_screen import BoardScreen
 from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.screens.subagent_screen import SubagentScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import a_command, hold
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.past_sessions import a_summary
+from tests.tui.test_subagent_transcript import ID, IN_BACKGROUND
 
 HOSTILE = "make \x1b[2Jall [bold]"
 
@@ -62,6 +64,19 @@ async def test_one_list_shows_what_waits_runs_and_has_ended_here_and_elsewhere(t
         await stage.shows("job-1")
         assert "\x1b[2J" not in stage.text()
         assert "[bold]" in stage.text()
+
+
+@pytest.mark.long
+async def test_a_task_in_the_background_is_one_line_that_leads_to_its_transcript(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        for event in IN_BACKGROUND:
+            stage.agent.tell(event)
+        await open_board(stage)
+        await stage.shows("› ● runs   job-1        task finder: find alpha")
+        assert f"in tab 1 · {ID}" not in stage.text()
+        await stage.pilot.press("enter")
+        await stage.until(lambda: isinstance(stage.app.screen, SubagentScreen))
+        await stage.shows(f"session {ID}, read-only")
 
 
 async def test_the_mark_in_the_status_bar_counts_what_waits_and_runs_elsewhere(

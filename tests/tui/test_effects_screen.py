@@ -254,6 +254,23 @@ async def test_votes_come_in_while_the_effects_are_read_and_decide_nothing(tmp_p
 
 
 @pytest.mark.long
+async def test_a_long_reason_of_a_vote_is_broken_between_words(tmp_path):
+    word = "reconsidering"
+    gateway = FakeGateway({"p/a": [ballot("reject", " ".join([word] * 20), objection="second")]})
+    async with on_stage(tmp_path, size=(80, 24), prepare=staged(a_layer(), gateway=gateway)) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("end")
+        await stage.shows("it objects to: second")
+        assert stage.text().count(word) == 20
+
+        await stage.pilot.press("c")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+        await stage.shows("it objects to: second")
+        assert stage.text().count(word) == 20
+
+
+@pytest.mark.long
 async def test_why_nothing_was_applied_stays_there_while_reviewers_vote_on_what_is_new(tmp_path):
     layer = a_layer()
     gateway = FakeGateway({"p/a": [ballot("reject"), ballot("approve")]})

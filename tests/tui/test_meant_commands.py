@@ -28,6 +28,8 @@ OTHERS = [word for _, words in (*_MEANINGS, *_ANSWERS) for word in words.split()
         ("yolo", "did you mean /mode auto?"),
         ("commit", "say it in a prompt"),
         ("login", "`quorum keys set anthropic` in a shell"),
+        ("share", "`quorum share latest` in a shell"),
+        ("pr", "`quorum pr` in a shell"),
     ],
 )
 def test_a_word_of_other_agents_leads_to_what_does_it_here(word, meant):

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.tui.chat.controllers.views import list_subagents
 from quorum.tui.screens.subagent_screen import SubagentScreen
 from tests.support.app_stage import Stage, on_stage
-from tests.tui.transcript_scenes import completed, context, finished, planned, started
+from tests.tui.transcript_scenes import completed, context, finished, planned, started, turn_finished
 
 ID = "session-1-t1"
 TASK = ("task", {"prompt": "find \x1b[2Jalpha", "agent": "finder"}, RiskLevel.LOW, ())
@@ -157,3 +159,23 @@ async def test_a_turn_cut_off_by_the_end_of_the_process_shows_its_tasks_from_the
         await open_marked(stage)
         await stage.shows("find alpha")
         await stage.shows("ended")
+
+
+IN_BACKGROUND = (
+    *BEGIN,
+    ev.JobStarted(job_id="job-1", context=context(0), command="task finder: find alpha", subagent_id=ID),
+    finished("task", "job-1 works on it"),
+    completed("I go on."),
+    turn_finished(RunStatus.COMPLETED),
+)
+
+
+def test_a_task_in_the_background_is_followed_after_the_turn_that_gave_it() -> None:
+    view = SessionView()
+    for event in (*IN_BACKGROUND, inside(ev.TurnStarted(prompt="find alpha"))):
+        view.apply(event)
+    (subagent,) = list_subagents(view.entries)
+    assert (subagent.is_live, len(subagent.events)) == (True, 1)
+
+    view.apply(ev.SubagentFinished(context=context(0), subagent_id=ID, outcome=OUTCOME))
+    assert not subagent.is_live

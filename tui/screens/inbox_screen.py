@@ -260,7 +260,8 @@ def _explain(review: WaitingReview) -> Content:
     others = (
         Content(make_printable(each, newlines=False)) for each in review.ordered_reasons[len(review.dangers) :]
     )
-    return Content("; ").join((*dangers, *others))
+    signed = (Content(make_printable(each, newlines=False)) for each in (review.signatures,) if each)
+    return Content("; ").join((*signed, *dangers, *others))
 
 
 def name_call(review: WaitingReview) -> str:

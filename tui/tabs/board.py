@@ -55,9 +55,13 @@ def _list_tabs(tabs: Tabs) -> Iterator[BoardRow]:
         if session is None:
             continue
         now = tab.chat.transcript.session_view.clock()
-        for job in tab.chat.transcript.session_view.present.jobs.all:
-            yield _build_job_row(job, session, number, go, now)
-        tasks = list_subagents(tab.chat.transcript.entries)
+        jobs = tab.chat.transcript.session_view.present.jobs.all
+        for job in jobs:
+            show = partial(_show_task, tabs, tab, job.subagent_id) if job.subagent_id else go
+            yield _build_job_row(job, session, number, show, now)
+        in_background = {job.subagent_id for job in jobs}
+        subagents = list_subagents(tab.chat.transcript.entries)
+        tasks = [task for task in subagents if task.session_id not in in_background]
         ended = [task for task in tasks if not task.is_live]
         for task in (*(task for task in tasks if task.is_live), *ended[:_ENDED_TASKS_SHOWN]):
             yield _build_task_row(task, tabs, tab, number)
@@ -107,11 +111,12 @@ def _build_job_row(job: JobView, session: Session, number: int, go: GoThere, now
     )
 
 
-def _build_task_row(task: FollowedSubagent, tabs: Tabs, tab: Tab, number: int) -> BoardRow:
-    async def go() -> None:
-        await tabs.go_to(tab)
-        tab.chat.views.action_show_subagent(task.session_id)
+async def _show_task(tabs: Tabs, tab: Tab, session_id: str) -> None:
+    await tabs.go_to(tab)
+    tab.chat.views.action_show_subagent(session_id)
 
+
+def _build_task_row(task: FollowedSubagent, tabs: Tabs, tab: Tab, number: int) -> BoardRow:
     return BoardRow(
         part=BoardSection.RUNNING if task.is_live else BoardSection.ENDED,
         key=task.session_id,
@@ -119,6 +124,6 @@ def _build_task_row(task: FollowedSubagent, tabs: Tabs, tab: Tab, number: int) -
         text=task.title,
         state=f"in tab {number}",
         about=make_lines(task.title, f"in tab {number} · {task.session_id}"),
-        go=go,
+        go=partial(_show_task, tabs, tab, task.session_id),
         stop=f"a task stops with the turn of tab {number}" if task.is_live else "that task has ended already",
     )

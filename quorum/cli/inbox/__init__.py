@@ -154,11 +154,10 @@ def _answer(options: AnswerOptions, root: Path, *, approves: bool) -> int:
         review = await inbox.answer(options.name, approves=approves, reason=options.reason or None)
         verb = "approved" if approves else "rejected"
         if approves and review.signing is not None:
-            signed = await inbox.list_signers(review)
-            if missing := review.signing.describe_missing(signed):
-                print(f"signed by {', '.join(signed)}; {missing}")
+            verb = review.signatures
+            if review.signing.describe_missing(review.signed_by):
+                print(verb)
                 return
-            verb = f"signed by {', '.join(signed)}"
         print(_describe_answer(review, await _wait_for_decision(inbox, review), verb=verb))
 
     return act_on_inbox(options, root, answer)

@@ -31,7 +31,7 @@ def render_inbox(
         Column("WAITS", lambda review: format_wait(review.since_ms, now_ms)),
         Column("WHERE", lambda review: _make_line(review.session.holder or "not running", mask)),
         Column("WHO ASKS", lambda review: _make_line(describe_asker(review), mask)),
-        Column("CALL", lambda review: describe_call(review.packet, mask)),
+        Column("CALL", lambda review: _describe_state(review, mask)),
     )
     return render_text_table(columns, waiting, width=width, narrowest=_NARROWEST_CALL)
 
@@ -45,6 +45,7 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
         ("waits", format_wait(review.since_ms, now_ms)),
         *((("model", split_paragraphs(review.preamble)[-1]),) if review.preamble.strip() else ()),
         *((("signatures", review.signing.describe()),) if review.signing is not None else ()),
+        *((("", review.signatures),) if review.signatures else ()),
         *(("why", reason) for reason in review.ordered_reasons),
         *(("hidden", hint) for hint in _explain_hidden(packet)),
         ("tool", packet.call.tool_name),
@@ -112,6 +113,7 @@ def encode_review(review: WaitingReview, mask: Callable[[str], str]) -> JsonObje
         "reasons": list(review.reasons),
         "dangers": list(review.dangers),
         "signing": None if review.signing is None else msgspec.to_builtins(review.signing),
+        "signed_by": list(review.signed_by),
         "packet": review.packet.to_json(),
     }
     return {key: mask_json(each, mask) for key, each in value.items()}
@@ -120,6 +122,11 @@ def encode_review(review: WaitingReview, mask: Callable[[str], str]) -> JsonObje
 def describe_asker(review: WaitingReview) -> str:
     """Who wants the call to run."""
     return review.packet.asked_by or review.session.model
+
+
+def _describe_state(review: WaitingReview, mask: Callable[[str], str]) -> str:
+    call = describe_call(review.packet, mask)
+    return f"{_make_line(review.signatures, mask)} · {call}" if review.signatures else call
 
 
 def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:

@@ -22,6 +22,7 @@ from quorum.infrastructure.gate.agent_probe import (
 from quorum.infrastructure.gate.probe_record import keep_result, read_results
 from quorum.infrastructure.gate.probed_agents import PROBED_AGENTS
 from quorum.infrastructure.gate.scripted_model import ScriptedCall, ScriptedModel
+from quorum.infrastructure.staging.probing import find_obstacle
 
 AGENT = '''\
 """Plays an agent of the claude form: asks a model, calls the hooks before each call, and obeys them or not."""
@@ -353,3 +354,12 @@ def test_a_result_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     ((_, error),) = read_results(environ)
 
     assert "claude.json" in str(error)
+
+
+def test_doctor_names_a_state_folder_that_cannot_be_entered_and_goes_on(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / ("x" * 300)), "PATH": ""}
+
+    (finding,) = [each for each in check_machine(environ) if each.name == "gate"]
+
+    assert "gate-probes cannot be read: File name too long" in finding.text
+    assert find_obstacle(tmp_path, environ)  # and what doctor says of staged mode

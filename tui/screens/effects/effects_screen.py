@@ -52,6 +52,7 @@ _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
 _VOTING = "the reviewers vote; you need not wait for them"
 _MOST_REFUSED = 3
+_PAGER_MARGIN = 8  # for the numbers of lines
 
 Perform: TypeAlias = Callable[[QueuedTask], Awaitable[QuorumError | None]]
 """Carries a task out while no turn runs; returns why it failed."""
@@ -88,6 +89,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         #effects { height: 95%; }
         #work { height: auto; max-height: 6; }
         #files { margin: 1 0; max-height: 50%; }
+        #objections { display: none; height: auto; max-height: 8; color: $text-warning; }
         #words { display: none; height: 1; border: none; padding: 0; background: $boost; }
         #words.-open { display: block; }
         #notice { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
@@ -121,6 +123,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             box.border_title = Content(_TITLE)
             yield Static(id="work", markup=False)
             yield LineList(id="files")
+            yield Static(id="objections", markup=False)
             yield DiffSheet()
             yield LineInput(id="words", placeholder="what is to be different? enter sends it, esc does not")
             yield Static(id="notice", markup=False)
@@ -228,7 +231,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self.run_worker(self._show_change(), group="change", exclusive=True)
 
     async def _show_change(self) -> None:
-        row = self._marked
+        row, said = self._marked, ""
         match row:
             case None:
                 return
@@ -238,8 +241,11 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
                 text = describe_tree(row)
             case LayerEffect():
                 said = describe_objections(row, self._objections, self._votes)
-                text = said + await self._read_diff(row)
+                text = await self._read_diff(row)
         if row is self._marked:
+            objections = self.query_one("#objections", Static)
+            objections.display = bool(said)
+            objections.update(Content(said))
             self.query_one(DiffSheet).show(text)
 
     async def _read_diff(self, effect: LayerEffect) -> str:
@@ -328,7 +334,8 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Show the commands that ran, with how they ended."""
         self._forget_question()
         if self._packet is not None:
-            self.app.push_screen(build_pager(describe_commands(self._packet), "What ran", is_diff=False))
+            text = describe_commands(self._packet, width=self.app.size.width - _PAGER_MARGIN)
+            self.app.push_screen(build_pager(text, "What ran", is_diff=False))
 
     def action_leave_out(self) -> None:
         """Leave the marked line out, or take it in again."""

@@ -15,6 +15,7 @@ from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.effects.draft import EffectsDraft
+from quorum.tui.transcript.cells.lines import wrap_words
 
 _QUIET = "$foreground 60%"
 _WARNING = "$text-warning"
@@ -94,12 +95,12 @@ def describe_tree(tree: FoldedTree) -> str:
 def describe_objections(
     effect: LayerEffect, objections: Mapping[str, Sequence[str]], votes: EffectsVotes | None
 ) -> str:
-    """What the guards and the reviewers say of a file, a line each, to stand above its diff."""
+    """What the guards and the reviewers say of a file, a line each, to stand above its diff: safe to draw."""
     lines = [f"guard: {reason}" for reason in objections.get(effect.path, ())]
     if votes is not None:
         about = [vote for vote in votes.votes if votes.quoted.get(vote.model) == effect.path]
         lines += map(votes.describe, about)
-    return "".join(f"{line}\n" for line in lines)
+    return "\n".join(make_printable(line, newlines=False) for line in lines)
 
 
 def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[str, bool]]:
@@ -134,10 +135,12 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[st
     return [(make_printable(line, newlines=False), warns) for line, warns in lines]
 
 
-def describe_commands(packet: EffectsPacket) -> str:
-    """The votes, and all commands with how they ended, and the last lines of those that failed or ran tests."""
+def describe_commands(packet: EffectsPacket, *, width: int) -> str:
+    """The votes, in lines of this width, and all commands with how they ended, and the last lines of those that
+    failed or ran tests."""
     votes = packet.votes
-    lines = [votes.sentence, *votes.lines, ""] if votes is not None else []
+    said = (votes.sentence, *votes.lines, "") if votes is not None else ()
+    lines = [line for each in said for line in wrap_words(each, width)]
     lines += [f"… {packet.work.more:,} earlier commands"] if packet.work.more else []
     for command in packet.work.commands:
         lines.append(f"{'✗' if command.failed else '✓'} {_flatten(command)} · {command.ending}")
