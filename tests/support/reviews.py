@@ -37,6 +37,7 @@ def a_review(
     gateway: FakeGateway | None = None,
     max_plan_revisions: int = 3,
     sampling: UnaskedSampling | None = None,
+    within: Review | None = None,
     find_signing: Callable[[Collection[str]], SigningTerms | None] = lambda _spoke: None,
 ) -> Review:
     """`votes` scripts each reviewer by its model; `gateway` has them all in the place
@@ -64,5 +65,6 @@ def a_review(
         guards=guards,
         refusal=refusal,
         sampling=sampling,
+        within=within,
         find_signing=find_signing,
     )

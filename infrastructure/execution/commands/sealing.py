@@ -194,9 +194,7 @@ def _find_executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
                 yield os.path.realpath(found)
 
 
-def _seal_files(
-    named: Iterable[Path], root: Path, projected: Mapping[str, bytes]
-) -> Iterator[SealedFile]:
+def _seal_files(named: Iterable[Path], root: Path, projected: Mapping[str, bytes]) -> Iterator[SealedFile]:
     paths = dict.fromkeys(filter(None, (_resolve_inside(path, root) for path in named)))
     found = 0
     for path in paths:
