@@ -301,7 +301,7 @@ def explain_doubt(rule: Rule, subject: Subject) -> str:
         return "the command was not looked at"
     if shell.started is not None and shell.started.doubt:
         return shell.started.doubt
-    return shell.unclear or "words of it are not known"
+    return shell.unclear or "its words are not all known, or stand behind options"
 
 
 # ---------------------------------------------------------------- rules that allow: only where they surely do
