@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from quorum.domain.replacing import replace
 from quorum.domain.review.effects.reduction import reduce_command
 from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.hazards.files import FILE_PROGRAMS
@@ -66,14 +67,31 @@ def look_through(
     commands = [each for script in scripts for each in script.commands] if names_paths else []
     if not commands:
         return started, NamedPaths()
-    return started, _Look(cwd, paths, commands).find(_list_changed(command))
+    changed, inner = _reduce(command)
+    started = replace(started, commands=tuple(dict.fromkeys((*started.commands, *inner))))
+    return started, _Look(cwd, paths, commands).find(changed)
 
 
 @lru_cache(maxsize=8)  # a command is looked at several times until it runs
-def _list_changed(command: str) -> Sequence[str]:
-    """What the programs of a text are known to write or delete, as they name it."""
-    effects = reduce_command(command, read_script)
-    return tuple(each.place for each in effects if each.kind in _CHANGES and each.place)
+def _reduce(command: str) -> tuple[Sequence[str], Sequence[tuple[str, ...]]]:
+    """What the programs of a text are known to write or delete, as they name it, and the commands of texts that
+    they have a shell run, as code in `python -c` does."""
+    texts: dict[str, None] = {}
+
+    def read(text: str) -> Script:
+        texts[text] = None
+        return read_script(text)
+
+    effects = reduce_command(command, read)
+    texts.pop(command, None)
+    # What a backslash stands for is the program's own matter: of these only what is there as it is counts.
+    sure = [text for text in texts if text in command or "\\" not in command]
+    inner = [
+        words
+        for text in sure
+        for words in list_started_commands(text, read_script, {}, is_exact=False).commands
+    ]
+    return tuple(each.place for each in effects if each.kind in _CHANGES and each.place), tuple(inner)
 
 
 class _Look:

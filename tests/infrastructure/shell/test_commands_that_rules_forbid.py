@@ -64,6 +64,13 @@ SURE = [
     "tmux new -d 'git push'",
     "sg staff -c 'git push'",
     "entr git push < x",
+    "python3 -c \"import os; os.system('git push')\"",
+    "python3 -c \"import subprocess; subprocess.run(['git', 'push', 'origin'])\"",
+    "node -e \"require('child_process').execSync('git push')\"",
+    "perl -e 'system(\"git push\")'",
+    "awk 'BEGIN { system(\"git push\") }'",
+    "vim -c '!git push'",
+    "echo 'git push' > x.sh; sh x.sh",
 ]
 POSSIBLE = [
     "git $X",
@@ -154,6 +161,10 @@ NONE = [
     "uv add git push",
     "npm run git push",
     "docker image push git",
+    "python3 -c \"print('git push')\"",
+    "node -e \"console.log('git push')\"",
+    "git commit -m 'git push'",
+    "echo 'git push' > x.sh",
 ]
 
 
