@@ -250,9 +250,7 @@ class Approval:
         packet = await self._call.get_packet()
         if self._is_approved_ahead(packet, decision) and not stale:
             return await self._grant(packet, "approved ahead, with the calls before it")
-        if not (self._edited or stale) and self._state.approved_checks.cover(
-            packet.content_digest, is_objected_to=decision.is_objected_to
-        ):
+        if not stale and self._is_approved_check(packet, decision):
             return await self._allow_check(packet)
         if self._edited:
             return await self._ask(decision, VoteFeed(), stale=stale)
@@ -271,6 +269,14 @@ class Approval:
             await self._record_decision(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
             return Granted(DecisionLabel.ALLOWED)
         return await self._ask(decision, feed, stale=stale, votes=votes)
+
+    def _is_approved_check(self, packet: ReviewPacket, decision: Decision) -> bool:
+        """Whether the person approved just this as a check of the goal, and that is enough: signatures are
+        about one run."""
+        if self._edited or self._signing(decision) is not None:
+            return False
+        checks = self._state.approved_checks
+        return checks.cover(packet.content_digest, is_objected_to=decision.is_objected_to)
 
     async def _allow_check(self, packet: ReviewPacket) -> Granted:
         reason = "you approved it as a check of the goal, and it is what it was then"

@@ -128,7 +128,7 @@ class AnswerStore(Protocol):
         ...
 
     async def add_signature(self, signature: ApprovalSignature) -> None:
-        """Keep this signature, if it is the first of its person about its packet."""
+        """Keep this signature in the place of a former one of its person about its packet."""
         ...
 
     async def list_signatures(self, session_id: str, digest: str) -> tuple[ApprovalSignature, ...]:

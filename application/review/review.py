@@ -147,15 +147,18 @@ class Review:
         self.guards = guards or GuardSettings()
         self._refusal = refusal
         self._turn: TurnByIndex = TurnByIndex() if within is None else within._turn
-        self._allowed_tools: AllowedTools | None = None
+        # One that works in the background goes on under the command that had it begun.
+        self._allowed_tools: AllowedTools | None = None if within is None else within.allowed_tools
         self.make_offer: Callable[[str], Awaitable[bool]] | None = None
         """Asks before this call whether the mode is to be `sandboxed`; None where nobody is to be asked."""
         self._approved_addresses: list[str] = [] if within is None else within._approved_addresses
 
     @property
     def allowed_tools(self) -> AllowedTools | None:
-        """What the custom command allows whose turn it is; None where it does not say."""
-        return self._allowed_tools if self._within is None else self._within.allowed_tools
+        """What the custom command allows whose turn it is, or in whose turn a subagent began; None where it
+        does not say."""
+        owned = None if self._within is None else self._within.allowed_tools
+        return self._allowed_tools or owned
 
     @allowed_tools.setter
     def allowed_tools(self, allowed: AllowedTools | None) -> None:

@@ -24,39 +24,68 @@ WRAPPERS = frozenset(
         "builtin",
         "busybox",
         "bwrap",
+        "caffeinate",
+        "choom",
+        "chpst",
+        "chronic",
         "chroot",
         "chrt",
         "command",
         "coproc",
+        "cpulimit",
+        "daemonize",
+        "dbus-run-session",
         "doas",
+        "eatmydata",
+        "entr",
         "env",
         "exec",
         "fakeroot",
         "find",
         "firejail",
         "flock",
+        "gtimeout",
         "ionice",
+        "linux32",
+        "linux64",
         "ltrace",
         "nice",
         "nohup",
         "nsenter",
+        "numactl",
         "parallel",
         "pkexec",
+        "proot",
+        "proxychains",
+        "proxychains4",
+        "rlwrap",
+        "runcon",
         "runuser",
+        "screen",
         "script",
         "setarch",
+        "setpriv",
         "setsid",
+        "sg",
+        "start-stop-daemon",
         "stdbuf",
         "strace",
         "su",
         "sudo",
+        "systemd-nspawn",
         "systemd-run",
         "taskset",
         "time",
+        "timelimit",
         "timeout",
+        "tmux",
+        "torify",
+        "torsocks",
         "toybox",
+        "tsocks",
         "unbuffer",
         "unshare",
+        "valgrind",
         "watch",
         "xargs",
     ]
@@ -88,6 +117,7 @@ _GIT_VALUED = frozenset(
 
 # Behind a wrapper; whoever writes more of them hides the command that follows.
 _MOST_OPTIONS_OF_GIT = 64
+_MOST_OPTIONS = 16
 
 
 class BadPattern(ValueError):
@@ -149,14 +179,14 @@ def match_command(pattern: str, shell: ShellVerdict) -> Match:
     lists = [*(part.command.words for part in shell.parts), *(started.commands if started is not None else ())]
     for words in lists:
         # one word more than the pattern has tells whether a command is as long
-        for runs in _list_programs(words, len(wanted) + 1):
+        for runs in _list_programs(words, len(wanted) + 1 + _MOST_OPTIONS):
             if runs is None:
                 is_possible = is_possible or started is None
                 continue
             for named in {runs, _lower_program(runs)}:
                 if _match_words(wanted, named) and not _has_unknown_words(wanted, named):
                     return Match.SURE
-                is_possible = is_possible or _may_become(wanted, named)
+                is_possible = is_possible or _may_become(wanted, named) or _may_fit_behind(wanted, named)
     return Match.POSSIBLE if is_possible else Match.NONE
 
 
@@ -181,6 +211,22 @@ def _may_become(wanted: Sequence[str], words: Sequence[str]) -> bool:
     return False
 
 
+def _may_fit_behind(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a command fits whose subcommand stands behind options, and perhaps behind a value of theirs."""
+    if len(wanted) < 2 or wanted[1][:1] in ("-", "*", "?") or not (words and fits(words[0], wanted[0])):
+        return False
+    place = 1
+    while place < len(words) and words[place].startswith("-"):
+        if place > _MOST_OPTIONS:  # they hide the command
+            return True
+        is_valued = "=" not in words[place] and not words[min(place + 1, len(words) - 1)].startswith("-")
+        behind = [place + 1, place + 2] if is_valued else [place + 1]
+        if any(_match_words(wanted, (words[0], *words[each:])) for each in behind):
+            return True
+        place = behind[-1]
+    return False
+
+
 def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
     """The word lists that a plain command may run, its own first, the first words of each; None for a text that
     hides what it runs."""
@@ -190,6 +236,11 @@ def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] 
         name = rest[0].rpartition("/")[2]
         yield (name, *rest[1:most])
         yield from _list_git_programs(name, rest[1:], most)
+        for started in _list_started(name, rest[1:]):
+            yield started[:most]
+            yield from _list_git_programs(started[0], started[1:], most)
+            if _evaluates(started[0], started[1:]):
+                yield None
         if name in _EVALUATING or (name in SHELLS and _takes_command(rest[1:])):
             yield None
         if name not in WRAPPERS:
@@ -199,6 +250,16 @@ def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] 
             yield (UNKNOWN_WORDS,)
         yield from _list_wrapped_programs(behind, most)
         return
+
+
+def _list_started(name: str, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The programs that another one starts in an environment or a container, as `uv run` and `docker exec` do,
+    each with its words."""
+    from quorum.domain.review.hazards.invocation import Invocation  # only commands need it
+    from quorum.domain.review.hazards.started_programs import list_started_programs
+
+    for run in list_started_programs(Invocation(program=name, arguments=tuple(words))):
+        yield (run.program, *run.arguments)
 
 
 def _list_wrapped_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
@@ -249,6 +310,7 @@ def list_evaluations(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     name = words[0].rpartition("/")[2]
     if _evaluates(name, words[1:]):
         yield (name, *words[1:])
+    yield from (each for each in _list_started(name, words[1:]) if _evaluates(each[0], each[1:]))
     if name in WRAPPERS and not (name == "command" and words[1:2] and words[1] in ("-v", "-V")):
         yield from _list_wrapped_evaluations(_fill_in(name, words[1:]))
 

@@ -270,7 +270,8 @@ def _may_bind(rule: Rule, subject: Subject, roots: Sequence[str]) -> bool:
     if rule.pattern is None:
         return fnmatchcase(subject.tool, rule.tool)
     if rule.tool in WRITERS:
-        return any(matches_path(rule.pattern, path, roots, strict=False) for path in subject.written)
+        changed = subject.written.union(subject.shell.paths_changed if subject.shell else ())
+        return any(matches_path(rule.pattern, path, roots, strict=False) for path in changed)
     if rule.tool in READERS:
         touched = subject.read | subject.written
         return any(matches_path(rule.pattern, path, roots, strict=False) for path in touched)
@@ -301,7 +302,7 @@ def explain_doubt(rule: Rule, subject: Subject) -> str:
         return "the command was not looked at"
     if shell.started is not None and shell.started.doubt:
         return shell.started.doubt
-    return shell.unclear or "words of it are not known"
+    return shell.unclear or "its words are not all known, or stand behind options"
 
 
 # ---------------------------------------------------------------- rules that allow: only where they surely do

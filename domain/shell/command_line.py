@@ -122,7 +122,8 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     `is_confined` says that it would run inside a sandbox, without network but for `reached_hosts`, which it
     reaches unasked, and `asked_hosts`, for which it asks; `leaves_sandbox` that there is one, and that the call
     asks to run outside it; `opens_git` that it asks to open `.git` to commands; `offers_git` that an approval
-    of it does that. `started` is None where nobody looked for more commands.
+    of it does that. `started` is None where nobody looked for more commands. `paths_changed` are what its
+    programs are known to write or delete, beside `paths_written`: good for tightening by rules only.
     """
 
     kind: ShellVerdictKind
@@ -131,6 +132,7 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     unclear: str | None = None
     paths_read: tuple[str, ...] = ()
     paths_written: tuple[str, ...] = ()
+    paths_changed: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     sandbox_gap: str | None = None
     is_confined: bool = False

@@ -86,6 +86,9 @@ def find_files_read(command: str, files: Sequence[str]) -> tuple[str, ...]:
     """Those of these files, relative to where the command runs, that it names, or lie in a folder that it
     names, or that are tests or settings of a program in it. What its scripts read is not known."""
     parts = _split(command) or [command.split()]
+    # A word of several may be a text for a shell.
+    texts = [word for part in parts for word in part if any(map(str.isspace, word))]
+    parts += [part for text in texts for part in _split(text) or ()]
     words = {normpath(word.partition("::")[0]) for part in parts for word in part if word[:1] not in ("-", "$")}
     words.discard(".")
     programs = {_name(word) for part in parts for word in part}

@@ -770,7 +770,7 @@ async def test_the_first_answer_about_a_packet_is_the_one_that_counts(storage):
     assert await storage.answers.find("another", "5f") == other
 
 
-async def test_each_person_signs_a_packet_once_and_signatures_go_with_their_session(storage):
+async def test_the_last_signature_of_each_person_is_kept_and_goes_with_its_session(storage):
     session_id = await session_of(storage, [prompt(0)])
     signed = ApprovalSignature(session_id=session_id, digest="5f", person="ada", at_ms=7, signature="AB==")
     of_bob = replace(signed, person="bob", at_ms=9)
@@ -778,8 +778,9 @@ async def test_each_person_signs_a_packet_once_and_signatures_go_with_their_sess
     assert await storage.answers.list_signatures(session_id, "5f") == ()
     await storage.answers.add_signature(of_bob)
     await storage.answers.add_signature(signed)
-    await storage.answers.add_signature(replace(signed, at_ms=8, signature="CD=="))
-    assert await storage.answers.list_signatures(session_id, "5f") == (signed, of_bob)
+    again = replace(signed, at_ms=8, signature="CD==")
+    await storage.answers.add_signature(again)
+    assert await storage.answers.list_signatures(session_id, "5f") == (again, of_bob)
     assert await storage.answers.list_signatures(session_id, "60") == ()
 
     await storage.archive.prune(ids=[session_id])

@@ -181,3 +181,4 @@ def test_a_check_depends_on_what_it_names_on_tests_and_on_settings_of_its_progra
         "src/b_test.go",
     )
     assert find_files_read("grep -q x README.md", files) == ()
+    assert find_files_read("bash -c 'sh ./check.sh -q'", files) == find_files_read("sh ./check.sh -q", files)

@@ -26,9 +26,8 @@ class FakeAnswers:
         return self.kept.get((session_id, digest))
 
     async def add_signature(self, signature: ApprovalSignature) -> None:
-        """The first one of each person counts."""
-        key = (signature.session_id, signature.digest, signature.person)
-        self.signatures.setdefault(key, signature)
+        """The last one of each person is kept."""
+        self.signatures[signature.session_id, signature.digest, signature.person] = signature
 
     async def list_signatures(self, session_id: str, digest: str) -> tuple[ApprovalSignature, ...]:
         """Those that are kept, the oldest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Approver
@@ -16,6 +16,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer, Rule
 from quorum.domain.review.rule_offers import ReadCommand
+from quorum.domain.review.signing import SigningTerms
 from tests.support.fake_gateway import Answers, FakeGateway
 
 
@@ -36,6 +37,8 @@ def a_review(
     gateway: FakeGateway | None = None,
     max_plan_revisions: int = 3,
     sampling: UnaskedSampling | None = None,
+    within: Review | None = None,
+    find_signing: Callable[[Collection[str]], SigningTerms | None] = lambda _spoke: None,
 ) -> Review:
     """`votes` scripts each reviewer by its model; `gateway` has them all in the place
     of `votes`. The rules are as they would be written in the settings.
@@ -62,4 +65,6 @@ def a_review(
         guards=guards,
         refusal=refusal,
         sampling=sampling,
+        within=within,
+        find_signing=find_signing,
     )

@@ -161,6 +161,19 @@ def list_started(given: Invocation) -> Iterator[Invocation]:
             yield from list_started(replace(started, wrappers=(*run.wrappers, run.program)))
 
 
+def list_started_programs(given: Invocation) -> Iterator[Invocation]:
+    """Each program that another one runs, without scripts of a project: these bear the name of a program, and
+    may run anything."""
+    for run in unwrap(given):
+        if run is not given:
+            yield run
+        command = _find_command(run)
+        is_script = command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
+        if not is_script and (started := _find_started(run)) is not None:
+            yield started
+            yield from list_started_programs(started)
+
+
 def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):

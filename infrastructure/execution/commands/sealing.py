@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from quorum.application.program_lookup import (
@@ -75,6 +76,10 @@ _MAX_FILES = 20
 _MAX_FILE_BYTES = 1 << 20
 _SEPARATORS = "();<>|&\n"
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_DEEPEST_TEXT = 3  # texts that a shell is given in a text
+_LONGEST_TEXT = 4_000
+_ENTERING = frozenset({"cd", "pushd", "-C", "--chdir", "--directory"})
+_MOST_FOLDERS = 8
 _EXPANDED = re.compile(r"[$`*?\[{]")
 _BUILTIN_WORDS = """
 . : [ [[ alias bg bind break builtin caller case cd command compgen complete continue coproc declare
@@ -102,10 +107,12 @@ def seal_command(
     `leaves_sandbox`: there is one, and it does not hold this command.
     """
     words = _split_words(command)
-    names = (word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
+    every = list(_list_words(words))
+    names = [word for word in every if not _is_operator(word) and not _EXPANDED.search(word)]
+    named = (folder / name for folder in _list_folders(every, cwd) for name in names)
     return Seal(
         cwd=str(cwd),
-        files=tuple(_seal_files(names, cwd, root, projected)),
+        files=tuple(_seal_files(named, root, projected)),
         executables=tuple(dict.fromkeys(_find_executables(words, cwd, environment["PATH"]))),
         environment=compute_environment_delta(inherited, environment),
         unsealed=f"{_UNSEALED}{_OUTSIDE if leaves_sandbox else ''}",
@@ -130,7 +137,7 @@ def seal_arguments(
     """
     return Seal(
         cwd=str(root),
-        files=tuple(_seal_files((*argv, *named), root, root, projected)),
+        files=tuple(_seal_files((root / name for name in (*argv, *named)), root, projected)),
         executables=(os.path.realpath(argv[0]),),
         environment=compute_environment_delta(inherited, environment),
         unsealed=f"{_UNSEALED}; run without a shell: {shlex.join(argv)}",
@@ -158,6 +165,23 @@ def _split_words(command: str) -> list[str]:
         return []
 
 
+def _list_words(words: Iterable[str], depth: int = 0) -> Iterator[str]:
+    """These words, and those of texts among them that a shell may be given."""
+    for word in words:
+        yield word
+        if depth < _DEEPEST_TEXT and len(word) <= _LONGEST_TEXT and any(map(str.isspace, word)):
+            yield from _list_words(_split_words(word), depth + 1)
+
+
+def _list_folders(words: Iterable[str], cwd: Path) -> Sequence[Path]:
+    """The folders from which a line may name its files: it may enter each from any of those before."""
+    folders = [cwd]
+    for before, word in pairwise(words):
+        if before in _ENTERING and not _EXPANDED.search(word):
+            folders += [folder / word for folder in folders if len(folders) < _MOST_FOLDERS]
+    return folders[:_MOST_FOLDERS]
+
+
 def _find_executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
     is_command_next = True
     for word in words:
@@ -170,10 +194,8 @@ def _find_executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
                 yield os.path.realpath(found)
 
 
-def _seal_files(
-    names: Iterable[str], cwd: Path, root: Path, projected: Mapping[str, bytes]
-) -> Iterator[SealedFile]:
-    paths = dict.fromkeys(filter(None, (_resolve_inside(cwd / name, root) for name in names)))
+def _seal_files(named: Iterable[Path], root: Path, projected: Mapping[str, bytes]) -> Iterator[SealedFile]:
+    paths = dict.fromkeys(filter(None, (_resolve_inside(path, root) for path in named)))
     found = 0
     for path in paths:
         digest = _compute_digest(path, projected)

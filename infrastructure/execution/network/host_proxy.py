@@ -186,8 +186,10 @@ class HostProxy:
             except TimeoutError as error:
                 raise Refused("it sent nothing") from error
             data += more
-            if not more or (is_raw and data[0] != HANDSHAKE):
+            if not data or (is_raw and data[0] != HANDSHAKE):
                 return data
+            if not more:
+                raise Refused("its first message is cut")
             try:
                 is_whole, name = find_server_name(data)
             except BadHello as error:

@@ -206,6 +206,7 @@ class ShellGate:
                 unclear=line.unclear,
                 paths_read=named.read,
                 paths_written=named.written,
+                paths_changed=named.changed,
                 started=replace(started, doubt=started.doubt or line.unclear) if line.is_misread else started,
             )
         verdict = self._judge_commands(line.commands, cwd)
@@ -217,6 +218,7 @@ class ShellGate:
             unclear=None if is_exact else line.expanded,
             paths_read=tuple(dict.fromkeys((*verdict.paths_read, *named.read))),
             paths_written=tuple(dict.fromkeys((*verdict.paths_written, *named.written))),
+            paths_changed=named.changed,
             started=started,
         )
 

@@ -10,10 +10,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
 
+from quorum.domain.replacing import replace
+from quorum.domain.review.effects.reduction import reduce_command
+from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.hazards.files import FILE_PROGRAMS
 from quorum.domain.review.started_commands import list_started_commands
 from quorum.domain.shell.command_line import UNKNOWN_WORDS, Redirect, StartedCommands
@@ -32,16 +36,19 @@ _SERIES = re.compile(r"(?<!\$)\{[^{},]*\.\.[^{},]*\}|\[[^\]/]+\]")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)[^}]*\})")
 _UNKNOWN = re.compile(r"[$`\0]|[<>]\(")
 _WILD = re.compile(r"[*?]")
+_CHANGES = frozenset({EffectKind.WRITE, EffectKind.DELETE})
 _TAKES_FILES = FILE_PROGRAMS | READ_ONLY_COMMANDS.keys()
 _ENTERS = frozenset({"cd", "pushd"})
 _FOLDER_OPTIONS = frozenset({"-C", "--directory", "--chdir", "--cwd", "--prefix"})
 
 
 class NamedPaths(Struct, frozen=True):
-    """Canonical paths. What is read is there; what a redirection writes need not be."""
+    """Canonical paths. What is read is there; what a redirection writes need not be, nor what the programs of
+    the text are known to change otherwise."""
 
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 def look_through(
@@ -58,7 +65,33 @@ def look_through(
     paths = {"HOME": home, "PWD": os.path.abspath(cwd)}
     started = list_started_commands(command, read, paths, is_exact=is_exact)
     commands = [each for script in scripts for each in script.commands] if names_paths else []
-    return started, _Look(cwd, paths, commands).find() if commands else NamedPaths()
+    if not commands:
+        return started, NamedPaths()
+    changed, inner = _reduce(command)
+    started = replace(started, commands=tuple(dict.fromkeys((*started.commands, *inner))))
+    return started, _Look(cwd, paths, commands).find(changed)
+
+
+@lru_cache(maxsize=8)  # a command is looked at several times until it runs
+def _reduce(command: str) -> tuple[Sequence[str], Sequence[tuple[str, ...]]]:
+    """What the programs of a text are known to write or delete, as they name it, and the commands of texts that
+    they have a shell run, as code in `python -c` does."""
+    texts: dict[str, None] = {}
+
+    def read(text: str) -> Script:
+        texts[text] = None
+        return read_script(text)
+
+    effects = reduce_command(command, read)
+    texts.pop(command, None)
+    # What a backslash stands for is the program's own matter: of these only what is there as it is counts.
+    sure = [text for text in texts if text in command or "\\" not in command]
+    inner = [
+        words
+        for text in sure
+        for words in list_started_commands(text, read_script, {}, is_exact=False).commands
+    ]
+    return tuple(each.place for each in effects if each.kind in _CHANGES and each.place), tuple(inner)
 
 
 class _Look:
@@ -72,7 +105,7 @@ class _Look:
         self._looks_left, self._entries_left = _MOST_LOOKS, _MOST_ENTRIES
         self._expansions_left = _MOST_EXPANSIONS
 
-    def find(self) -> NamedPaths:
+    def find(self, changed: Sequence[str]) -> NamedPaths:
         for command in self._commands:
             for assignment in (*command.assignments, *command.words):
                 name, sign, value = assignment.partition("=")
@@ -89,7 +122,13 @@ class _Look:
             )
             for redirect in command.redirects:
                 self._redirect(redirect, read, written)
-        return NamedPaths(tuple(read), tuple(written))
+        places = dict.fromkeys(
+            path
+            for each in changed
+            for word in self._expand(each)
+            for path in self._look_at(word, must_exist=False)
+        )
+        return NamedPaths(tuple(read), tuple(written), tuple(places))
 
     def _list_words(self, command: ScriptCommand) -> Iterator[str]:
         """What may name a file: without a slash or a dot, a word may as well be a subcommand."""

@@ -69,8 +69,10 @@ ADD_RECORD = build_insert("records", ("session_id", *_RECORD))
 ADD_REDACTION = build_insert(REDACTIONS, ("session_id", *_REDACTION))
 # Another process may be first: then nothing is added.
 ADD_ANSWER = f"{build_insert(REVIEW_ANSWERS, _ANSWER)} ON CONFLICT (session_id, digest) DO NOTHING"
+# Who signs again does it because the former one does not count any more, as after a change of keys.
 ADD_SIGNATURE = (
-    f"{build_insert(APPROVAL_SIGNATURES, _SIGNATURE)} ON CONFLICT (session_id, digest, person) DO NOTHING"
+    f"{build_insert(APPROVAL_SIGNATURES, _SIGNATURE)} ON CONFLICT (session_id, digest, person) "
+    "DO UPDATE SET at_ms = excluded.at_ms, signature = excluded.signature"
 )
 # Another process may have put the same there meanwhile: then it is needed now, too.
 ADD_CONTENT = (

@@ -120,6 +120,31 @@ async def test_names_are_taken_from_the_working_dir(tool: RunCommand, root: Path
     assert [file.sha256 for file in seal.files] == [sha(b"inner")]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd sub && sh check.sh",
+        "cd sub/deep/.. ; ./check.sh",
+        "cd sub && cd deep && sh ../check.sh",
+        "bash -c 'cd sub && sh check.sh'",
+        "bash -c 'sh sub/check.sh -v'",
+        "make -C sub -f check.sh",
+        "env --chdir sub sh check.sh",
+    ],
+)
+async def test_a_file_is_found_in_a_folder_that_the_line_enters_and_in_a_text_for_a_shell(
+    tool: RunCommand, root: Path, command: str
+) -> None:
+    (root / "sub" / "deep").mkdir(parents=True)
+    (root / "sub" / "check.sh").write_text("true\n")
+
+    before = await tool.seal({"command": command}, {})
+    (root / "sub" / "check.sh").write_text("false\n")
+
+    assert [file.path for file in before.files] == [str(root / "sub" / "check.sh")]
+    assert before != await tool.seal({"command": command}, {})
+
+
 async def test_contents_that_earlier_calls_will_write_count(tool: RunCommand, root: Path) -> None:
     (root / "old.py").write_bytes(b"old")
     projected = {str(root / "old.py"): b"newer", str(root / "new.py"): b"new"}

@@ -196,6 +196,21 @@ async def test_a_tunnel_for_anything_but_tls_to_its_host_carries_nothing(first: 
         assert await site.list_received() == [b""]
 
 
+@pytest.mark.parametrize("hosts", ["pypi.org", "pypi.org:443"])
+async def test_of_a_first_message_that_breaks_off_nothing_passes(hosts: str) -> None:
+    async with a_site() as site, a_proxy(hosts, "127.0.0.1", site=site) as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(CONNECT)
+        assert await reader.read(65536) == ESTABLISHED
+        writer.write(a_hello("pypi.org")[:-1])
+        writer.write_eof()
+
+        assert await reader.read() == b""
+        assert [each.refusal for each in client.proxy.asked] == ["its first message is cut"]
+        assert await site.list_received() == [b""]
+        writer.close()
+
+
 async def test_a_port_that_was_named_may_speak_any_language_but_tls_for_another() -> None:
     async with a_site(b"220 ready") as site, a_proxy(f"pypi.org:{site.port}", "127.0.0.1") as client:
         connect = b"CONNECT pypi.org:%d HTTP/1.1\r\n\r\n" % site.port

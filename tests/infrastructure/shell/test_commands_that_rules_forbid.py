@@ -51,6 +51,26 @@ SURE = [
     "timeout 5 sh -c 'git push'",
     "find . -exec sh -c 'git push' \\;",
     "cat x | sh; git push",
+    "uv run git push",
+    "poetry -C x run git push",
+    "npm exec -- git push",
+    "npx git push",
+    "docker run --rm -v .:/x alpine/git git push",
+    "docker exec box sh -c 'git push'",
+    "uv run bash -c 'git push'",
+    "python -m pipx run git push",
+    "chronic git push",
+    "screen -dm git push",
+    "tmux new -d 'git push'",
+    "sg staff -c 'git push'",
+    "entr git push < x",
+    "python3 -c \"import os; os.system('git push')\"",
+    "python3 -c \"import subprocess; subprocess.run(['git', 'push', 'origin'])\"",
+    "node -e \"require('child_process').execSync('git push')\"",
+    "perl -e 'system(\"git push\")'",
+    "awk 'BEGIN { system(\"git push\") }'",
+    "vim -c '!git push'",
+    "echo 'git push' > x.sh; sh x.sh",
 ]
 POSSIBLE = [
     "git $X",
@@ -138,6 +158,13 @@ NONE = [
     "bash script.sh push",
     "echo git push",
     "[ -f x ] && ls",
+    "uv add git push",
+    "npm run git push",
+    "docker image push git",
+    "python3 -c \"print('git push')\"",
+    "node -e \"console.log('git push')\"",
+    "git commit -m 'git push'",
+    "echo 'git push' > x.sh",
 ]
 
 
@@ -193,6 +220,28 @@ async def test_a_rule_says_nothing_about_another_program(command: str, tmp_path:
     ],
 )
 async def test_paths_are_known_words_and_variables_any_words(
+    rule: str, command: str, expected: Answer, tmp_path: Path
+) -> None:
+    assert (await answer(command, tmp_path, f"run_command({rule})")).answer is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "expected"),
+    [
+        ("terraform apply *", "terraform -chdir=infra apply -auto-approve", Answer.ASK),
+        ("kubectl delete *", "kubectl -n live delete pod x", Answer.ASK),
+        ("kubectl delete *", "kubectl --context=live --v 3 delete pod x", Answer.ASK),
+        ("kubectl delete *", f"kubectl {'-v ' * 17}delete pod x", Answer.ASK),
+        ("npm publish", "npm --tag next publish", Answer.ASK),
+        ("docker push *", "docker -H tcp://x push y", Answer.ASK),
+        ("kubectl delete *", "kubectl -n live get delete", Answer.ALLOW),
+        ("kubectl delete *", "kubectl get -o wide delete", Answer.ALLOW),
+        ("npm publish", "npm --tag publish", Answer.ASK),
+        ("make", "make -j 4", Answer.ALLOW),
+        ("rm *.py", "rm -f a.pyc", Answer.ALLOW),
+    ],
+)
+async def test_options_in_front_of_a_subcommand_do_not_hide_it(
     rule: str, command: str, expected: Answer, tmp_path: Path
 ) -> None:
     assert (await answer(command, tmp_path, f"run_command({rule})")).answer is expected
