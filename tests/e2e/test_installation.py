@@ -175,14 +175,14 @@ def test_what_an_extra_would_do_is_answered_with_the_command_that_installs_it(
 
     for extra in ("copilot", "keyring", "web"):
         assert f"the extra {extra} is not installed" in diagnosis
-        assert f'pip install "quorum-agent[{extra}]"' in diagnosis
+        assert f'pip install --python {bare.python} "quorum-agent[{extra}] @ file:' in diagnosis
     for refused, extra in ((copilot, "copilot"), (kept, "keyring")):
         assert (refused.returncode, refused.stdout) == (2, "")
         assert refused.stderr.count("\n") == 1
-        assert f'pip install "quorum-agent[{extra}]"' in refused.stderr
+        assert f'"quorum-agent[{extra}] @ file:' in refused.stderr
     assert "anthropic: environment variable ANTHROPIC_API_KEY" in listed.stdout
     assert "openai: no key: OPENAI_API_KEY is not set\n" in listed.stdout
-    assert (listed.returncode, 'pip install "quorum-agent[keyring]"' in listed.stderr) == (0, True)
+    assert (listed.returncode, '"quorum-agent[keyring] @ file:' in listed.stderr) == (0, True)
     assert key not in kept.stderr + listed.stdout + listed.stderr
 
 
@@ -227,7 +227,7 @@ def test_a_command_that_needs_an_extra_says_how_to_install_it(
     done = quorum(bare, tmp_path, *arguments, stdin="q7Zrt9vX2m4kPwd3Ls8Y")
 
     said = done.stdout + done.stderr
-    assert f'pip install "quorum-agent[{extra}]"' in said
+    assert f'"quorum-agent[{extra}] @ file:' in said
     assert "Traceback" not in said
 
 

@@ -80,8 +80,8 @@ def test_db_says_and_makes_what_is_missing_and_no_password_is_printed(
     assert "no tables yet; run quorum db upgrade to make them" in before.out
     assert listed.code == 2
     assert "run quorum db upgrade" in listed.err
-    assert "made the tables, schema 0004" in made.out
-    assert "schema 0004, up to date" in after.out
+    assert "made the tables, schema 0005" in made.out
+    assert "schema 0005, up to date" in after.out
     assert "hunter2" not in "".join(done.out + done.err for done in (before, listed, made, after))
     assert json.loads(quorum("sessions", "list", "--json", cwd=project, home=home).out) == []
 

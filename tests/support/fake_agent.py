@@ -370,6 +370,7 @@ class FakeAgent:
         self.may_end.set()
         self.closing_fails: QuorumError | None = None
         self.closed = False
+        self.told_end = False
         self.paths: Sequence[str] = ()
         self.queries: list[str] = []
         self.used_files: list[str] = []
@@ -640,6 +641,10 @@ class FakeAgent:
 
     outlives = True
     place = "/state/quorum/ledger.sqlite"
+
+    async def tell_end(self) -> None:
+        """Take note."""
+        self.told_end = True
 
     async def aclose(self) -> None:
         """Take note."""
