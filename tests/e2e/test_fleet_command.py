@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -316,6 +317,23 @@ def begin_to_advance(
     return process
 
 
+def open_gate(rig: FleetRig) -> None:
+    """Have the command end that reads the gate, or is about to: it begins a moment after that was recorded."""
+    opened: list[int] = []
+
+    def is_open() -> bool:
+        try:
+            opened.append(os.open(rig.project / "gate", os.O_WRONLY | os.O_NONBLOCK))
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        return bool(opened)
+
+    wait_until(is_open)
+    os.write(opened[0], b"opened\n")
+    os.close(opened[0])
+
+
 @pytest.fixture
 def gated(tmp_path: Path, postgres: PostgresForTests) -> FleetRig:
     """A folder in which `cat gate` ends once something is written into it."""
@@ -337,9 +355,7 @@ def test_the_output_of_a_session_that_nobody_reads_any_more_does_not_interrupt_i
     assert process.stdout is not None
     process.stdout.close()
     assert gated.list_states() == ["queued"]  # it takes a while, in which an interruption would end the turn
-    gate = os.open(gated.project / "gate", os.O_WRONLY | os.O_NONBLOCK)
-    os.write(gate, b"opened\n")
-    os.close(gate)
+    open_gate(gated)
     process.wait(PATIENCE_SECS)
     os.close(theirs)
     os.close(ours)
@@ -359,9 +375,7 @@ def test_a_session_that_was_taken_over_is_left_to_the_other_process_in_one_line(
     process = begin_to_advance(gated, session, theirs, errors=subprocess.PIPE)
     with postgres.connect(parse_address(gated.url).database) as connection:
         connection.execute("UPDATE leases SET epoch = epoch + 1000, host = 'elsewhere', pid = 7")
-    gate = os.open(gated.project / "gate", os.O_WRONLY | os.O_NONBLOCK)
-    os.write(gate, b"opened\n")
-    os.close(gate)
+    open_gate(gated)
     output, errors = process.communicate(timeout=PATIENCE_SECS)
     os.close(theirs)
     os.close(ours)
