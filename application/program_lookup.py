@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from quorum.domain.replacing import replace
 from quorum.domain.text.paths import is_below_any
+from quorum.domain.text.pattern import compile_once
 
 _writable: list[Sequence[str]] = []
 _held_links: dict[str, HeldLink] = {}
@@ -51,11 +52,11 @@ _RUNNER_SETTINGS = {
 }
 _NPM_SHELL = os.path.join(os.path.dirname(__file__), "npm_shell.sh")
 _NAMING_OPTIONS = frozenset({"-p", "--package"})
-_PACKAGE = re.compile(r"(?:@[\w.~-]+/)?(\w[\w.~-]*)(?:@[^/]*)?")
-_PYTHON = re.compile(r"python[0-9.]*")
+_PACKAGE = r"(?:@[\w.~-]+/)?(\w[\w.~-]*)(?:@[^/]*)?"
+_PYTHON = r"python[0-9.]*"
 _PYTHON_OPTIONS_WITH_VALUE = "WX-"
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
-_COMMAND_ENDS = re.compile(r"[|;&\n()]+")
+_COMMAND_ENDS = r"[|;&\n()]+"
 # They start the program that they are given, behind such words.
 _STARTS_OTHERS = frozenset(
     {
@@ -63,7 +64,7 @@ _STARTS_OTHERS = frozenset(
         *("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mise", "run", "x"),
     }
 )
-_OF_STARTER = re.compile(r"-|\d|\w+=")
+_OF_STARTER = r"-|\d|\w+="
 
 
 # Interpreters look for code in these folders, or are given it in these options.
@@ -81,10 +82,8 @@ _CODE_OPTIONS = frozenset(
 )
 _CODE_ENDINGS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".pl", ".pm", ".lua", ".jar", ".sh")
 # Node and Bun look for such a package in the folder that they are started in.
-_LOADS_BY_NAME = re.compile(
-    r"(?:\A|\s)(?:-r|--require|--import|--(?:experimental-)?loader|--preload)[=\s]+[^\s/]"
-)
-_OPTION_ENDS = re.compile(r"[\s=,;:@]+|(?<=-[A-Za-z])(?=[./])")
+_LOADS_BY_NAME = r"(?:\A|\s)(?:-r|--require|--import|--(?:experimental-)?loader|--preload)[=\s]+[^\s/]"
+_OPTION_ENDS = r"[\s=,;:@]+|(?<=-[A-Za-z])(?=[./])"
 
 
 def note_writable(folders: Sequence[str]) -> None:
@@ -208,10 +207,10 @@ def _filter_variable(name: str, value: str, closed: Sequence[str]) -> str:
     if name in _CODE_FOLDERS:
         return os.pathsep.join(_list_entries(value, closed))
     if name in _CODE_OPTIONS and (
-        _LOADS_BY_NAME.search(value) is not None
+        compile_once(_LOADS_BY_NAME).search(value) is not None
         or any(
             _leads_through(part, closed) if os.path.isabs(part) else "/" in part or part.endswith(_CODE_ENDINGS)
-            for part in _OPTION_ENDS.split(value)
+            for part in compile_once(_OPTION_ENDS).split(value)
         )
     ):
         return ""
@@ -316,13 +315,15 @@ def _list_python_code(words: Sequence[str]) -> Iterator[str]:
     """Such modules, and an empty text for code that is given as text: Python looks for what that imports in the
     folder that it is started in."""
     words = list(words)
-    while words and (os.path.basename(words[0]) in _STARTS_OTHERS or _OF_STARTER.match(words[0])):
+    while words and (os.path.basename(words[0]) in _STARTS_OTHERS or compile_once(_OF_STARTER).match(words[0])):
         words.pop(0)
     program = os.path.basename(words[0]) if words else ""
     if program in _SHELLS:
-        for command in (part for text in words[1:] for part in _COMMAND_ENDS.split(text) if " " in text):
+        for command in (
+            part for text in words[1:] for part in compile_once(_COMMAND_ENDS).split(text) if " " in text
+        ):
             yield from _list_python_code([word.strip("'\"") for word in command.split()])
-    elif _PYTHON.fullmatch(program):
+    elif compile_once(_PYTHON).fullmatch(program):
         yield from _read_python_options(words[1:])
 
 
@@ -374,7 +375,7 @@ def _list_packages(words: Sequence[str]) -> Iterator[tuple[str, str]]:
             named.append(option + equals + value)
             break
     for name in named:
-        if match := _PACKAGE.fullmatch(name):
+        if match := compile_once(_PACKAGE).fullmatch(name):
             package = name[: match.end(1)]
             yield package, match[1]
 

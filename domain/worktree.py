@@ -9,9 +9,10 @@ from pathlib import Path
 
 from quorum.domain.review.path_policy import is_git_folder_name
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.pattern import compile_once
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_LINK = re.compile(r"[A-Za-z0-9._@+-]{1,80}(?:/[A-Za-z0-9._@+-]{1,80}){0,9}")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}"
+_LINK = r"[A-Za-z0-9._@+-]{1,80}(?:/[A-Za-z0-9._@+-]{1,80}){0,9}"
 BRANCH_PREFIX = "quorum/"
 RESERVED_WORDS = ("diff", "merge", "drop")
 """What `/worktree` takes for something to do, so that no worktree can be called so."""
@@ -92,29 +93,27 @@ class WorktreeChange:
 
 
 _LONGEST_SUBJECT = 72
-_ADDRESSED = re.compile(
-    r"(?:(?:hi|hello|hey|ok|okay|so|now|then|and|please|pls|just|also|kindly|let'?s|let us|"
+_ADDRESSED = (
+    r"(?i)(?:(?:hi|hello|hey|ok|okay|so|now|then|and|please|pls|just|also|kindly|let'?s|let us|"
     r"(?:can|could|will|would) (?:you|we)|(?:i|we)(?: want| need|'d like| would like)(?: you)? to|"
-    r"you (?:should|must|can|need to)|try to|go ahead and|help me)\b[ ,:]*)+",
-    re.IGNORECASE,
+    r"you (?:should|must|can|need to)|try to|go ahead and|help me)\b[ ,:]*)+"
 )
-_IMPERATIVES = re.compile(
-    r"(?:add|adapt|adjust|allow|apply|avoid|bump|cache|catch|change|clean|convert|correct|cover|create|delete|"
+_IMPERATIVES = (
+    r"(?i)(?:add|adapt|adjust|allow|apply|avoid|bump|cache|catch|change|clean|convert|correct|cover|create|delete|"
     r"disable|document|drop|enable|ensure|escape|extend|extract|fix|format|generate|give|handle|hide|ignore|"
     r"implement|improve|increase|inline|introduce|keep|let|limit|link|lower|make|merge|migrate|move|normali[sz]e|"
     r"optimi[sz]e|parse|port|prevent|print|raise|reduce|refactor|reject|remove|rename|render|replace|report|require|"
     r"restore|return|reuse|revert|rewrite|set|shorten|show|simplify|skip|sort|speed|split|stop|store|support|swap|"
-    r"switch|test|trim|turn|unify|update|upgrade|use|validate|warn|write) ",
-    re.IGNORECASE,
+    r"switch|test|trim|turn|unify|update|upgrade|use|validate|warn|write) "
 )
 
 
 def describe_change(prompt: str, diff: str) -> str:
     """A sentence about a change for a commit, with the `prompt` it began with: that in the imperative, where it
     is such a sentence; else what became of the files."""
-    said = _ADDRESSED.sub("", " ".join(prompt.split()), count=1) if prompt else ""
+    said = compile_once(_ADDRESSED).sub("", " ".join(prompt.split()), count=1) if prompt else ""
     said = re.split(r"(?<=[^.\s][.!;])\s|[,;]? (?:and )?then\b", said, maxsplit=1)[0].rstrip(" .,;:!")
-    is_plain = _IMPERATIVES.match(said) and not re.search(r"[?`@\"<>{}|…]|https?:", said)
+    is_plain = compile_once(_IMPERATIVES).match(said) and not re.search(r"[?`@\"<>{}|…]|https?:", said)
     if is_plain and len(said) <= _LONGEST_SUBJECT:
         return said[:1].upper() + said[1:]
     return _describe_changed_files(diff)
@@ -147,11 +146,11 @@ def explain_unfit_link(name: str) -> str | None:
         return f"{name!a} must be a path from the top of the repository, for example .venv"
     if ".." in parts:
         return f"{name!a} leads out of the repository; name a folder in it"
-    if _LINK.fullmatch(name) is None or "." in parts or any(map(is_git_folder_name, parts)):
+    if compile_once(_LINK).fullmatch(name) is None or "." in parts or any(map(is_git_folder_name, parts)):
         return f"{name!a} cannot be linked; name a folder by letters, digits and ._@+- such as .venv"
     return None
 
 
 def is_worktree_name(name: str) -> bool:
     """Whether a name is of letters, digits, `_` and `-`, at most 40 characters, and no word of `/worktree`."""
-    return _NAME.fullmatch(name) is not None and name not in RESERVED_WORDS
+    return compile_once(_NAME).fullmatch(name) is not None and name not in RESERVED_WORDS

@@ -45,11 +45,14 @@ def leave_out_workspace(root: Path, path: list[str] | None = None) -> None:
     path = sys.path if path is None else path
     workspace = os.path.realpath(root)
     installed = tuple(map(os.path.realpath, _list_installed_folders()))
-    used = set(_list_used_folders())
 
     def is_needed(entry: str) -> bool:
         real = os.path.realpath(entry)
-        return not is_below_any(real, (workspace,)) or is_below_any(real, installed) or real in used
+        return (
+            not is_below_any(real, (workspace,))
+            or is_below_any(real, installed)
+            or real in set(_list_used_folders())
+        )
 
     path[:] = [entry for entry in path if is_needed(entry)]
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from quorum.domain.review.ballot import MAJORITY, Lens, QuorumRule
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 
 
@@ -137,7 +138,7 @@ _LONGEST_LINE = 2_000
 _MOST_MARKED_LINES = 5
 # Programs write these, and a person reads what they were made from. Only names count: by what a file says of
 # itself a change could hide.
-_GENERATED = re.compile(
+_GENERATED = (
     r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock"
     r"|poetry\.lock|uv\.lock|pdm\.lock|Pipfile\.lock|composer\.lock|Gemfile\.lock|go\.sum|flake\.lock"
     r"|mix\.lock|pubspec\.lock|packages\.lock\.json)$|\.min\.(?:js|css)$|\.(?:js|css)\.map$|\.snap$"
@@ -159,7 +160,7 @@ class DiffPart(Struct, frozen=True, kw_only=True):
 
 def leave_out_generated(file: FileDiff) -> FileDiff:
     """The file without its content where it is long and, by its name, written by a program."""
-    if file.changed_lines <= _MOST_GENERATED_LINES or not _GENERATED.search(file.path):
+    if file.changed_lines <= _MOST_GENERATED_LINES or not compile_once(_GENERATED).search(file.path):
         return file
     reason = f"it is generated, by its name, and {format_amount(file.changed_lines, 'line')} long"
     return FileDiff(
@@ -290,7 +291,7 @@ _RANGE = re.compile(
     r"(?:review\s+)?([^\s.:~^?*\[\\-][^\s:?*\[\\]*?)?(\.\.\.?)([^\s.:?*\[\\-][^\s:?*\[\\]*)?(?=\s|$)",
     re.IGNORECASE,
 )
-_PLAIN = re.compile(r"(?:review\s+)?the (?:uncommitted changes|(given diff))", re.IGNORECASE)
+_PLAIN = r"(?i)(?:review\s+)?the (?:uncommitted changes|(given diff))"
 
 
 class CodeReviewRequest(Struct, frozen=True, kw_only=True):
@@ -318,7 +319,7 @@ class CodeReviewRequest(Struct, frozen=True, kw_only=True):
 def parse_request(text: str) -> CodeReviewRequest:
     """Read what a person says: `#12`, `main..HEAD`, or nothing, then what to look at above all."""
     said = text.strip()
-    found = _PULL.match(said) or _RANGE.match(said) or _PLAIN.match(said)
+    found = _PULL.match(said) or _RANGE.match(said) or compile_once(_PLAIN).match(said)
     if found is not None and found.re is _RANGE and not (found[3] or (found[1] and found[2] == "..")):
         found = None  # dots that end a sentence
     rest = said[found.end() :].strip() if found is not None else said

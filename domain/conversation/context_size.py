@@ -5,7 +5,6 @@ Sizes are estimated from bytes, and set right by the counts that providers give.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -26,6 +25,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_text import count_json_bytes, count_utf8_bytes
+from quorum.domain.text.pattern import compile_once
 
 # What a message and each of its parts cost besides their text: roles, ids, brackets.
 _FRAME = 16
@@ -114,27 +114,24 @@ def _count_bytes_of_block(block: ContentBlock) -> int:
 
 
 # The first that fits counts. A model that is not named here may take more or less: nobody can tell by its name.
-_MOST_TOKENS = tuple(
-    (re.compile(rf"(?:^|[/.]){pattern}(?![0-9])", re.IGNORECASE), most)
-    for pattern, most in (
-        (r"claude-3-(?:haiku|sonnet|opus)", 4_096),
-        (r"claude-3[.-]5", 8_192),
-        (r"claude-3[.-]7", 64_000),
-        (r"claude-(?:opus|sonnet)-4[.-][6-9]", 128_000),
-        (r"claude-(?:haiku|opus|sonnet)-4[.-]5", 64_000),
-        (r"claude-opus-4(?:[.-][01])?(?![.-][2-9](?![0-9]))", 32_000),
-        (r"claude-sonnet-4(?:[.-]0)?(?![.-][1-9](?![0-9]))", 64_000),
-        (r"gpt-3\.5-turbo", 4_096),
-        (r"gpt-4-turbo", 4_096),
-        (r"gpt-4o-2024-05-13", 4_096),
-        (r"gpt-4o", 16_384),
-        (r"gpt-4\.1", 32_768),
-        (r"gpt-5(?:\.\d+)?-chat", 16_384),
-        (r"gpt-5(?:\.\d+)?(?!\.|\d|[a-z0-9.-]*-pro)", 128_000),
-        (r"o1-mini", 65_536),
-        (r"o1-preview", 32_768),
-        (r"(?:o1|o3|o3-mini|o4-mini)(?=$|[:@]|-\d{4}|-high|-low)", 100_000),
-    )
+_MOST_TOKENS = (
+    (r"claude-3-(?:haiku|sonnet|opus)", 4_096),
+    (r"claude-3[.-]5", 8_192),
+    (r"claude-3[.-]7", 64_000),
+    (r"claude-(?:opus|sonnet)-4[.-][6-9]", 128_000),
+    (r"claude-(?:haiku|opus|sonnet)-4[.-]5", 64_000),
+    (r"claude-opus-4(?:[.-][01])?(?![.-][2-9](?![0-9]))", 32_000),
+    (r"claude-sonnet-4(?:[.-]0)?(?![.-][1-9](?![0-9]))", 64_000),
+    (r"gpt-3\.5-turbo", 4_096),
+    (r"gpt-4-turbo", 4_096),
+    (r"gpt-4o-2024-05-13", 4_096),
+    (r"gpt-4o", 16_384),
+    (r"gpt-4\.1", 32_768),
+    (r"gpt-5(?:\.\d+)?-chat", 16_384),
+    (r"gpt-5(?:\.\d+)?(?!\.|\d|[a-z0-9.-]*-pro)", 128_000),
+    (r"o1-mini", 65_536),
+    (r"o1-preview", 32_768),
+    (r"(?:o1|o3|o3-mini|o4-mini)(?=$|[:@]|-\d{4}|-high|-low)", 100_000),
 )
 
 
@@ -158,7 +155,14 @@ def find_output_limit(model: str) -> int | None:
     `model` is its name, whatever stands before it: `claude-opus-4-1`, `openai/gpt-4.1`,
     `bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0`.
     """
-    return next((most for pattern, most in _MOST_TOKENS if pattern.search(model)), None)
+    return next(
+        (
+            most
+            for named, most in _MOST_TOKENS
+            if compile_once(rf"(?i)(?:^|[/.]){named}(?![0-9])").search(model)
+        ),
+        None,
+    )
 
 
 _CUT = "\n[… {count} characters left out: they do not fit the window of the model; ask for a smaller part …]\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.replacing import replace
 from quorum.domain.shell.known_test_runners import runs_tests
+from quorum.domain.text.pattern import compile_once
 
 
 class RanCommand(Struct, frozen=True):
@@ -87,25 +87,25 @@ _RESULT = (
     r"(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|(?:is|are|all|stay|were) (?:now )?green|fail(?:s|ed|ing)?|"
     r"(?:is|are) (?:now )?(?:ok|fine|red))"
 )
-_CLAIM = re.compile(
-    rf"\b{_TESTS}\b[^.!?\n]{{0,60}}\b{_RESULT}\b"
+_CLAIM = (
+    rf"(?i)\b{_TESTS}\b[^.!?\n]{{0,60}}\b{_RESULT}\b"
     rf"|\b(?:passes|passed|passing|green)\b[^.!?\n]{{0,40}}\b{_TESTS}\b"
     r"|\b[0-9][0-9,]* (?:passed|failed|passing|failing)\b"
-    rf"|\b(?:ran|verified with|confirmed (?:by|with)) (?:all |the |all the )?{_TESTS}\b",
-    re.IGNORECASE,
+    rf"|\b(?:ran|verified with|confirmed (?:by|with)) (?:all |the |all the )?{_TESTS}\b"
 )
-_NO_CLAIM = re.compile(
-    r"\b(?:should|would|will|may|might|could|must|to make|make sure|ensure|until|once|if|whether|not run|"
-    r"did not run|have not|haven't|didn't)\b",
-    re.IGNORECASE,
+_NO_CLAIM = (
+    r"(?i)\b(?:should|would|will|may|might|could|must|to make|make sure|ensure|until|once|if|whether|not run|"
+    r"did not run|have not|haven't|didn't)\b"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
+_SENTENCE = r"(?<=[.!?])\s+|\n+"
+_CODE_BLOCK = r"(?ms)^(```|~~~).*?^\1"
 
 
 def claims_tests(answer: str) -> bool:
     """Whether an answer says how tests went, outside of its blocks of code. A wish, a condition and a doubt are
     no claim."""
-    prose = _CODE_BLOCK.sub("\n", answer)
-    sentences: Sequence[str] = _SENTENCE.split(prose)
-    return any(_CLAIM.search(each) and not _NO_CLAIM.search(each) for each in sentences)
+    prose = compile_once(_CODE_BLOCK).sub("\n", answer)
+    sentences: Sequence[str] = compile_once(_SENTENCE).split(prose)
+    return any(
+        compile_once(_CLAIM).search(each) and not compile_once(_NO_CLAIM).search(each) for each in sentences
+    )

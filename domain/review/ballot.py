@@ -18,10 +18,11 @@ from msgspec import UNSET, Struct, UnsetType
 
 from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.text.fuzzy import find_nearest_word
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 
-_AT_LEAST = re.compile(r"at_?least:([0-9]{1,4})")
-_PERCENT = re.compile(r"([0-9]{1,3})%")
+_AT_LEAST = r"at_?least:([0-9]{1,4})"
+_PERCENT = r"([0-9]{1,3})%"
 DEFAULT_MIN_VOTES = 2
 
 
@@ -138,9 +139,9 @@ class QuorumRule(Struct, frozen=True):
             return cls(text=written, share=0.5, more_than=True)
         if written == "unanimous":
             return cls(text=written, share=1.0)
-        if (found := _AT_LEAST.fullmatch(written)) and int(found[1]) > 0:
+        if (found := compile_once(_AT_LEAST).fullmatch(written)) and int(found[1]) > 0:
             return cls(text=f"atleast:{int(found[1])}", number=int(found[1]))
-        if (found := _PERCENT.fullmatch(written)) and 0 < int(found[1]) <= 100:
+        if (found := compile_once(_PERCENT).fullmatch(written)) and 0 < int(found[1]) <= 100:
             return cls(text=f"{int(found[1])}%", share=int(found[1]) / 100)
         raise BadQuorumRule("a rule is majority, unanimous, atleast:N, or a percentage such as 67%")
 

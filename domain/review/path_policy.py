@@ -18,6 +18,7 @@ from quorum.domain.shell.command_spec import parse_use
 from quorum.domain.shell.git_commands import parse_git_use
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.text.paths import is_below_any
+from quorum.domain.text.pattern import compile_once
 
 
 class WorkspaceRoots(Sequence[str]):
@@ -157,12 +158,12 @@ SENSITIVE: tuple[str, ...] = (
     *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history"),
 )
 # They show which names there are, not what they hold. Only a pattern without wildcards covers them.
-_EXAMPLES = re.compile(r"\.(?:env|envrc|flaskenv|dev\.vars)\.(?:example|sample|template|dist)")
-_WILD = re.compile(r"[*?\[]")
+_EXAMPLES = r"\.(?:env|envrc|flaskenv|dev\.vars)\.(?:example|sample|template|dist)"
+_WILD = r"[*?\[]"
 # HFS+ compares names as if these were not there; NTFS and FAT drop dots and blanks at the end, have streams of
 # data behind a colon, and give each long name a short one.
-_UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-_ENDING = re.compile(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
+_UNSEEN = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
+_ENDING = r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z"
 # What editors, file managers, package managers and people add to the name of a file for another copy of it. Vim
 # and Kate put a dot in front as well.
 _COPY_ENDINGS = (
@@ -183,7 +184,7 @@ _COPY_ENDINGS = (
     *(".swp", ".swo", ".swn", ".kate-swp", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".dpkg-tmp", ".ucf-old"),
     *(".rpmsave", ".rpmorig", ".rpmnew", ".pacnew", ".pacsave", "___jb_tmp___", "___jb_old___"),
 )
-_COPY = re.compile(
+_COPY = (
     r"(?:#|copy of )(?P<inner>.+?)#?|(?P<above>.+?)(?:"
     + "|".join(map(re.escape, sorted(_COPY_ENDINGS, key=len, reverse=True)))
     + r"|\.~[0-9]+~|\.un~|[.-][0-9]+|[._-](?:bak|backup|old|orig|copy)[0-9]*)"
@@ -209,11 +210,11 @@ class NamePatterns:
     def __init__(self, patterns: Iterable[str], *, copies: bool = False) -> None:
         self._copies = copies
         folded = [pattern.casefold() for pattern in patterns]
-        wild = [pattern for pattern in folded if _WILD.search(pattern)]
+        wild = [pattern for pattern in folded if compile_once(_WILD).search(pattern)]
         self._plain = frozenset(folded).difference(wild)
         # Most have one `*`, at an end: matched without an expression, since every file found is checked.
-        ends = [each for each in wild if each[0] == "*" and not _WILD.search(each[1:])]
-        begins = [each for each in wild if each[-1] == "*" and not _WILD.search(each[:-1])]
+        ends = [each for each in wild if each[0] == "*" and not compile_once(_WILD).search(each[1:])]
+        begins = [each for each in wild if each[-1] == "*" and not compile_once(_WILD).search(each[:-1])]
         self._endings = tuple(each[1:] for each in ends)
         self._beginnings = tuple(each[:-1] for each in begins)
         self._wild = _compile_alternatives(
@@ -242,7 +243,7 @@ class NamePatterns:
         if name in self._plain or ("~" in name and self._short.fullmatch(name)):
             return True
         is_wild = name.endswith(self._endings) or name.startswith(self._beginnings) or self._wild.match(name)
-        return bool(is_wild) and not _EXAMPLES.fullmatch(name)
+        return bool(is_wild) and not compile_once(_EXAMPLES).fullmatch(name)
 
 
 def _compile_alternatives(expressions: Iterable[str]) -> re.Pattern[str]:
@@ -263,8 +264,10 @@ def _list_spellings(name: str) -> tuple[str, ...]:
     name = name.casefold()
     if name.isascii() and name[-1:] not in (".", " ") and ":$" not in name:
         return (name,)
-    seen = unicodedata.normalize("NFC", _UNSEEN.sub("", unicodedata.normalize("NFD", name))).casefold()
-    return tuple(dict.fromkeys((name, seen, _ENDING.sub("", seen))))
+    seen = unicodedata.normalize(
+        "NFC", compile_once(_UNSEEN).sub("", unicodedata.normalize("NFD", name))
+    ).casefold()
+    return tuple(dict.fromkeys((name, seen, compile_once(_ENDING).sub("", seen))))
 
 
 def _normalise_path(path: str) -> str:
@@ -283,7 +286,7 @@ def _find_copied(name: str) -> str | None:
     """The name of the file that this one names itself a copy of, if it does."""
     if not (name.endswith(_COPY_ENDS) or " " in name or "(" in name):
         return None
-    if (found := _COPY.fullmatch(name)) is None:
+    if (found := compile_once(_COPY).fullmatch(name)) is None:
         return None
     copied = found["inner"] or found["above"] or f"{found['stem']}{found['suffix'] or ''}"
     return copied if copied != name else None

@@ -39,6 +39,7 @@ from quorum.domain.review.questions import RuleScope
 from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
 from quorum.domain.shell.network_hosts import HOST_RULE, BadHost, read_hosts
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 
 
 def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool) -> bool:
@@ -138,14 +139,14 @@ def _translate_character(character: str) -> str:
     return "[^/]" if character == "?" else re.escape(character)
 
 
-_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
-_UPWARDS = re.compile(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")
+_ADDRESS = r"(?s)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)"
+_UPWARDS = r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])"
 
 READ_ONLY = "read-only"
 COMMAND_TOOL = "run_command"
 READERS = frozenset({"read_file", "list_directory", "glob_search", "grep_search"})
 WRITERS = frozenset({"write_file", "edit_file", "apply_patch"})
-_RULE = re.compile(r"(?P<tool>[A-Za-z0-9_*?-]{1,128})(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_RULE = r"(?s)(?P<tool>[A-Za-z0-9_*?-]{1,128})(?:\((?P<pattern>.*)\))?"
 ARGUMENT = re.compile(r"(?P<name>[A-Za-z0-9_]+)=(?P<glob>.*)", re.DOTALL)
 
 
@@ -194,7 +195,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, text: str, answer: Answer, source: str) -> Rule:
         """Read `tool` or `tool(pattern)`. Raises BadRule."""
-        found = _RULE.fullmatch(text.strip())
+        found = compile_once(_RULE).fullmatch(text.strip())
         if found is None:
             raise BadRule("a rule is written TOOL or TOOL(PATTERN)")
         pattern = found["pattern"]
@@ -385,15 +386,15 @@ def matches_argument(pattern: str, value: str, *, strict: bool) -> bool:
     if not strict:
         wanted = pattern.lower()
         return any(fits(each.lower(), wanted) for each in (value, f"{value}/"))
-    if (wanted_address := _ADDRESS.fullmatch(pattern)) is None:
+    if (wanted_address := compile_once(_ADDRESS).fullmatch(pattern)) is None:
         return fits(value, pattern)
-    address = _ADDRESS.fullmatch(value)
+    address = compile_once(_ADDRESS).fullmatch(value)
     return (
         address is not None
         and address["scheme"].lower() == wanted_address["scheme"].lower()
         and not set(address["host"]) & set("@ \t\r\n")
         and fits(address["host"].lower(), wanted_address["host"].lower())
-        and not _UPWARDS.search(address["rest"])
+        and not compile_once(_UPWARDS).search(address["rest"])
         and fits(address["rest"], wanted_address["rest"])
     )
 
@@ -435,7 +436,7 @@ class HeldRule(Struct, frozen=True, kw_only=True):
     unused: str = ""
 
 
-_ENTRY = re.compile(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_ENTRY = r"(?s)(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?"
 _EVERYTHING = frozenset({"*", ":*", "**"})
 
 
@@ -468,7 +469,7 @@ class AllowedTools(Struct, frozen=True):
 
 
 def _parse_rule(entry: str, command: str) -> Rule | None:
-    found = _ENTRY.fullmatch(entry.strip())
+    found = compile_once(_ENTRY).fullmatch(entry.strip())
     if found is None:
         return None
     tool = translate_tool_name(found["tool"].strip())

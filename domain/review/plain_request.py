@@ -15,6 +15,8 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
+from quorum.domain.text.pattern import compile_once
+
 _COMMON = frozenset(
     {
         *("file", "files", "folder", "folders", "directory", "all", "the", "src", "tests", "test", "json"),
@@ -159,37 +161,33 @@ _REFUSAL = re.compile(
     r"leave|preserve|avoid|careful|dry[- ]run|stop (?:deleting|removing))\b",
     re.IGNORECASE,
 )
-_REPORT = re.compile(
-    r"\b(?:sa(?:ys?|id)|tells?|told me|writes?|wrote|written|reads?|reports?|prints?|printed|suggests?|"
+_REPORT = (
+    r"(?i)\b(?:sa(?:ys?|id)|tells?|told me|writes?|wrote|written|reads?|reports?|prints?|printed|suggests?|"
     r"recommends?|claims?|error|warning|message|output|instructions?|according|documentation|readme|explain|describe|means|meaning|"
-    r"command|script|example|would|should)\b",
-    re.IGNORECASE,
+    r"command|script|example|would|should)\b"
 )
-_LIMIT = re.compile(
-    r"\b(?:not|no|except|but|only|unless|instead|rather|if|when|whether|once|until|before|after|in case|skip|"
-    r"ignore|older|newer|oldest|newest|modified|changed|larger|smaller|bigger|empty|first|last|more than|"
+_LIMIT = (
+    r"(?i)\b(?:not|no|except|but|only|unless|instead|rather|if|when|whether|once|until|before|after|in case|"
+    r"skip|ignore|older|newer|oldest|newest|modified|changed|larger|smaller|bigger|empty|first|last|more than|"
     r"less than|at least|at most|whose|contain(?:s|ing)?|size|some|unnecessary|unneeded|useless|"
-    r"everything(?! (?:in|inside|within|under|below)\b)|anything)\b|n['’]t\b",
-    re.IGNORECASE,
+    r"everything(?! (?:in|inside|within|under|below)\b)|anything)\b|n['’]t\b"
 )
 # An age or a size as a limit: whether it is a lower one, the number, and the unit.
-_MEASURE = re.compile(
-    r"(?:\b(?:that|which|and)\s+)?(?:\b(?:are|were|is|was|have|has)\s+)?(?:\b(?:been\s+)?(?:modified|changed)\s+)?"
+_MEASURE = (
+    r"(?i)(?:\b(?:that|which|and)\s+)?(?:\b(?:are|were|is|was|have|has)\s+)?(?:\b(?:been\s+)?(?:modified|changed)\s+)?"
     r"\b(?:(?P<more>older than|(?:larger|bigger|greater|more) than|over"
     r"|not (?:been )?(?:modified|changed|touched) (?:in|within|for|since) (?:the )?(?:last|past))"
     r"|(?P<less>newer than|(?:smaller|less) than|under|(?:in|within) the (?:last|past)))"
     r"\s+(?P<number>\d{1,6})\s*(?P<unit>minutes?|hours?|days?|weeks?|kb?|mb?|gb?|[kmg]ib)\b"
-    r"(?:\s+(?:old|ago|in size)\b)?",
-    re.IGNORECASE,
+    r"(?:\s+(?:old|ago|in size)\b)?"
 )
 _UNITS = {"h": ("-mmin", 60), "d": ("-mtime", 1), "w": ("-mtime", 7)}
 _SIZES = {"k": "k", "m": "M", "g": "G"}
 # What something is to be taken out of: names in a list or in settings are no files.
-_PLACE = re.compile(
-    r"\b(?:from|out of|in|inside|within|on|at)(?:\s+(?:and|or)\s+(?:below|under|beneath))?\s+"
+_PLACE = (
+    r"(?i)\b(?:from|out of|in|inside|within|on|at)(?:\s+(?:and|or)\s+(?:below|under|beneath))?\s+"
     r"(?:(?:the|this|that|these|my|our|your|its|all|current)\s+)*"
-    r"((?:\S+\s*){1,2})",
-    re.IGNORECASE,
+    r"((?:\S+\s*){1,2})"
 )
 _KNOWN_PLACES = frozenset(
     {
@@ -331,15 +329,15 @@ _AFTER_NAME = frozenset(
 # Their object stands between them and their other part.
 _PARTED_VERBS = frozenset({"throw", "throws", "take", "tear", "blow", "put"})
 _PRONOUNS = frozenset({"it", "them", "these", "those", "this", "that", "both", "all"})
-_TOKEN = re.compile(
+_TOKEN = (
     r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)|['’]\w+|[^\s\"'`“”«»’,;:!?()\[\]]+|[,;:!?()]"
 )
 _PASTED = re.compile(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
-_QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
+_QUOTED = r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)"
 _QUOTES = "\"'`“”«»"
-_WORD = re.compile(rf"[^\s{_QUOTES},;:!?()\[\]]+")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_POLITE_QUESTION = re.compile(r"(?:please )?(?:can|could|will|would) you\b", re.IGNORECASE)
+_WORD = rf"[^\s{_QUOTES},;:!?()\[\]]+"
+_SENTENCE_END = r"(?<=[.!?])\s+"
+_POLITE_QUESTION = r"(?i)(?:please )?(?:can|could|will|would) you\b"
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
 
 
@@ -361,7 +359,7 @@ class PlainRequest(Struct, frozen=True, dict=True):
     def _names_each(self, terms: RequestTerms) -> bool:
         """Whether it names each target, and nothing beside: else it may ask for less."""
         text, limits = self._take_limits(terms)
-        if _LIMIT.search(text) or not self._holds_only(terms.names, text):
+        if compile_once(_LIMIT).search(text) or not self._holds_only(terms.names, text):
             return False
         if not self._is_about_known_places(terms.names, is_limited=bool(limits)):
             return False
@@ -380,15 +378,15 @@ class PlainRequest(Struct, frozen=True, dict=True):
             kept.update(tests)
             return " " if tests else found[0]
 
-        text = _MEASURE.sub(drop, self._unquoted)
+        text = compile_once(_MEASURE).sub(drop, self._unquoted)
         if terms.effect is Effect.EMPTY:  # then the word says what is to become of them
             text = re.sub(r"(?i)\bempty\b", " ", text)
         return text, frozenset(kept)
 
     def _has_as_objects(self, terms: RequestTerms) -> bool:
         """Whether the verb is about the targets, and not about what is in them or named after them."""
-        text = _MEASURE.sub(" ", self.text) if terms.limits else self.text
-        tokens = [(found.start(), _normalize_token(found[0])) for found in _TOKEN.finditer(text)]
+        text = compile_once(_MEASURE).sub(" ", self.text) if terms.limits else self.text
+        tokens = [(found.start(), _normalize_token(found[0])) for found in compile_once(_TOKEN).finditer(text)]
         words = [word for _, word in tokens]
         starts: set[int] = set()
         for found in _compile_instruction(terms.effect).finditer(text):
@@ -415,8 +413,11 @@ class PlainRequest(Struct, frozen=True, dict=True):
     def _is_about_known_places(self, names: frozenset[str], *, is_limited: bool = False) -> bool:
         """Whether all that it speaks of as a place is one that holds files, or is in a name."""
         known = frozenset().union(_KNOWN_PLACES, map(normalize_name, names), *map(split_name, names))
-        text = _MEASURE.sub(" ", self.text) if is_limited else self.text
-        places = (map(normalize_name, _WORD.findall(found[1])) for found in _PLACE.finditer(text))
+        text = compile_once(_MEASURE).sub(" ", self.text) if is_limited else self.text
+        places = (
+            map(normalize_name, compile_once(_WORD).findall(found[1]))
+            for found in compile_once(_PLACE).finditer(text)
+        )
         return all(
             any(word.rstrip(".") in known or not split_name(word).isdisjoint(known) for word in words)
             for words in places
@@ -483,22 +484,26 @@ class PlainRequest(Struct, frozen=True, dict=True):
             and text.count("\n") <= _MOST_BREAKS
             and not any(unicodedata.category(each) in _UNSEEN for each in text if each != "\n")
             and not any(pattern.search(text) for pattern in (_PASTED, _REFUSAL))
-            and not _REPORT.search(self._unquoted)
+            and not compile_once(_REPORT).search(self._unquoted)
         )
 
     @cached_property
     def _unquoted(self) -> str:
-        return " ".join(_QUOTED.sub(" _ ", self.text).split())
+        return " ".join(compile_once(_QUOTED).sub(" _ ", self.text).split())
 
     @cached_property
     def _sentences(self) -> tuple[str, ...]:
         """Its sentences without what stands in quotes, and without questions that are no polite requests."""
-        found = _SENTENCE_END.split(self._unquoted)
-        return tuple(each for each in found if not each.endswith("?") or _POLITE_QUESTION.match(each))
+        found = compile_once(_SENTENCE_END).split(self._unquoted)
+        return tuple(
+            each for each in found if not each.endswith("?") or compile_once(_POLITE_QUESTION).match(each)
+        )
 
     @cached_property
     def _quotations(self) -> tuple[str, ...]:
-        return tuple(normalize_name(each[0].strip(_QUOTES)) for each in _QUOTED.finditer(self.text))
+        return tuple(
+            normalize_name(each[0].strip(_QUOTES)) for each in compile_once(_QUOTED).finditer(self.text)
+        )
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -506,8 +511,8 @@ class PlainRequest(Struct, frozen=True, dict=True):
 
     @cached_property
     def _spelled(self) -> frozenset[str]:
-        words = (word.rstrip(".") or word for word in _WORD.findall(self.text))
-        quoted = (each[0].strip(_QUOTES) for each in _QUOTED.finditer(self.text))
+        words = (word.rstrip(".") or word for word in compile_once(_WORD).findall(self.text))
+        quoted = (each[0].strip(_QUOTES) for each in compile_once(_QUOTED).finditer(self.text))
         return frozenset(map(_strip_name, (*words, *quoted)))
 
     @cached_property

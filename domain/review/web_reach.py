@@ -7,7 +7,6 @@ of it may be new as long as they are short and in words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -16,16 +15,15 @@ from msgspec import Struct
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.review.carried_text import find_carried_text
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 
 FETCH, SEARCH = "web_fetch", "web_search"
 WEB_TOOLS = frozenset({FETCH, SEARCH})
-_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\^{}|]+", re.IGNORECASE)
+_ADDRESS = r"(?i)https?://[^\s<>\"'`\\^{}|]+"
 # Other endings are those of files as well.
-_BARE_HOST = re.compile(
-    r"(?<![\w.@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|mil|int|io|dev|info)(?![\w-]|\.\w)", re.IGNORECASE
-)
+_BARE_HOST = r"(?i)(?<![\w.@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|mil|int|io|dev|info)(?![\w-]|\.\w)"
 # Parsers read these differently.
-_AMBIGUOUS = re.compile(r"[\x00-\x20\x7f\\]")
+_AMBIGUOUS = r"[\x00-\x20\x7f\\]"
 _TRAILING = ".,;:!?)]}>*_"
 _MOST_CHARS = 150
 _MOST_QUERY_CHARS = 60
@@ -33,9 +31,9 @@ _MOST_QUERY_CHARS = 60
 _LONGEST_WORD = 32
 _LONGEST_MIXED = 12
 _MOST_WITH_DIGITS = 15
-_WORD = re.compile(r"[^\W_]+(?:[+=]+[^\W_]*)*")
-_HAS_DIGIT = re.compile(r".*\d")
-_IS_MIXED = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
+_WORD = r"[^\W_]+(?:[+=]+[^\W_]*)*"
+_HAS_DIGIT = r".*\d"
+_IS_MIXED = r"(?=.*\d)(?=.*[^\W\d_])"
 
 
 class WebSources(Struct, frozen=True, kw_only=True):
@@ -109,7 +107,7 @@ def find_web_doubt(tool: str, arguments: JsonObject, sources: WebSources) -> str
 
 def _parse(url: str) -> SplitResult | None:
     """The parts of an address; None for what is none."""
-    if _AMBIGUOUS.search(url.strip()):
+    if compile_once(_AMBIGUOUS).search(url.strip()):
         return None
     try:
         address = urlsplit(url.strip())
@@ -130,7 +128,7 @@ def _get_host(address: SplitResult) -> str:
 
 def _list_addresses(texts: Iterable[str]) -> Iterator[SplitResult]:
     for text in texts:
-        for found in _ADDRESS.findall(text):
+        for found in compile_once(_ADDRESS).findall(text):
             # Prose goes on behind an address, and Markdown encloses it.
             for end in (found, found.rstrip(_TRAILING)):
                 if (address := _parse(end)) is not None:
@@ -139,7 +137,7 @@ def _list_addresses(texts: Iterable[str]) -> Iterator[SplitResult]:
 
 def _list_known_hosts(sources: WebSources) -> frozenset[str]:
     named = {_get_host(address) for address in _list_addresses((*sources.said, *sources.approved))}
-    bare = (host.casefold() for text in sources.said for host in _BARE_HOST.findall(text))
+    bare = (host.casefold() for text in sources.said for host in compile_once(_BARE_HOST).findall(text))
     return frozenset(named.union(f"{host}:" for host in bare))
 
 
@@ -147,12 +145,15 @@ def _carries_data(address: SplitResult) -> bool:
     shown = unquote(f"{address.path}?{address.query}")
     if len(shown) > _MOST_CHARS or len(address.query) > _MOST_QUERY_CHARS or _has_data(shown):
         return True
-    return sum(map(len, filter(_HAS_DIGIT.match, _WORD.findall(shown)))) > _MOST_WITH_DIGITS
+    return (
+        sum(map(len, filter(compile_once(_HAS_DIGIT).match, compile_once(_WORD).findall(shown))))
+        > _MOST_WITH_DIGITS
+    )
 
 
 def _has_data(text: str) -> bool:
     """Whether a text holds what is rather data than a word."""
     return any(
-        len(word) > _LONGEST_WORD or (len(word) > _LONGEST_MIXED and _IS_MIXED.match(word))
-        for word in _WORD.findall(text)
+        len(word) > _LONGEST_WORD or (len(word) > _LONGEST_MIXED and compile_once(_IS_MIXED).match(word))
+        for word in compile_once(_WORD).findall(text)
     )

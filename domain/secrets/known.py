@@ -31,47 +31,44 @@ from quorum.domain.secrets.patterns import (
     is_word_start,
     looks_random,
 )
+from quorum.domain.text.pattern import compile_once
 
-_WORD = re.compile(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
+_WORD = r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+"
 _MOST_AROUND = 200
 _IN_PATHS = "/\\~"
 # What says of a word that it is a value, and no file, host or program: a telling name before it, the scheme of
 # a login, the name of a header in quotes, a user before a password.
-_TELLS_OF_VALUE = re.compile(
-    r"(?:"
+_TELLS_OF_VALUE = (
+    r"(?i)(?:"
     r"(?:passw(?:or)?d|passphrase|pwd|token|secret|key|auth(?:orization)?|credential|cookie)s?[\"'\])]{0,3}"
     r"[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}[\"']{0,2}(?:(?:bearer|basic|token)[ \t]+)?"
     r"|-[\w-]*(?:passw(?:or)?d|passphrase|token|secret|api-?key)[ \t]+[\"']?"
     r"|\b(?:bearer|basic)[ \t]+"
     r"|[\"'](?!host:)[a-z][\w-]*:[ \t]*"
     r"|://[^\s/:@]*:"
-    r")\Z",
-    re.IGNORECASE,
+    r")\Z"
 )
-_PRINTS = re.compile(r"(?:^|[\n;&])[ \t]*(?:echo|printf)[ \t][^|&;<>`$()]*\Z")
+_PRINTS = r"(?:^|[\n;&])[ \t]*(?:echo|printf)[ \t][^|&;<>`$()]*\Z"
 # What is told by a name may be taken from there; behind other tells, by its place among the words.
-_NAMED = re.compile(
-    r"([A-Za-z_]\w*)[\"'\])]{0,3}[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}[\"']{0,2}(?:[a-z]+[ \t]+)?\Z", re.IGNORECASE
-)
-_IN_NAMES = re.compile(r"[\w-]")
-_SET_AGAIN = re.compile(r"[\"'\])]{0,3}[ \t]{0,4}(?::=|=>|[:=](?!=))")
-_HANDED_ON = re.compile(r"\b(?:export|unset|readonly|local)[ \t]+\Z")
-_REFERENCE = re.compile(r"\$\{?\Z")
+_NAMED = r"(?i)([A-Za-z_]\w*)[\"'\])]{0,3}[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}[\"']{0,2}(?:[a-z]+[ \t]+)?\Z"
+_IN_NAMES = r"[\w-]"
+_SET_AGAIN = r"[\"'\])]{0,3}[ \t]{0,4}(?::=|=>|[:=](?!=))"
+_HANDED_ON = r"\b(?:export|unset|readonly|local)[ \t]+\Z"
+_REFERENCE = r"\$\{?\Z"
 # By its place, by a name that is put together, and by names whose case means nothing.
-_TAKEN_OTHERWISE = re.compile(
-    r"\$\{?[0-9@*]|\$\{!|\beval\b|\b(?:declare|typeset|local) -n|\$env:|%[a-z_]\w*%"
-    r"|\b(?:pwsh|powershell|cmd(?:\.exe)? /)",
-    re.IGNORECASE,
+_TAKEN_OTHERWISE = (
+    r"(?i)\$\{?[0-9@*]|\$\{!|\beval\b|\b(?:declare|typeset|local) -n|\$env:|%[a-z_]\w*%"
+    r"|\b(?:pwsh|powershell|cmd(?:\.exe)? /)"
 )
 _MOST_MENTIONS = 300
 # What is printed goes to a program or a file: at once, or with all of the block that the command ends in.
-_LEADS_ON = re.compile(r"[^;&]*[|>`)]|.*[\s;&](?:[)}]|done|fi|esac)(?![^\s;&|>)])")
+_LEADS_ON = r"[^;&]*[|>`)]|.*[\s;&](?:[)}]|done|fi|esac)(?![^\s;&|>)])"
 
 
 def find_hideable_parts(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
     """The parts of a span that may be hidden: all of it where it is one random word, else its random words,
     such as the lines of a private key, between which anybody may have put something else."""
-    for word in _WORD.finditer(text, span.start, span.end):
+    for word in compile_once(_WORD).finditer(text, span.start, span.end):
         part = SecretSpan(word.start(), word.end(), span.word)
         if looks_random(word[0]) and _is_value(text, part, span):
             yield part
@@ -93,17 +90,17 @@ def _is_value(text: str, part: SecretSpan, span: SecretSpan) -> bool:
     line = text[line_start : part.start]
     if after == "@":
         return line.endswith(":")  # the password of an address
-    if _TELLS_OF_VALUE.search(line) is not None:
-        named = _NAMED.search(line)
+    if compile_once(_TELLS_OF_VALUE).search(line) is not None:
+        named = compile_once(_NAMED).search(line)
         return not _takes_otherwise(text) and (named is None or _stays_value(text, named[1], frozenset()))
-    is_printed = _PRINTS.search(text, max(0, line_start - 1), part.start) is not None
-    return is_printed and len(rest) < _MOST_AROUND and _LEADS_ON.match(rest) is None
+    is_printed = compile_once(_PRINTS).search(text, max(0, line_start - 1), part.start) is not None
+    return is_printed and len(rest) < _MOST_AROUND and compile_once(_LEADS_ON).match(rest) is None
 
 
 @lru_cache(maxsize=1)  # one text may hold many values
 def _takes_otherwise(text: str) -> bool:
     """Whether a text may take a value in other ways than by the name before it."""
-    return _TAKEN_OTHERWISE.search(text) is not None
+    return compile_once(_TAKEN_OTHERWISE).search(text) is not None
 
 
 def _stays_value(text: str, name: str, seen: frozenset[str]) -> bool:
@@ -115,15 +112,19 @@ def _stays_value(text: str, name: str, seen: frozenset[str]) -> bool:
         if start < 0:
             return True
         before, end = text[max(0, start - _MOST_AROUND) : start].rpartition("\n")[2], start + len(name)
-        if _IN_NAMES.match(before[-1:]) or _IN_NAMES.match(text, end) or _HANDED_ON.search(before):
+        if (
+            compile_once(_IN_NAMES).match(before[-1:])
+            or compile_once(_IN_NAMES).match(text, end)
+            or compile_once(_HANDED_ON).search(before)
+        ):
             continue
-        reference = _REFERENCE.search(before)
-        if reference is None and _SET_AGAIN.match(text, end):
+        reference = compile_once(_REFERENCE).search(before)
+        if reference is None and compile_once(_SET_AGAIN).match(text, end):
             continue
         line = before[: reference.start()] if reference else before
-        if _TELLS_OF_VALUE.search(line) is None:
+        if compile_once(_TELLS_OF_VALUE).search(line) is None:
             return False
-        named = _NAMED.search(line)
+        named = compile_once(_NAMED).search(line)
         if named and named[1] not in (name, *seen) and not _stays_value(text, named[1], seen | {name}):
             return False
     return False
@@ -138,11 +139,9 @@ _MOST = 20_000  # forms; a folder may hold more, made to keep us busy
 _MOST_WITH_ENCODED = 600  # forms; each costs a look at every text
 _HEAD = 4
 _SHORT = 4096  # characters up to which a look for beginnings saves more than it costs
-_FULL_LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/_-]{60,76}\r?\n")
+_FULL_LINE = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/_-]{60,76}\r?\n"
 _LONGEST_LINE = 78
-_WRAPPED = re.compile(
-    r"(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
-)  # as programs wrap base64 and hexadecimal
+_WRAPPED = r"(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"  # as programs wrap base64 and hexadecimal
 _PIECE = 1 << 18  # characters: while an expression looks through a text, no other thread of Python continues
 _WORD_OF_SECRETS = 4  # bytes
 _WINDOW = 2 * _WORD_OF_SECRETS - 1  # bytes; wherever it stands, it covers a whole word
@@ -354,8 +353,8 @@ def _find_wrapped_blocks(text: str) -> Iterator[re.Match[str]]:
     place = 0
     while place < len(text):
         end = place + _PIECE
-        line = _FULL_LINE.search(text, place, end + _LONGEST_LINE)
-        block = None if line is None else _WRAPPED.match(text, line.start())
+        line = compile_once(_FULL_LINE).search(text, place, end + _LONGEST_LINE)
+        block = None if line is None else compile_once(_WRAPPED).match(text, line.start())
         if block is None:
             place = end
         else:
@@ -393,16 +392,16 @@ _WITHIN = frozenset("".join(_NAMES))
 _LONGEST_VALUE = 600
 _LONGEST_NAME = 64  # with all that stands around it
 _LONGEST_ANCHOR = max(map(len, _NAMES))
-_STARTS = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]")
+_STARTS = r"(?<![A-Za-z0-9_])[A-Za-z]"
 _IN_KEYS = string.ascii_letters + string.digits + "_.+/=-"
-_ASSIGNMENT = re.compile(rf"{ASSIGNED}({VALUE}{{0,{_LONGEST_VALUE}}}+)\Z")
+_ASSIGNMENT = rf"{ASSIGNED}({VALUE}{{0,{_LONGEST_VALUE}}}+)\Z"
 _PASSWORD = re.compile(r"://[^\s/:@\"'<>]*+:([^\s/@\"'<>]*+)\Z")
 _BEARER = re.compile(rf"earer[ \t]+({CREDENTIAL}*+)\Z")
 _SCHEMES = ("bearer", "basic", "token")
 _IN_CREDENTIALS = string.ascii_letters + string.digits + "._~+/=-"
 _FENCE = "-----BEGIN "
 _END = r"(?:-{1,6}(?:E|EN|END[ A-Z0-9]*+-{0,5})?)?"
-_PRIVATE_KEY = re.compile(rf"-----BEGIN [A-Z0-9 ]{{0,60}}+(?:-{{1,4}}|-----{BODY}*+{_END})?\Z")
+_PRIVATE_KEY = rf"-----BEGIN [A-Z0-9 ]{{0,60}}+(?:-{{1,4}}|-----{BODY}*+{_END})?\Z"
 
 
 def find_unfinished(text: str) -> int:
@@ -421,7 +420,7 @@ def _find_in_line(line: str) -> int:
     if "=" in line or ":" in line:
         before = max(0, len(line) - _LONGEST_VALUE - _LONGEST_NAME)
         for start in find_name_starts(line[before:]):
-            if match := _ASSIGNMENT.match(line, before + start):
+            if match := compile_once(_ASSIGNMENT).match(line, before + start):
                 place = min(place, match.start(3))
     for anchor, expression in (("://", _PASSWORD), ("earer ", _BEARER)):
         start = line.rfind(anchor)  # none of them continues over the next of its kind
@@ -444,7 +443,7 @@ def _find_anchor_beginning(line: str) -> int:
     """Where the line ends with the beginning of an anchor."""
     if line[-1:] not in _WITHIN:
         return len(line)
-    for start in _STARTS.finditer(line, max(0, len(line) - _LONGEST_ANCHOR)):
+    for start in compile_once(_STARTS).finditer(line, max(0, len(line) - _LONGEST_ANCHOR)):
         if line[start.start() :] in _BEGINNINGS:
             return start.start()
     return len(line)
@@ -469,7 +468,7 @@ def _find_key(line: str) -> int:
 def _find_private_key(text: str) -> int:
     start = text.find(_FENCE)
     while start >= 0:
-        if _PRIVATE_KEY.match(text, start):
+        if compile_once(_PRIVATE_KEY).match(text, start):
             return start
         start = text.find(_FENCE, start + 1)
     if text[-1:] not in _FENCE:

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-_RUNS = re.compile(r"[A-Za-z0-9]+")
-_TOKENS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_ALPHABET = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/_-]*={0,2}\Z")
-_PRONOUNCED = re.compile(r"(?!.*(.)\1\1)(?=.*[aeiouy])[a-z]{3,}\Z", re.IGNORECASE)
+from quorum.domain.text.pattern import compile_once
+
+_RUNS = r"[A-Za-z0-9]+"
+_TOKENS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
+_ALPHABET = r"[A-Za-z0-9][A-Za-z0-9+/_-]*={0,2}\Z"
+_PRONOUNCED = r"(?i)(?!.*(.)\1\1)(?=.*[aeiouy])[a-z]{3,}\Z"
 _PIECE = r"(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)[0-9]{0,4}"
 _PART = rf"{_PIECE}(?:[_-](?:{_PIECE}|[0-9]{{1,4}}))*"
 _DOTTED = rf"(?:(?:{_PART}\.)+[A-Za-z]{{2,10}}|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})"
@@ -26,17 +28,16 @@ _VERSION = re.compile(
     rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=)v?[0-9]+(?:\.[0-9]+)*"
     rf"|{_PART}(?:\.[0-9]+)+)\Z"
 )
-_COMMIT = re.compile(r"[0-9a-f]{40}\Z")
+_COMMIT = r"[0-9a-f]{40}\Z"
 _SHORTEST_RANDOM = 16
 _LONGEST_WORD = 6  # letters; what is longer and can be pronounced is a word
 _MOST_IN_TOKEN = 3  # characters on average
 _MOST_IN_WORDS = 1 / 2  # of all characters
-_NAMED = re.compile(r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
-_STAND_IN = re.compile(
-    r"\A[$%&*<\[{#@/~.]|\.\.\.|\*\*\*|x{4}|0{6}|123456789|:\/\/"
-    r"|your|example|placeholder|change.?me|redacted|masked|dummy|not.?a.?real",
-    re.IGNORECASE,
+_NAMED = r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z"
+_UUID = r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
+_STAND_IN = (
+    r"(?i)\A[$%&*<\[{#@/~.]|\.\.\.|\*\*\*|x{4}|0{6}|123456789|:\/\/"
+    r"|your|example|placeholder|change.?me|redacted|masked|dummy|not.?a.?real"
 )
 
 
@@ -44,13 +45,13 @@ def is_mixed(value: str) -> bool:
     """Whether letters and digits are mixed as they are in keys, and not as in words that are joined."""
     return (
         any(character.isdigit() for character in value)
-        and max((len(run) for run in _RUNS.findall(value)), default=0) >= 10
+        and max((len(run) for run in compile_once(_RUNS).findall(value)), default=0) >= 10
     )
 
 
 def is_random(value: str) -> bool:
     """Whether nobody would have thought of this: letters and digits that take turns in one long run."""
-    run = max(_RUNS.findall(value), key=len, default="")
+    run = max(compile_once(_RUNS).findall(value), key=len, default="")
     return len(run) >= 12 and sum(one.isdigit() != other.isdigit() for one, other in pairwise(run)) >= 3
 
 
@@ -60,14 +61,14 @@ def looks_random(value: str) -> bool:
 
     Stricter than `is_random`: it tells what may be hidden from a person who has to read the rest.
     """
-    if not (len(value) >= _SHORTEST_RANDOM and _ALPHABET.match(value) and is_random(value)):
+    if not (len(value) >= _SHORTEST_RANDOM and compile_once(_ALPHABET).match(value) and is_random(value)):
         return False
-    tokens = _TOKENS.findall(value)
-    words = [len(token) for token in tokens if _PRONOUNCED.match(token)]
+    tokens = compile_once(_TOKENS).findall(value)
+    words = [len(token) for token in tokens if compile_once(_PRONOUNCED).match(token)]
     size = sum(map(len, tokens))
     return (
-        not _COMMIT.match(value)
-        and not any(map(_PRONOUNCED.match, value.split("/")))
+        not compile_once(_COMMIT).match(value)
+        and not any(map(compile_once(_PRONOUNCED).match, value.split("/")))
         and size <= _MOST_IN_TOKEN * len(tokens)
         and max(words, default=0) <= _LONGEST_WORD
         and sum(words) <= _MOST_IN_WORDS * size
@@ -82,7 +83,7 @@ def is_plain_name(value: str) -> bool:
 
 def is_stand_in(value: str) -> bool:
     """Whether this stands where a secret would: a variable, a path, a row of x, "your-key"."""
-    return _STAND_IN.search(value) is not None
+    return compile_once(_STAND_IN).search(value) is not None
 
 
 def is_assigned_secret(value: str, *, name: str, quoted: bool) -> bool:
@@ -90,8 +91,8 @@ def is_assigned_secret(value: str, *, name: str, quoted: bool) -> bool:
     if is_stand_in(value) or value.isalpha() or not any(character.isdigit() for character in value):
         return False
     if name.lower().startswith("pass"):
-        return quoted or name.isupper() or not _NAMED.match(value) or is_random(value)
-    if _UUID.match(value) or (not quoted and "." in value and _NAMED.match(value)):
+        return quoted or name.isupper() or not compile_once(_NAMED).match(value) or is_random(value)
+    if compile_once(_UUID).match(value) or (not quoted and "." in value and compile_once(_NAMED).match(value)):
         return False
     return is_random(value)
 
@@ -128,7 +129,7 @@ _TELLING = re.compile(
     r"(?:API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|MASTER|ACCOUNT|ADMIN)_?KEY(?:_ID|_BASE)?\Z"
     r"|TOKEN\Z|SECRET|PASSW|PASSPHRASE|CREDENTIAL|CONNECTION_?STRING|_PWD\Z|_PASS\Z|_PAT\Z|_AUTH\Z|AUTH_?TOKEN"
 )
-_TELLING_IN_FILES = re.compile(_TELLING.pattern + r"|\AAUTH\Z|\APASS\Z|KEY\Z|\APWD\Z|DSN\Z|SALT\Z|PEPPER\Z")
+_TELLING_IN_FILES = _TELLING.pattern + r"|\AAUTH\Z|\APASS\Z|KEY\Z|\APWD\Z|DSN\Z|SALT\Z|PEPPER\Z"
 _HINTS = frozenset(
     {
         "KEY",
@@ -146,13 +147,15 @@ _HINTS = frozenset(
         "SALT",
     }
 )
-_PUBLIC = re.compile(r"PUBLIC|FINGERPRINT|CHECKSUM|SHA\d*\Z|HASH\Z|DIGEST|INTEGRITY|VERSION|_FILE\Z|_PATH\Z")
+_PUBLIC = r"PUBLIC|FINGERPRINT|CHECKSUM|SHA\d*\Z|HASH\Z|DIGEST|INTEGRITY|VERSION|_FILE\Z|_PATH\Z"
 
 
 def is_secret_name(variable: str) -> bool:
     """Whether an environment variable of this name holds a secret."""
     name = variable.upper()
-    return variable in CLOUD_KEYS or (_TELLING.search(name) is not None and _PUBLIC.search(name) is None)
+    return variable in CLOUD_KEYS or (
+        _TELLING.search(name) is not None and compile_once(_PUBLIC).search(name) is None
+    )
 
 
 def holds_a_secret(variable: str, value: str) -> bool:
@@ -171,12 +174,14 @@ def holds_a_secret(variable: str, value: str) -> bool:
 def is_secret_name_in_file(key: str) -> bool:
     """Whether a key of this name holds a secret, in a file that is there to hold some."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|-", "_", key).upper()
-    return _TELLING_IN_FILES.search(name) is not None and _PUBLIC.search(name) is None
+    return (
+        compile_once(_TELLING_IN_FILES).search(name) is not None and compile_once(_PUBLIC).search(name) is None
+    )
 
 
 def is_public_name(key: str) -> bool:
     """Return whether the value of this key is meant to be public, however random it looks."""
-    return _PUBLIC.search(key.upper()) is not None
+    return compile_once(_PUBLIC).search(key.upper()) is not None
 
 
 MASK = re.compile(r"\[secret:[\w.:/@ -]{1,100}\]")
@@ -205,25 +210,25 @@ class Shape(NamedTuple):
 
     kind: str
     anchors: tuple[str, ...]
-    expression: re.Pattern[str]
+    pattern: str
     accepts: Callable[[str], bool] = is_mixed
     alone: bool = False
-    run: re.Pattern[str] | None = None
+    run: str = ""
 
 
-_FIRST_RUN = re.compile(r"(\[[^]]+\])\{\d+,\}")
+_FIRST_RUN = r"(\[[^]]+\])\{\d+,\}"
 
 
 def _build_key_shape(kind: str, anchors: str, rest: str) -> Shape:
     beginnings = tuple(anchors.split())
     choice = "|".join(map(re.escape, beginnings))
-    run = _FIRST_RUN.match(rest)
+    run = compile_once(_FIRST_RUN).match(rest)
     return Shape(
         kind,
         beginnings,
-        re.compile(rf"((?:{choice}){rest})(?![A-Za-z0-9_])"),
+        rf"((?:{choice}){rest})(?![A-Za-z0-9_])",
         alone=True,
-        run=None if run is None else re.compile(run[1] + "*+"),
+        run="" if run is None else run[1] + "*+",
     )
 
 
@@ -253,29 +258,24 @@ BODY = r"(?:[A-Za-z0-9+/=\s\\:,.|│→()\"']|-(?!-{4}))"
 _PRIVATE_KEY = Shape(
     "private-key",
     ("-----BEGIN ",),
-    re.compile(
-        rf"(-----BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{BODY}{{40,}}+"
-        r"(?:-{5,6}END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?)"
-    ),
+    rf"(-----BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{BODY}{{40,}}+"
+    r"(?:-{5,6}END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?)",
     lambda block: re.search(r"[A-Za-z0-9+/=]{32}", block) is not None,
 )
-_TEMPLATE = re.compile(r"[\[${<%*]|(?:pass(?:word)?|passwd|pw|pwd|secret|user|token|x+)\Z", re.IGNORECASE)
+_TEMPLATE = r"(?i)[\[${<%*]|(?:pass(?:word)?|passwd|pw|pwd|secret|user|token|x+)\Z"
 _URL = Shape(
     "url-password",
     ("://",),
-    re.compile(r"://[^\s/:@\"'<>]*:([^\s/@\"'<>]{3,})@"),
-    lambda password: _TEMPLATE.match(password) is None,
+    r"://[^\s/:@\"'<>]*:([^\s/@\"'<>]{3,})@",
+    lambda password: compile_once(_TEMPLATE).match(password) is None,
 )
 CREDENTIAL = r"[A-Za-z0-9._~+/=-]"
-_BEARER = Shape("bearer-token", ("earer ",), re.compile(rf"earer[ \t]+({CREDENTIAL}{{16,}}+)"))
+_BEARER = Shape("bearer-token", ("earer ",), rf"earer[ \t]+({CREDENTIAL}{{16,}}+)")
 _AUTHORIZATION = Shape(
     "authorization",
     ("uthorization", "UTHORIZATION"),
-    re.compile(
-        r"uthorization[\"'\\]{0,2}[ \t]*[:=][ \t]*[\"'\\]{0,2}(?:bearer|basic|token)[ \t]+"
-        rf"({CREDENTIAL}{{8,}}+)",
-        re.IGNORECASE,
-    ),
+    r"(?i)uthorization[\"'\\]{0,2}[ \t]*[:=][ \t]*[\"'\\]{0,2}(?:bearer|basic|token)[ \t]+"
+    rf"({CREDENTIAL}{{8,}}+)",
     lambda value: (
         any(c.isdigit() for c in value) or (len(value) > 11 and value.upper() != value != value.lower())
     ),
@@ -295,17 +295,17 @@ def group_by_rare_character(shapes: Iterable[Shape]) -> tuple[tuple[str, tuple[t
 _ANCHORED = group_by_rare_character((_PRIVATE_KEY, *KEYS, _URL, _BEARER, _AUTHORIZATION))
 _STEMS = ("pass", "token", "secret", "key")
 _NAME = r"(?:passw(?:or)?d|passphrase|token|secret|key)"
-_KINDS_OF_KEY = re.compile(r"(?:api|access|private|account|secret|ssh)[_-]?\Z", re.IGNORECASE)
+_KINDS_OF_KEY = r"(?i)(?:api|access|private|account|secret|ssh)[_-]?\Z"
 VALUE = r"[^\s\"'`,;<>(){}\[\]|\\…]"
 ASSIGNED = rf"(?i:({_NAME}))[\"'\\]{{0,2}}[ \t]{{0,4}}(?::=|=>|[:=])[ \t]{{0,4}}([\"'\\]{{0,2}})"
 """A telling name, first group, and all that stands between it and its value; the second group is a quote."""
 _LONGEST_VALUE = 500
 _PIECE_OF_TEXT = 1 << 18  # characters
 _LONGEST_NAME = 24  # with all that may stand between it and its value
-_ASSIGNED = re.compile(ASSIGNED)
-_ASSIGNMENT = re.compile(rf"{ASSIGNED}({VALUE}{{8,{_LONGEST_VALUE}}}+)(?=[\s\"'`,;)}}\]\\]|\Z)")
-_VALUE_RUN = re.compile(rf"{VALUE}*+")
-_TELLING_PATTERNS = re.compile(rf"({_NAME})\Z", re.IGNORECASE)
+_ASSIGNED = ASSIGNED
+_ASSIGNMENT = rf"{ASSIGNED}({VALUE}{{8,{_LONGEST_VALUE}}}+)(?=[\s\"'`,;)}}\]\\]|\Z)"
+_VALUE_RUN = rf"{VALUE}*+"
+_TELLING_PATTERNS = rf"(?i)({_NAME})\Z"
 _SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -324,7 +324,7 @@ def find_pattern_spans(text: str) -> list[SecretSpan]:
 
 def name_assigned_secret(name: str, value: str) -> str | None:
     """The word that hides this value of a field of this name; None where it is no secret."""
-    match = _TELLING_PATTERNS.search(name)
+    match = compile_once(_TELLING_PATTERNS).search(name)
     if (
         match is None
         or not _is_telling(name, match.start())
@@ -346,13 +346,13 @@ def find_name_starts(text: str) -> Iterator[int]:
     for stem in _STEMS:
         place = lowered.find(stem)
         while place >= 0:
-            if stem != "key" or _KINDS_OF_KEY.search(lowered, max(0, place - 9), place):
+            if stem != "key" or compile_once(_KINDS_OF_KEY).search(lowered, max(0, place - 9), place):
                 yield place
             place = lowered.find(stem, place + 1)
 
 
 def _is_telling(name: str, place: int) -> bool:
-    return name[place:].lower() != "key" or _KINDS_OF_KEY.search(name, 0, place) is not None
+    return name[place:].lower() != "key" or compile_once(_KINDS_OF_KEY).search(name, 0, place) is not None
 
 
 def is_word_start(text: str, place: int) -> bool:
@@ -365,11 +365,11 @@ def _find_spans(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
     while place >= 0:
         seen = place + 1
         if not shape.alone or is_word_start(text, place):
-            match = shape.expression.match(text, place)
+            match = compile_once(shape.pattern).match(text, place)
             if match and shape.accepts(match[1]):
                 yield SecretSpan(match.start(1), match.end(1), shape.kind)
                 seen = max(seen, match.end(1) - len(anchor))
-            elif shape.run is not None and (run := shape.run.match(text, place + len(anchor))):
+            elif shape.run and (run := compile_once(shape.run).match(text, place + len(anchor))):
                 seen = max(seen, run.end() - len(anchor))
         place = text.find(anchor, seen)
 
@@ -377,14 +377,14 @@ def _find_spans(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
 def _find_assigned(text: str) -> Iterator[SecretSpan]:
     seen = 0
     for place in sorted(find_name_starts(text)):
-        if place < seen or (beginning := _ASSIGNED.match(text, place)) is None:
+        if place < seen or (beginning := compile_once(_ASSIGNED).match(text, place)) is None:
             continue
-        match = _ASSIGNMENT.match(text, place)
+        match = compile_once(_ASSIGNMENT).match(text, place)
         if (
             match is None
         ):  # too long or too short, or followed by the wrong thing: so is what ends in the same place
             end = beginning.end()
-            if run := _VALUE_RUN.match(text, end):
+            if run := compile_once(_VALUE_RUN).match(text, end):
                 end = run.end()
             is_long = end - beginning.end() > _LONGEST_VALUE
             seen = end - _LONGEST_NAME - (_LONGEST_VALUE if is_long else 0)

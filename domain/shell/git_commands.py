@@ -26,6 +26,7 @@ from quorum.domain.shell.command_spec import (
     list_options_with_value,
     parse_use,
 )
+from quorum.domain.text.pattern import compile_once
 
 _DIFF_OPTIONS = (
     "-p -u -U=? -s -w -b -M=? -C=? -R -a -z -NUM --patch --no-patch --unified=? --raw --stat=? --numstat "
@@ -218,14 +219,14 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
 _ALONE = frozenset({("--version",), ("version",), ("stash", "list"), ("worktree", "list"), ("reflog", "show")})
 _NO_PAGER = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _GLOB = frozenset("*?[\\")
-_FEW = re.compile(r"-n?[1-9]")
-_COUNT = re.compile(r"-[0-9]+|-[A-Za-z]*n[0-9]*|--max.*")
+_FEW = r"-n?[1-9]"
+_COUNT = r"-[0-9]+|-[A-Za-z]*n[0-9]*|--max.*"
 _LIMITING = frozenset({"-n", "-NUM"})
 # With these `git show` walks through commits that are not named one by one.
 _MANY = frozenset({"--all", "--branches", "--tags", "--remotes", "--walk-reflogs", "--not"})
 # Git takes what ends so for the hash behind the g alone, whatever stands before it.
-_DESCRIBED = re.compile(r".*-g[0-9A-Fa-f]{4,64}(?:[~^].*)?", re.DOTALL)
-_RANGE = re.compile(r"\.\.|^\^|\^-")
+_DESCRIBED = r"(?s).*-g[0-9A-Fa-f]{4,64}(?:[~^].*)?"
+_RANGE = r"\.\.|^\^|\^-"
 _MOST_SHOWN = 9
 _NAMES_ALONE = ("--name-only", "-z", "--no-renames")
 # Options that choose no commits, and say only how something is shown.
@@ -238,7 +239,7 @@ _COUNTING = frozenset({"-n", "-NUM", "--max-count", "--skip"})
 # By a line of each file in this format its hash is shown.
 _STATUS_WITH_HASHES = frozenset({"--porcelain=v2", "--porcelain=2"})
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
-_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
+_SIGNATURE = r"%[-+ ]?G|%\(\*?signature"
 
 SORT_KEY = re.compile(
     r"-?\*?(?:(?:version:|v:)?refname(?::short|:(?:l|r)?strip=-?\d+)?|(?:creator|tagger|committer|author)"
@@ -286,7 +287,7 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
     if spec is None:
         raise NotReadOnly(f"git {name} is not known only to read", name if name.startswith("-") else None)
     use = parse_use(spec.arguments, f"git {name}", rest[1:])
-    if any(_SIGNATURE.search(word) for word in rest[1:]):
+    if any(compile_once(_SIGNATURE).search(word) for word in rest[1:]):
         raise NotReadOnly(f"git {name} may check signatures, for which it runs another program")
     if unknown := next((key for key in _sort_keys(rest[1:]) if not SORT_KEY.fullmatch(key)), None):
         raise NotReadOnly(f"git {name} would sort by {unknown}, for which it may run another program")
@@ -362,10 +363,12 @@ def _reaches_history(name: str, use: Use, words: Sequence[str]) -> bool:
         return bool(use.paths)
     # With a limit it walks through commits as well.
     if name == "show" and not _COUNTING & use.options:
-        names_range = any(map(_RANGE.search, use.operands)) or len(use.operands) > _MOST_SHOWN
+        names_range = any(map(compile_once(_RANGE).search, use.operands)) or len(use.operands) > _MOST_SHOWN
         return names_range or bool(_MANY & use.options)
     # A limit counts the commits that were chosen, and not those among which it was chosen; the last one holds.
-    is_limited = bool(_LIMITING & use.options) and all(map(_FEW.fullmatch, filter(_COUNT.fullmatch, words)))
+    is_limited = bool(_LIMITING & use.options) and all(
+        map(compile_once(_FEW).fullmatch, filter(compile_once(_COUNT).fullmatch, words))
+    )
     return name in ("log", "show") and (bool(_UNCOUNTED & use.options) or not is_limited)
 
 
@@ -407,7 +410,7 @@ def _list_path_uses(use: Use, name: str, *, names_contents: bool) -> list[PathUs
             raise NotReadOnly(f"git {name} {given.path} is a pattern of git's own, which may name any file")
         if names_contents and _GLOB & set(given.path):
             raise NotReadOnly(f"git {name} {given.path} is a pattern, which may name any file")
-        if names_contents and path is not None and _DESCRIBED.fullmatch(path):
+        if names_contents and path is not None and compile_once(_DESCRIBED).fullmatch(path):
             raise NotReadOnly(f"git {name} {given.path} may name any file by its hash")
         if "\n" in given.path:
             raise NotReadOnly(f"git {name} is not known with a revision or path of several lines")
@@ -429,7 +432,7 @@ def split_revision(word: str) -> tuple[str, str | None]:
     return word, None
 
 
-_CHANGING = re.compile(
+_CHANGING = (
     r"(?:^|[\s;&|({`])(?:\S{0,200}/)?git(?:[ \t]+(?:-[cC][ \t]+\S+|-\S+)){0,20}[ \t]+"
     r"(?:add|am|apply|branch|bisect|checkout|cherry-pick|clean|commit|fetch|merge|mv|notes|pull|push|rebase|reset"
     r"|restore|revert|rm|stash|switch|tag|update-index|update-ref|gc)(?![\w-])"
@@ -439,4 +442,4 @@ _CHANGING = re.compile(
 def changes_repository(text: str) -> bool:
     """Whether a text seems to run a git command that writes to `.git`. It proves nothing: it decides what an
     approval of the text is asked to open, and only a person gives one."""
-    return _CHANGING.search(text) is not None
+    return compile_once(_CHANGING).search(text) is not None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from quorum.domain.text.pattern import compile_once
 
 # Each of its uses holds code, or a text that another program or machine runs.
 _ALWAYS_CODE = frozenset(
@@ -22,17 +23,14 @@ _CHANGES_SHELL = frozenset(
         *("declare", "typeset", "local", "readonly", "read", "mapfile", "umask", "ulimit"),
     }
 )
-_SHELL = re.compile(r"(ba|da|k|z|a|fi|c|tc)?sh[0-9.]*")
-_INTERPRETER = re.compile(
-    r"(python|pypy|perl|ruby|node|nodejs|php|lua|luajit|tclsh|Rscript|R|julia|pwsh|powershell|deno|bun|groovy"
-    r"|scala|elixir|erl|ghc|guile|racket|tsx|ts-node|npx|pnpx|bunx)[0-9.]*",
-    re.IGNORECASE,
+_SHELL = r"(ba|da|k|z|a|fi|c|tc)?sh[0-9.]*"
+_INTERPRETER = (
+    r"(?i)(python|pypy|perl|ruby|node|nodejs|php|lua|luajit|tclsh|Rscript|R|julia|pwsh|powershell|deno|bun|groovy"
+    r"|scala|elixir|erl|ghc|guile|racket|tsx|ts-node|npx|pnpx|bunx)[0-9.]*"
 )
 _CODE_LETTERS = frozenset("cCeEprRsx")
-_CODE_OPTIONS = re.compile(
-    r"--?(eval|print|command|encodedcommand|execute|run|code|require|import|loader|call)\b.*", re.DOTALL
-)
-_CODE_OPTIONS_ANYWHERE = re.compile(r"--(eval|command|execute|exec|call)(=.*)?", re.DOTALL)
+_CODE_OPTIONS = r"(?s)--?(eval|print|command|encodedcommand|execute|run|code|require|import|loader|call)\b.*"
+_CODE_OPTIONS_ANYWHERE = r"(?s)--(eval|command|execute|exec|call)(=.*)?"
 _CODE_WORDS_OF_GIT = frozenset(
     {"-c", "--config-env", "--exec", "-x", "bisect", "difftool", "filter-branch", "foreach", "mergetool"}
 )
@@ -50,7 +48,7 @@ def holds_code(words: Sequence[str]) -> bool:
         return True
     if names[0] == "git" and any(word in _CODE_WORDS_OF_GIT for word in words[1:]):
         return True
-    if any(_CODE_OPTIONS_ANYWHERE.fullmatch(word) for word in words[1:]):
+    if any(compile_once(_CODE_OPTIONS_ANYWHERE).fullmatch(word) for word in words[1:]):
         return True
     return any(_runs_code(name, words[place + 1 :], first=place == 0) for place, name in enumerate(names))
 
@@ -58,12 +56,12 @@ def holds_code(words: Sequence[str]) -> bool:
 def _runs_code(name: str, rest: Sequence[str], *, first: bool) -> bool:
     if name in {"eval", "exec", "ssh"} and not first:
         return True
-    if not (_SHELL.fullmatch(name) or _INTERPRETER.fullmatch(name)):
+    if not (compile_once(_SHELL).fullmatch(name) or compile_once(_INTERPRETER).fullmatch(name)):
         return False
     for word in rest:
         if word == "-m":
             return False  # a module, whose own options follow
-        if word == "-" or _CODE_OPTIONS.fullmatch(word.lower()):
+        if word == "-" or compile_once(_CODE_OPTIONS).fullmatch(word.lower()):
             return True
         if not word.startswith(("-", "+")):
             return word in _CODE_COMMANDS

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from posixpath import basename, normpath
 from typing import Final
 
+from quorum.domain.text.pattern import compile_once
+
 _LONGEST = 4_000
 _SEPARATORS = "();<>|&\n"
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_VERSION = re.compile(r"[0-9.]+\Z")
+_ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]*\+?="
+_VERSION = r"[0-9.]+\Z"
 _TEST_WORD = re.compile(r"(?:\w+[:-])*(?:tests?|spec|check|verify)(?:[:-]\w+)*\Z")
 _NO_RUN_WORDS = """
 --help -h --version -V --collect-only --co --fixtures --markers --list --listTests --no-run --dry-run"""
@@ -49,7 +51,7 @@ tree true type umask uname uniq unset wait wc which whoami xxd yq fi done esac }
 pylint pyright ruff eslint prettier stylelint tsc shellcheck yamllint rubocop golangci-lint gofmt rustfmt"""
 _OTHERS: Final = frozenset(_OTHER_WORDS.split())
 
-_NAMES_OF_TESTS = re.compile(
+_NAMES_OF_TESTS = (
     r"(?:\A|/)(?:tests?|specs?|__tests__|testdata|__snapshots__)/|(?:\A|/)(?:test_[^/]*|conftest\.py)\Z"
     r"|[^/]*(?:_tests?|_spec|\.tests?|\.spec|Tests?|IT)\.[A-Za-z]+\Z"
 )
@@ -99,7 +101,7 @@ def find_files_read(command: str, files: Sequence[str]) -> tuple[str, ...]:
         for file in files
         if any(file == word or file.startswith(f"{word}/") for word in words)
         or basename(file) in settings
-        or (is_test and _NAMES_OF_TESTS.search(file) is not None)
+        or (is_test and compile_once(_NAMES_OF_TESTS).search(file) is not None)
     )
 
 
@@ -124,7 +126,7 @@ def _split(command: str) -> list[list[str]] | None:
 def _judge(words: Sequence[str]) -> bool | None:
     rest = _skip_front(words)
     if not rest:
-        return False if all(_ASSIGNMENT.match(word) for word in words) else None
+        return False if all(compile_once(_ASSIGNMENT).match(word) for word in words) else None
     name, operands = _name(rest[0]), [word for word in rest[1:] if word[:1] != "-"]
     if _NO_RUN.intersection(rest[1:]):
         return None
@@ -143,7 +145,7 @@ def _skip_front(words: Sequence[str]) -> Sequence[str]:
     while place < len(words):
         word, name = words[place], _name(words[place])
         second = words[place + 1] if place + 1 < len(words) else ""
-        if _ASSIGNMENT.match(word) or name in _IN_FRONT or (place and word[:1] == "-"):
+        if compile_once(_ASSIGNMENT).match(word) or name in _IN_FRONT or (place and word[:1] == "-"):
             place += 1
         elif name == "timeout" or (name, second) in _RUNNERS:
             place += 2
@@ -160,4 +162,4 @@ def _skip_front(words: Sequence[str]) -> Sequence[str]:
 
 def _name(word: str) -> str:
     name = basename(word)
-    return _VERSION.sub("", name) or name
+    return compile_once(_VERSION).sub("", name) or name

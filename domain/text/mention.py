@@ -11,22 +11,20 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from quorum.domain.text.pattern import compile_once
+
 # What stands before the sign must not make it a part of an address or of another word.
 _FREE = r"(?<![A-Za-z0-9_@.+\-/])"
 _LINES = r":(?P<first>\d{1,9})(?P<to>-(?P<last>\d{0,9}))?|#L(?P<from>\d{1,9})(?:-L?(?P<until>\d{1,9}))?"
 _AFTER_QUOTES = re.sub(r"\?P<\w+>", "?:", _LINES)
-_MENTION = re.compile(
-    rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)"(?P<lines>{_AFTER_QUOTES})?|(?P<bare>[^\s"]+))'
-)
-_BEGUN = re.compile(rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)|(?P<bare>[^\s"]*))\Z')
-_RANGE = re.compile(rf"(?P<path>.+?)(?:{_LINES})", re.DOTALL)
-_BEGUN_RANGE = re.compile(
-    r"(?P<path>.+?)(?P<range>:(?:\d{1,9}(?:-\d{0,9})?)?|#(?:L(?:\d{1,9}(?:-(?:L?\d{0,9}))?)?)?)"
-)
-_ATTACHMENT = re.compile(r"\.(png|jpe?g|gif|webp|pdf)\Z", re.IGNORECASE)
-_RESOURCE = re.compile(r"(?P<server>[\w.-]+):(?P<uri>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
+_MENTION = rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)"(?P<lines>{_AFTER_QUOTES})?|(?P<bare>[^\s"]+))'
+_BEGUN = rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)|(?P<bare>[^\s"]*))\Z'
+_RANGE = rf"(?s)(?P<path>.+?)(?:{_LINES})"
+_BEGUN_RANGE = r"(?P<path>.+?)(?P<range>:(?:\d{1,9}(?:-\d{0,9})?)?|#(?:L(?:\d{1,9}(?:-(?:L?\d{0,9}))?)?)?)"
+_ATTACHMENT = r"(?i)\.(png|jpe?g|gif|webp|pdf)\Z"
+_RESOURCE = r"(?s)(?P<server>[\w.-]+):(?P<uri>[A-Za-z][A-Za-z0-9+.-]*://.*)"
 _ENDS_A_SENTENCE = ".,;:!?)]}'”’»、。"
-_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))", re.DOTALL)
+_ESCAPE = r"(?s)\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))"
 _SHORT = {"n": "\n", "t": "\t", "r": "\r"}
 _SHORT_NAMES = {character: name for name, character in _SHORT.items()}
 
@@ -41,7 +39,7 @@ class LineRange(Struct, frozen=True):
 def split_lines(path: str) -> tuple[str, LineRange | None]:
     """The file and the lines that `a.py:10-40`, `a.py:10-`, `a.py:10` or `a.py#L10-L40` names. A path without
     lines stays whole. A file may have such a name itself: whoever asks looks for that first."""
-    found = _RANGE.fullmatch(path)
+    found = compile_once(_RANGE).fullmatch(path)
     if found is None:
         return path, None
     if found["first"] is not None:
@@ -55,19 +53,19 @@ def split_lines(path: str) -> tuple[str, LineRange | None]:
 
 def split_begun_lines(typed: str) -> tuple[str, str]:
     """The path and the lines of a mention that is still being typed: `a.py:1` is of `a.py`, and `a.py:` too."""
-    found = _BEGUN_RANGE.fullmatch(typed)
+    found = compile_once(_BEGUN_RANGE).fullmatch(typed)
     return (typed, "") if found is None else (found["path"], found["range"])
 
 
 def looks_like_attachment(path: str) -> bool:
     """Whether a path is named as files of images and PDFs are. Its bytes decide what a file holds."""
-    return _ATTACHMENT.search(path) is not None
+    return compile_once(_ATTACHMENT).search(path) is not None
 
 
 def split_resource(path: str) -> tuple[str, str] | None:
     """The server and the address of a resource that a mention names as `server:scheme://rest`; None where it
     has another form."""
-    found = _RESOURCE.fullmatch(path)
+    found = compile_once(_RESOURCE).fullmatch(path)
     return None if found is None else (found["server"], found["uri"])
 
 
@@ -82,7 +80,7 @@ def format_mention(path: str) -> str:
 
 def find_mentions(text: str) -> Iterator[str]:
     """The paths that a text names, in order, with their lines. Whether there are such files is not asked."""
-    for found in _MENTION.finditer(text):
+    for found in compile_once(_MENTION).finditer(text):
         quoted, bare = found["quoted"], found["bare"]
         if quoted is not None:
             path = _unescape_path(quoted) + (found["lines"] or "") if quoted else ""
@@ -94,7 +92,7 @@ def find_mentions(text: str) -> Iterator[str]:
 
 def parse_quoted_mention(text: str, at: int) -> tuple[str, int] | None:
     """The path of the mention in quotes that stands at this place, and where it ends; None where none does."""
-    found = _MENTION.match(text, at)
+    found = compile_once(_MENTION).match(text, at)
     if found is None or found["quoted"] is None:
         return None
     return _unescape_path(found["quoted"]), found.end()
@@ -102,7 +100,7 @@ def parse_quoted_mention(text: str, at: int) -> tuple[str, int] | None:
 
 def find_unfinished_mention(before: str) -> tuple[int, str] | None:
     """Where the mention begins that this text ends in, and what of its path is there; None where none is."""
-    found = _BEGUN.search(before)
+    found = compile_once(_BEGUN).search(before)
     if found is None:
         return None
     quoted = found["quoted"]
@@ -123,7 +121,7 @@ def _escape(character: str) -> str:
 
 
 def _unescape_path(quoted: str) -> str:
-    return _ESCAPE.sub(_unescape, quoted)
+    return compile_once(_ESCAPE).sub(_unescape, quoted)
 
 
 def _unescape(found: re.Match[str]) -> str:
@@ -138,9 +136,9 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 # Inside of code a number sign means something else.
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_CODE = r"(?s)```.*?(?:```|\Z)|`[^`\n]*`"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
-_REFERENCE = re.compile(
+_REFERENCE = (
     rf"https://(?P<host>[A-Za-z0-9.-]{{1,253}})/(?P<place>{_NAME})/(?:issues|pull)/(?P<linked>\d{{1,9}})\b"
     rf"|(?<![\w/&#.-])(?P<repository>{_NAME})?#(?P<number>\d{{1,9}})"
     rf"(?:(?:-|–|—|\.\.\.?)#?(?P<last>\d{{1,9}}))?(?![\w#-])"
@@ -170,7 +168,9 @@ def find_references(text: str) -> Iterator[Reference]:
     A range such as `#21-23`, `#23-21` or `#121-3` refers to each of its numbers, the smallest first, and to the
     first MOST_IN_RANGE where it is longer.
     """
-    for found in _REFERENCE.finditer(_CODE.sub(lambda code: " " * len(code[0]), text)):
+    for found in compile_once(_REFERENCE).finditer(
+        compile_once(_CODE).sub(lambda code: " " * len(code[0]), text)
+    ):
         if found["linked"] is not None:
             host = "" if found["host"] == "github.com" else found["host"]
             yield Reference(number=int(found["linked"]), repository=found["place"], host=host)

@@ -6,12 +6,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from quorum.domain.text.pattern import compile_once
+
 # A control character as JSON writes it, also where that JSON is itself a text of JSON.
 _ESCAPED = r"\\{1,8}u00"
 _ESCAPED_ESC = rf"{_ESCAPED}1[bB]"
 # What `quorum.domain.text.printable` takes out before a text is drawn, and characters that are printed over;
 # and the same in JSON, which whoever reads it may print. None of them goes over the end of a line.
-_UNSEEN = re.compile(
+_UNSEEN = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]+[0-~]"
@@ -23,7 +25,7 @@ _UNSEEN = re.compile(
     rf"|{_ESCAPED_ESC}[ !#-/]+[0-\[\]-~]"
     rf"|{_ESCAPED_ESC}[0-Z^-~]"
 )
-_UNFINISHED = re.compile(
+_UNFINISHED = (
     r"(?:\x1b[ -/]*|(?:\x1b\[|\x9b)[0-?]*[ -/]*"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*\x1b?"
     r"|\\{1,8}(?:u(?:0(?:0[019]?)?)?)?"
@@ -31,7 +33,7 @@ _UNFINISHED = re.compile(
     rf"|(?:{_ESCAPED_ESC}[\]PX^_]|{_ESCAPED}9[08dDeEfF])[^\x07\x1b\n\\\"]*"
     r"(?:\\{1,8}(?:u(?:0(?:0(?:0|1[bB]?\\*|9)?)?)?)?)?)\Z"
 )
-_BEGUN = re.compile(r"\\(?:u(?:0(?:0[19]?)?)?)?\Z")
+_BEGUN = r"\\(?:u(?:0(?:0[19]?)?)?)?\Z"
 _LONGEST_BEGUN = 5
 _LONGEST = 256
 _PIECE = 1 << 18  # characters
@@ -66,7 +68,7 @@ def _iterate_sequences(text: str) -> Iterator[re.Match[str]]:
     while place < len(text):
         end = text.find("\n", place + _PIECE)
         end = len(text) if end < 0 else end
-        yield from _UNSEEN.finditer(text, place, end)
+        yield from compile_once(_UNSEEN).finditer(text, place, end)
         place = end
 
 
@@ -91,25 +93,26 @@ def has_sequences_in_bytes(content: bytes) -> bool:
 def may_begin_sequence(text: str) -> bool:
     """Whether at the end of a text that still grows an escaped control character may have begun."""
     return (
-        "\\" in text[-_LONGEST_BEGUN:] and _BEGUN.search(text, max(0, len(text) - _LONGEST_BEGUN)) is not None
+        "\\" in text[-_LONGEST_BEGUN:]
+        and compile_once(_BEGUN).search(text, max(0, len(text) - _LONGEST_BEGUN)) is not None
     )
 
 
 def find_unfinished_sequence(text: str) -> int:
     """Where, at the end of a text that still grows, a terminal sequence has begun; else the text's length."""
-    match = _UNFINISHED.search(text, max(0, len(text) - _LONGEST))
+    match = compile_once(_UNFINISHED).search(text, max(0, len(text) - _LONGEST))
     if match is not None and match[0].startswith("\\"):
         # The backslashes in front may still belong to the sequence before.
         begun = match.start()
         for unseen in _iterate_sequences(text):
             if unseen.start() < begun < unseen.end():
-                match = _UNFINISHED.search(text, unseen.end())
+                match = compile_once(_UNFINISHED).search(text, unseen.end())
     return len(text) if match is None else match.start()
 
 
 _MOST_BLANKS = 80
 # Not what ends a line for some reader, as U+2028 does in JavaScript: code behind it would seem a comment.
-_LONG_RUN = re.compile(rf"[^\S\n\v\f\r\x1c-\x1f\x85\u2028\u2029]{{{_MOST_BLANKS + 1},}}")
+_LONG_RUN = rf"[^\S\n\v\f\r\x1c-\x1f\x85\u2028\u2029]{{{_MOST_BLANKS + 1},}}"
 
 _TAB_STOP = 4
 _MARKS_KEPT = 4
@@ -123,7 +126,7 @@ SEQUENCE = re.compile(
     r"|\x1b[0-Z\\^-~]"
 )
 # Characters that str.isprintable() lets through although they show nothing.
-_BLANK = re.compile(
+_BLANK = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0"
     "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
@@ -133,9 +136,9 @@ _EMOJI = (
     "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 _KEYCAP = "\u20e3"
-_LOOSE_SELECTOR = re.compile(f"(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]|(?<=[#*0-9])[\ufe0e\ufe0f](?!{_KEYCAP})")
-_LOOSE_JOINER = re.compile(f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])")
-_PILE_OF_MARKS = re.compile(
+_LOOSE_SELECTOR = f"(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]|(?<=[#*0-9])[\ufe0e\ufe0f](?!{_KEYCAP})"
+_LOOSE_JOINER = f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])"
+_PILE_OF_MARKS = (
     f"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{_MARKS_KEPT}}})"
     "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+)"
 )
@@ -173,15 +176,15 @@ def _escape(text: str) -> str:
     table = {ord(char): _replace_character(char) for char in set(text) if _is_bad(char)}
     if table:
         text = text.translate(table)
-    text = _LOOSE_SELECTOR.sub(_stand_in_of_match, text)
+    text = compile_once(_LOOSE_SELECTOR).sub(_stand_in_of_match, text)
     if _JOINER in text:
-        text = _LOOSE_JOINER.sub(_stand_in_of_match, text)
-    return _PILE_OF_MARKS.sub(lambda m: f"{m[1]}⟨{len(m[2])} more marks⟩", text)
+        text = compile_once(_LOOSE_JOINER).sub(_stand_in_of_match, text)
+    return compile_once(_PILE_OF_MARKS).sub(lambda m: f"{m[1]}⟨{len(m[2])} more marks⟩", text)
 
 
 def _is_bad(char: str) -> bool:
     if char.isprintable():
-        return _BLANK.match(char) is not None
+        return compile_once(_BLANK).match(char) is not None
     if char in ("\n", _JOINER) or "\U0001f300" <= char <= "\U0001faff":
         return False  # joiners are judged by their neighbours; younger emoji are unknown to older Pythons
     return not char.isspace() or char in _NOT_ONLY_SPACE
@@ -208,7 +211,7 @@ def _stand_in_of_match(match: re.Match[str]) -> str:
 
 def collapse_blanks(text: str) -> str:
     """The text with every run of more than 80 blanks replaced by how many they are."""
-    return _LONG_RUN.sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)
+    return compile_once(_LONG_RUN).sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)
 
 
 def put_in_one_line(text: str) -> str:
@@ -221,13 +224,13 @@ def has_visible_text(text: str) -> bool:
     return any(char.isprintable() and char != " " for char in text)
 
 
-_PARAGRAPH_END = re.compile(r"\n\s*\n")
-_MARKED = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*")
+_PARAGRAPH_END = r"\n\s*\n"
+_MARKED = r"`([^`]+)`|\*\*([^*]+)\*\*"
 
 
 def split_paragraphs(markdown: str) -> list[str]:
     """The paragraphs of a text, each on one line, without the marks of code and of bold words; never none."""
     return [
-        _MARKED.sub(r"\1\2", " ".join(map(str.strip, paragraph.split("\n"))))
-        for paragraph in _PARAGRAPH_END.split(markdown.strip())
+        compile_once(_MARKED).sub(r"\1\2", " ".join(map(str.strip, paragraph.split("\n"))))
+        for paragraph in compile_once(_PARAGRAPH_END).split(markdown.strip())
     ]

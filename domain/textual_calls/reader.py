@@ -14,6 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.textual_calls.families import Family, PlainBlock, get_family
 from quorum.domain.textual_calls.forms import (
     Form,
@@ -60,8 +61,8 @@ _SHOWN = tuple(
 )
 _FENCE = re.compile(r"`{3,}|~{3,}")
 # what the end of a fence may begin with, at the end of a text
-_FENCE_BEGUN = re.compile(r"(?:(?<!`)`++|(?<!~)~++)[^\S\n]*+\Z")
-_FENCE_PREFIX = re.compile(r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*")
+_FENCE_BEGUN = r"(?:(?<!`)`++|(?<!~)~++)[^\S\n]*+\Z"
+_FENCE_PREFIX = r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*"
 _FENCE_MARKS = "`~"
 _STARTS = (
     *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
@@ -69,17 +70,14 @@ _STARTS = (
 )
 _QUOTES = "\"'`“‘«„‹「『"
 # a quotation, a row of a table, indented code
-_QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)")
+_QUOTED_LINE = r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)"
 # the mark that ends a turn, which some servers leave in the text
-_TURN_END = re.compile(
-    r"(?:<\|(?:im_end|e\w{1,3}_id|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>)\s*+\Z"
-)
+_TURN_END = r"(?:<\|(?:im_end|e\w{1,3}_id|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>)\s*+\Z"
 # words that present what follows as an illustration
-_EXAMPLE = re.compile(
-    r"\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
+_EXAMPLE = (
+    r"(?i)\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
-    r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如",
-    re.IGNORECASE,
+    r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如"
 )
 
 
@@ -271,7 +269,7 @@ class TextualCallReader:
             line = self._get_line(match.start())
             begin = match.end() if match.end() > match.start() else match.end() + 1
             if isinstance(mark, PlainBlock) and mark.opening is _FENCE:
-                if _FENCE_PREFIX.fullmatch(line):
+                if compile_once(_FENCE_PREFIX).fullmatch(line):
                     return mark, match
             elif not self._is_quoted(match.start(), line, mark):
                 return mark, match
@@ -325,7 +323,7 @@ class TextualCallReader:
         for match in _FENCE.finditer(self._pending):
             if match[0][0] != self._fence[0] or len(match[0]) < len(self._fence):
                 continue
-            if not _FENCE_PREFIX.fullmatch(self._get_line(match.start())):
+            if not compile_once(_FENCE_PREFIX).fullmatch(self._get_line(match.start())):
                 continue
             newline = self._pending.find("\n", match.end())
             if not self._pending[match.end() : newline if newline >= 0 else None].strip():
@@ -335,8 +333,8 @@ class TextualCallReader:
     def _find_last_line(self, *, is_whole: bool) -> int:
         if is_whole:
             return len(self._pending)
-        begun = _FENCE_BEGUN.search(self._pending)
-        may_close = begun is not None and _FENCE_PREFIX.fullmatch(self._get_line(begun.start()))
+        begun = compile_once(_FENCE_BEGUN).search(self._pending)
+        may_close = begun is not None and compile_once(_FENCE_PREFIX).fullmatch(self._get_line(begun.start()))
         return begun.start() if begun is not None and may_close else len(self._pending)
 
     def _may_be_alone(self) -> bool:
@@ -354,7 +352,7 @@ class TextualCallReader:
 
     def _read_alone(self) -> ReadCalls | None:
         """The call, or calls, that are all of the answer."""
-        text = _TURN_END.sub("", self._pending).strip()
+        text = compile_once(_TURN_END).sub("", self._pending).strip()
         for form in self._family.forms:
             opened = form.opening.match(text) if form.is_alone else None
             if opened is None:
@@ -367,14 +365,14 @@ class TextualCallReader:
     def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
         """Whether what begins here, behind this much of its line, is shown, not said."""
         is_open = any(line.count(quote) % 2 for quote in '`"')
-        if is_open or (line[-1:] and line[-1] in _QUOTES) or _QUOTED_LINE.match(line):
+        if is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(_QUOTED_LINE).match(line):
             return True
         if isinstance(mark, PlainBlock):
             return False
         if mark.begins_line and line.strip():
             return True
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
-        return bool(_EXAMPLE.search(before.rpartition("\n")[2]))
+        return bool(compile_once(_EXAMPLE).search(before.rpartition("\n")[2]))
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""
@@ -394,7 +392,7 @@ class TextualCallReader:
             if text[at] not in _FENCE_MARKS:
                 return at
             is_first = text[at - 1 : at] != text[at]
-            if is_first and _FENCE_PREFIX.fullmatch(self._get_line(at)):
+            if is_first and compile_once(_FENCE_PREFIX).fullmatch(self._get_line(at)):
                 return at
         return len(text)
 
@@ -417,15 +415,15 @@ class TextualCallReader:
 
 _LEAKED_CALL_LONGEST = 200_000
 # a code fence at the end of an answer: no reader takes a call from it, and nothing follows that explains it
-_LAST_FENCE = re.compile(r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*+\Z")
-_OBJECT = re.compile(r"\{\s*+[\"']")
+_LAST_FENCE = r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*+\Z"
+_OBJECT = r"\{\s*+[\"']"
 _MOST_OBJECTS = 20
 # an answer that begins as a call in JSON
-_BROKEN = re.compile(
+_BROKEN = (
     r"\s*+(?:```\w*\s*+)?\[?\s*+(?P<object>\{)\s*+[\"']name[\"']\s*+:\s*+[\"'](?P<name>[^\"'\n]{1,100})[\"']\s*+,"
     r"\s*+[\"'](?:arguments|parameters)[\"']\s*+:"
 )
-_TAGS = re.compile(r"\A\s*+<tool_call>|</tool_call>\s*+\Z")
+_TAGS = r"\A\s*+<tool_call>|</tool_call>\s*+\Z"
 
 
 class LeakedCall(Struct, frozen=True):
@@ -442,7 +440,7 @@ def find_leaked_call(text: str, tools: Tools) -> LeakedCall | None:
     found = [(parser, call) for parser in TOOL_PARSERS for call in _read(text, parser, tools)]
     for parser, call in sorted(found, key=lambda each: each[1].name not in tools):
         return LeakedCall(call.name, parser)
-    for inside in (_TAGS.sub("", text), *_list_endings(text)):
+    for inside in (compile_once(_TAGS).sub("", text), *_list_endings(text)):
         for name in read_call_names(inside.strip(), tools):
             return LeakedCall(name)
     name = _find_unread(text, tools)
@@ -461,12 +459,12 @@ def _read(text: str, parser: ToolParser, tools: Tools) -> Iterator[TextualCall]:
 
 def _list_endings(text: str) -> Iterator[str]:
     """What an answer ends with, where that may be a call that no reader takes: a code fence, or an object."""
-    if (fenced := _LAST_FENCE.search(text)) is not None:
-        yield _TAGS.sub("", fenced["inside"])
+    if (fenced := compile_once(_LAST_FENCE).search(text)) is not None:
+        yield compile_once(_TAGS).sub("", fenced["inside"])
         return
     said = text.rstrip()
     if said.endswith("}"):
-        for opened in islice(_OBJECT.finditer(said), _MOST_OBJECTS):
+        for opened in islice(compile_once(_OBJECT).finditer(said), _MOST_OBJECTS):
             if find_extent(said, opened.start()).end == len(said):
                 yield said[opened.start() :]
                 return
@@ -474,7 +472,7 @@ def _list_endings(text: str) -> Iterator[str]:
 
 def _find_unread(text: str, tools: Tools) -> str:
     """The offered tool that is named where a call begins that cannot be read."""
-    if (broken := _BROKEN.match(text)) is not None and broken["name"] in tools:
+    if (broken := compile_once(_BROKEN).match(text)) is not None and broken["name"] in tools:
         extent = find_extent(text, broken.start("object"))
         return "" if extent.is_whole and text[extent.end :].strip("` \n") else broken["name"]
     for parser in TOOL_PARSERS:

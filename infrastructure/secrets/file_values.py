@@ -18,24 +18,25 @@ from quorum.domain.secrets.patterns import (
     is_secret_name_in_file,
     is_stand_in,
 )
+from quorum.domain.text.pattern import compile_once
 
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_ENDS = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _SHORTEST_LINE = 32  # of the body of a private key
 _LONGEST_LINE = 2 * LONGEST
-_NAME = re.compile(
+_NAME = (
     r"""[ \t]*+(?:-[ \t]+)?(?:(?:export|set)[ \t]+)?(?:[^\s=:#'"]*[/:])?"""
     r"""["']?([A-Za-z_][\w.-]*+)["']?[ \t]*+[:=]"""
 )
-_QUOTED = re.compile(r"""\s*+(?:"((?:[^"\\]|\\.)*+)"|'([^']*+)'|`([^`]*+)`)""")
-_ASSIGNED_WORD = re.compile(
+_QUOTED = r"""\s*+(?:"((?:[^"\\]|\\.)*+)"|'([^']*+)'|`([^`]*+)`)"""
+_ASSIGNED_WORD = (
     r"""(?<!\w)([A-Za-z_]\w{0,60}+)[=:][ ]?(?:"([^"\n]{1,2000}+)"|'([^'\n]{1,2000}+)'|([^\s"'`;&|<>()]+))"""
 )
 _COMMENT = re.compile(r"\s[;#]")
 _SEPARATOR = re.compile(r"[,;#]")
-_NETRC = re.compile(r"\bpassword\s+(\S+)")
-_PGPASS = re.compile(r"^(?:[^:\n\\]|\\.)*(?::(?:[^:\n\\]|\\.)*){3}:((?:[^:\n\\]|\\.)+)$", re.MULTILINE)
-_ADDRESS = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}+://[^\s\"'<>]+", re.IGNORECASE)
+_NETRC = r"\bpassword\s+(\S+)"
+_PGPASS = r"(?m)^(?:[^:\n\\]|\\.)*(?::(?:[^:\n\\]|\\.)*){3}:((?:[^:\n\\]|\\.)+)$"
+_ADDRESS = r"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}+://[^\s\"'<>]+"
 _CODE = frozenset(
     {
         ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".go", ".rb", ".java", ".kt", ".rs", ".c",
@@ -43,11 +44,9 @@ _CODE = frozenset(
         ".hs", ".dart", ".css", ".html", ".md", ".rst",
     }
 )  # fmt: skip
-_WORDS = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)*\Z")
-_NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:]*\Z")
-_NO_KEY = re.compile(
-    r"\A(?:not?[ _-]?(?:needed|required|used|key|auth)\b.*|unused|lm[ _-]?studio)\Z", re.IGNORECASE
-)
+_WORDS = r"[A-Za-z]+(?:[_.-][A-Za-z]+)*\Z"
+_NUMBER = r"[-+]?[0-9][0-9_.,:]*\Z"
+_NO_KEY = r"(?i)\A(?:not?[ _-]?(?:needed|required|used|key|auth)\b.*|unused|lm[ _-]?studio)\Z"
 _SHORTEST = 8
 _SHORTEST_WORD = 12
 _SHORTEST_BY_FORM = 20
@@ -57,13 +56,13 @@ _SHORTEST_ALONE = 16
 def find_secrets(text: str, file_name: str) -> Iterator[NamedSecret]:
     """Every secret in the text of a file of this name, as far as it can be read; some may come twice."""
     yield from _find_private_keys(text.replace("\\n", "\n"), file_name)
-    for address in _ADDRESS.finditer(text):
+    for address in compile_once(_ADDRESS).finditer(text):
         yield from (NamedSecret(file_name, password) for password in find_passwords(address[0]))
     match file_name:
         case ".netrc" | "_netrc":
-            yield from _name_passwords(file_name, (found[1] for found in _NETRC.finditer(text)))
+            yield from _name_passwords(file_name, (found[1] for found in compile_once(_NETRC).finditer(text)))
         case ".pgpass":
-            escaped = (found[1] for found in _PGPASS.finditer(text))
+            escaped = (found[1] for found in compile_once(_PGPASS).finditer(text))
             yield from _name_passwords(file_name, (re.sub(r"\\(.)", r"\1", each) for each in escaped))
         case _ if os.path.splitext(file_name)[1].lower() in _CODE:
             return  # names are given values all over it
@@ -76,7 +75,7 @@ def find_secrets(text: str, file_name: str) -> Iterator[NamedSecret]:
 
 def find_assigned_secrets(command: str) -> Iterator[NamedSecret]:
     """The secrets among the assignments in the text of a command that puts them into such a file."""
-    for match in _ASSIGNED_WORD.finditer(command):
+    for match in compile_once(_ASSIGNED_WORD).finditer(command):
         for value in filter(None, match.groups()[1:]):
             yield from _select_secrets(match[1], value)
 
@@ -84,13 +83,13 @@ def find_assigned_secrets(command: str) -> Iterator[NamedSecret]:
 def is_worth_hiding(value: str) -> bool:
     """Whether a value that is called a secret can be one: no path, no number, no address, no common word."""
     value = value.strip()
-    if _WORDS.match(value) and is_secret_name_in_file(value):  # access_token is the name of one
+    if compile_once(_WORDS).match(value) and is_secret_name_in_file(value):  # access_token is the name of one
         return False
     if (
         len(value) < _SHORTEST
         or is_placeholder(value)
         or is_stand_in(value)
-        or (_NUMBER.match(value) and len(value) < _SHORTEST_WORD)
+        or (compile_once(_NUMBER).match(value) and len(value) < _SHORTEST_WORD)
     ):
         return False
     return not (value.isalpha() and len(value) < _SHORTEST_WORD)
@@ -98,7 +97,7 @@ def is_worth_hiding(value: str) -> bool:
 
 def is_placeholder(key: str) -> bool:
     """Whether this is what people put where a program insists on a key and the server wants none."""
-    return len(key) < _SHORTEST_BY_FORM and (is_stand_in(key) or _NO_KEY.search(key) is not None)
+    return len(key) < _SHORTEST_BY_FORM and (is_stand_in(key) or compile_once(_NO_KEY).search(key) is not None)
 
 
 def find_passwords(address: str) -> Iterator[str]:
@@ -124,7 +123,9 @@ def _name_passwords(name: str, values: Iterable[str]) -> Iterator[NamedSecret]:
 def _find_private_keys(text: str, file_name: str) -> Iterator[NamedSecret]:
     """Each private key, whole and line by line: seldom is more than a part of one shown."""
     place = 0
-    while (begin := _KEY_BEGINS.search(text, place)) and (end := _KEY_ENDS.search(text, begin.end())):
+    while (begin := compile_once(_KEY_BEGINS).search(text, place)) and (
+        end := compile_once(_KEY_ENDS).search(text, begin.end())
+    ):
         place = end.end()
         yield NamedSecret(file_name, text[begin.start() : place], as_it_is=True)
         for line in map(str.strip, text[begin.end() : end.start()].splitlines()):
@@ -136,7 +137,7 @@ def _find_assigned(text: str) -> Iterator[NamedSecret]:
     place = 0
     for line in text.splitlines(keepends=True):
         end = place + len(line)
-        match = _NAME.match(text, place, end) if len(line) <= _LONGEST_LINE else None
+        match = compile_once(_NAME).match(text, place, end) if len(line) <= _LONGEST_LINE else None
         if match is not None:
             for value in _find_values(text, match.end(), end):
                 yield from _select_secrets(match[1], value)
@@ -146,7 +147,7 @@ def _find_assigned(text: str) -> Iterator[NamedSecret]:
 def _find_values(text: str, start: int, end: int) -> Iterator[str]:
     """What may be meant behind a name: what is quoted, also over several lines; else all the rest of the line,
     and what stands before a comment in it."""
-    if quoted := _QUOTED.match(text, start):
+    if quoted := compile_once(_QUOTED).match(text, start):
         value = next(found for found in quoted.groups() if found is not None)
         yield value
         if "\\" in value:

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import json
 import os
-import re
 import select
 import stat
 import sys
@@ -77,6 +76,7 @@ from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError
 from quorum.headless.goal_report import GoalReport
@@ -244,7 +244,7 @@ class FinalReviewReport:
 
 # Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
 # line separators. Written as escapes they are the same JSON.
-_UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+_UNSAFE = "[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 
 
 class Unobserved:
@@ -579,7 +579,7 @@ def render_json_line(value: JsonValue) -> str:
     """A line of JSON without a character that a terminal would act on."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if not text.isascii():
-        text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = compile_once(_UNSAFE).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     return text
 

@@ -6,13 +6,13 @@ The environment is ours without secrets and without what bends the programs that
 from __future__ import annotations
 
 import os
-import re
 import signal
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from quorum.domain.errors import ToolError
 from quorum.domain.secrets.patterns import find_pattern_spans, holds_a_secret
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.commands.orphans import MARKER_PREFIX
 from quorum.infrastructure.execution.commands.process import Ending
 
@@ -84,17 +84,15 @@ _KINDS = (
     "API_?KEYS?|ACCESS_?KEYS?|PRIVATE_?KEYS?|SECRET_?KEYS?|KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PASS|PWD|PW"
     "|CREDENTIALS?|CREDS?|AUTH|DSN|CONNECTION_?STRINGS?|CONN_?STR|COOKIES?|JWT|BEARER|PAT|WEBHOOK(?:_URL)?"
 )
-_SECRET_NAME = re.compile(
-    rf"(?:.*_)?(?:{_KINDS})(?:_(?:ID|BASE|B64|BASE64|JSON|PROD|PRODUCTION|LIVE|DEV|TEST|STAGING|\d+))*\d*"
-    r"|.*(?:APIKEY|ACCESSKEY|SECRETKEY|PRIVATEKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS|SSHPASS)",
-    re.DOTALL,
+_SECRET_NAME = (
+    rf"(?s)(?:.*_)?(?:{_KINDS})(?:_(?:ID|BASE|B64|BASE64|JSON|PROD|PRODUCTION|LIVE|DEV|TEST|STAGING|\d+))*\d*"
+    r"|.*(?:APIKEY|ACCESSKEY|SECRETKEY|PRIVATEKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS|SSHPASS)"
 )
 # A value that signs in somewhere, whatever it is called: of an address, a connection string, a data source.
-_SECRET_VALUE = re.compile(
-    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/@]{0,200}:[^\s@]{1,300}@"
+_SECRET_VALUE = (
+    r"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/@]{0,200}:[^\s@]{1,300}@"
     r"|(?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|secret|token|sig|api_?key)\s*=\s*[^\s;&]"
-    r"|^[^\s:/@]+:(?!//)[^\s@]+@(?:[a-z]+\(|[\w.-]+[:/])",
-    re.IGNORECASE,
+    r"|^[^\s:/@]+:(?!//)[^\s@]+@(?:[a-z]+\(|[\w.-]+[:/])"
 )
 # Needed, and no secret by themselves; without a proxy's password there is no network.
 _NEVER_SECRET = frozenset(
@@ -165,9 +163,9 @@ def _is_withheld(name: str, value: str) -> bool:
 def _is_secret(capitals: str, name: str, value: str) -> bool:
     if capitals in _NEVER_SECRET:
         return False
-    if _SECRET_NAME.fullmatch(capitals) or holds_a_secret(name, value):
+    if compile_once(_SECRET_NAME).fullmatch(capitals) or holds_a_secret(name, value):
         return True
-    return _SECRET_VALUE.search(value) is not None or bool(find_pattern_spans(value))
+    return compile_once(_SECRET_VALUE).search(value) is not None or bool(find_pattern_spans(value))
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:

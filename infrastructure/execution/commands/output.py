@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from quorum.domain.text.output import Printed, StyleChange, Styles, keep_active_styles, shift_styles
+from quorum.domain.text.pattern import compile_once
 
 _PIECE_CHARS = 4096
 
@@ -64,7 +65,7 @@ _PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 _PAYLOAD = (
     "[^\x07\x0f\x1b\x90\x98\x9b-\x9f\n]*"  # without what could begin the next sequence: matching stays linear
 )
-_ESCAPE = re.compile(
+_ESCAPE = (
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     f"|(?:\x1b\\]|\x9d){_PAYLOAD}(?:\x07|\x1b\\\\|\x9c)"  # OSC: titles, links, clipboard
     f"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f]){_PAYLOAD}(?:\x1b\\\\|\x9c)"  # DCS, SOS, PM, APC
@@ -72,12 +73,12 @@ _ESCAPE = re.compile(
     f"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f]){_PAYLOAD}(?=\x1b[^\\\\]|[\x90\x98\x9b\x9d-\x9f])"
     "|\x1b[ -/]*(?=[\x1b\x90\x98\x9b\x9d-\x9f])"
     "|\x1b[ -/]+[0-~]"  # character sets
-    "|\x1b[0-OQ-WYZ`-~\\\\]"  # two characters
+    "|\x1b[0-OQ-WYZ`-~\\\\]"
 )
-_UNFINISHED = re.compile(
+_UNFINISHED = (
     f"(?:\x1b[ -/]*|(?:\x1b\\[|\x9b)[0-?]*[ -/]*|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f]){_PAYLOAD}\x1b?)\\Z"
 )
-_SGR = re.compile("(?:\x1b\\[|\x9b)((?:[0-9]{0,3}[;:]){0,15}[0-9]{0,3})m")
+_SGR = "(?:\x1b\\[|\x9b)((?:[0-9]{0,3}[;:]){0,15}[0-9]{0,3})m"
 # Stands where the style changes, while a line can still be redrawn. What programs print of it is dropped.
 _CHANGE = "\x0f"
 _CONTROLS = dict.fromkeys((*range(0x08), 0x0B, 0x0C, 0x0E, *range(0x10, 0x20), *range(0x7F, 0xA0)))
@@ -120,8 +121,8 @@ class TerminalText:
         return _apply_styles(settled, iter(self._changes.popleft, None))
 
     def _clean(self, text: str) -> str:
-        text = _ESCAPE.sub(self._without, text.replace(_CHANGE, ""))
-        unfinished = _UNFINISHED.search(text, max(0, len(text) - _ESCAPE_CHARS))
+        text = compile_once(_ESCAPE).sub(self._without, text.replace(_CHANGE, ""))
+        unfinished = compile_once(_UNFINISHED).search(text, max(0, len(text) - _ESCAPE_CHARS))
         if unfinished:
             text, self._held = text[: unfinished.start()], text[unfinished.start() :]
         lines = (self._line + text.translate(_CONTROLS)).split("\n")
@@ -130,7 +131,7 @@ class TerminalText:
         return "\n".join(map(_fold, lines))
 
     def _without(self, sequence: re.Match[str]) -> str:
-        if (style := _SGR.fullmatch(sequence[0])) is None:
+        if (style := compile_once(_SGR).fullmatch(sequence[0])) is None:
             return ""
         self._changes.append(style[1])
         return _CHANGE

@@ -14,6 +14,7 @@ from msgspec import Struct
 from quorum.application.program_lookup import hold_links
 from quorum.domain.shell.network_hosts import AskedHost, HostPattern, write_hosts
 from quorum.domain.shell.sandbox import Keys
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck, UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome
@@ -71,9 +72,9 @@ _UNREACHABLE = re.compile(
     + r"|dial (?:tcp|udp).*: (?:connect: network is|server misbehaving|no such host|i/o timeout)",
     re.IGNORECASE,
 )
-_DAEMONS = re.compile(r"cannot connect to the docker daemon|failed to connect to bus", re.IGNORECASE)
+_DAEMONS = r"(?i)cannot connect to the docker daemon|failed to connect to bus"
 # A path that a program could not find, as usual programs print it.
-_MISSING = re.compile(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)")
+_MISSING = r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)"
 _MOST_SEARCHED = 20_000
 _OF_OTHERS = "Value too large for defined data type"
 
@@ -203,9 +204,11 @@ class Launch(Struct, frozen=True, kw_only=True):
             if self.proxy is not None:
                 return _NO_NETWORK
             return f"it may have failed because the sandbox has no network; {way_out}"
-        if _DAEMONS.search(output):
+        if compile_once(_DAEMONS).search(output):
             return f"it may have failed because the sandbox hides the sockets of services; {way_out}"
-        missing = next((m["path"] for m in _MISSING.finditer(output) if self.is_hidden(m["path"])), None)
+        missing = next(
+            (m["path"] for m in compile_once(_MISSING).finditer(output) if self.is_hidden(m["path"])), None
+        )
         if missing is not None:
             return f"it may have failed because the sandbox hides the folder of {missing}; {way_out}"
         return None

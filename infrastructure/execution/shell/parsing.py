@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import CommandLine, Redirect, SimpleCommand
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.shell.words import (
     Opaque,
     UnclearText,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 # Of a loop. In capitals are variables that programs go by; the others end in these.
-_VARIABLE = re.compile(r"(?!.*proxy)[a-z][a-z0-9_]{0,30}")
+_VARIABLE = r"(?!.*proxy)[a-z][a-z0-9_]{0,30}"
 
 
 class Loop(Struct, frozen=True):
@@ -56,7 +57,7 @@ def parse_loop(node: Node) -> Loop:
     variable = read_source(children[1]) if len(children) > 1 else ""
     is_over_words = [child.type for child in children[:3]] == ["for", "variable_name", "in"]
     group = children[-1]
-    if not is_over_words or not _VARIABLE.fullmatch(variable) or group.type != "do_group":
+    if not is_over_words or not compile_once(_VARIABLE).fullmatch(variable) or group.type != "do_group":
         raise Opaque("it has a loop")
     values = [child for child in children[3:-1] if child.type != ";"]
     behind = [child for child in children[3:-1] if child.type == ";"]
@@ -78,7 +79,7 @@ _BLANK = re.compile(rb"(?:[ \t]+(?:\\\n)?)*")
 _BLANK_OR_LINES = re.compile(rb"(?:[ \t]+(?:\\\n)?|\n)*")
 _CONTINUED = re.compile(rb"\\\n")
 # They change what is printed, and neither what runs nor what is read.
-_HARMLESS_VARIABLES = re.compile(
+_HARMLESS_VARIABLES = (
     r"(?:LANG|LC_[A-Z]+|COLUMNS|LINES|NO_COLOR|CLICOLOR|FORCE_COLOR)=(?:[A-Za-z0-9][A-Za-z0-9_.@-]*)?"
     r"|TZ=[A-Z][A-Za-z0-9]*|(?:GIT_)?PAGER=cat"
 )
@@ -308,7 +309,7 @@ class _TreeReader:
 
     def _read_assignment(self, node: Node) -> str:
         text = read_source(node)
-        if not _HARMLESS_VARIABLES.fullmatch(text):
+        if not compile_once(_HARMLESS_VARIABLES).fullmatch(text):
             raise Opaque("it sets a variable")
         self.expanded = self.expanded or "it sets a variable"
         self._begin_word(node)

@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from quorum.domain.review.path_policy import is_git_folder_name
 from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, SORT_KEY
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.shell.git_index import IndexSummary, read_index, read_regular
 from quorum.infrastructure.files.workspace import escape_path
 
 _LARGEST = 1 << 20
-_SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
-_SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
+_SECTION = r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]'
+_SETTING = r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?"
 
 # Settings that name no program, no file to include and no other place to read: all else is asked about.
 _HARMLESS_TEXT = """
@@ -117,7 +118,7 @@ _SHARED = frozenset({"branch"})
 # Sections of other programs, whatever stands in them.
 _OF_OTHERS = frozenset({"gitflow", "gitlens", "codespace", "codespaces", "dvc"})
 # Of programs that are not known, and of git to come: names of keys that may name something to start or to read.
-_MAY_START = re.compile(
+_MAY_START = (
     "cmd|command|program|exec|hook|helper|editor|pager|driver|process|filter|textconv|tool|include|script|shell"
     "|askpass|proxy|path|file|dir"
 )
@@ -146,12 +147,12 @@ def require_harmless_settings(path: str, top: str = "", *, is_shown: bool = Fals
         line = line.strip(" \t\r")
         if not line or line[0] in "#;":
             continue
-        if head := _SECTION.fullmatch(line):
+        if head := compile_once(_SECTION).fullmatch(line):
             section = _Section.find(head["name"].lower(), is_named=head["sub"] is not None, is_shown=is_shown)
             if section is None:
                 raise UnsafeRepository(f"{path} has the section {line}, which may run programs")
             continue
-        setting = _SETTING.fullmatch(line)
+        setting = compile_once(_SETTING).fullmatch(line)
         # A line that continues in the next would hide what that one says.
         if (
             section is None
@@ -190,7 +191,7 @@ class _Section(NamedTuple):
 
     def allows(self, key: str) -> bool:
         """Whether a key of it is harmless."""
-        return bool({key, "*"} & self.keys) or (self.others and not _MAY_START.search(key))
+        return bool({key, "*"} & self.keys) or (self.others and not compile_once(_MAY_START).search(key))
 
 
 def _is_harmless_value(section: str, key: str, value: str, top: str) -> bool:
@@ -211,7 +212,7 @@ def read_text(path: str) -> str:
         raise UnsafeRepository(f"{path} cannot be read: {error}") from error
 
 
-_HEAD = re.compile(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
+_HEAD = r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?"
 # Of a repository's own folder, not read where only something is looked at, unless a revision is called like a
 # file in it: hooks are switched off, submodules not entered, and the other two belong to other programs. In all
 # of these links are usual.
@@ -394,7 +395,7 @@ def _require_whole(git_folder: str, shared: str) -> None:
     head = os.path.join(git_folder, "HEAD")
     folders = [os.path.join(shared, name) for name in ("objects", "refs")]
     is_whole = all(os.path.isdir(folder) and os.access(folder, os.X_OK) for folder in folders)
-    if not is_whole or os.path.islink(head) or not _HEAD.fullmatch(read_text(head)):
+    if not is_whole or os.path.islink(head) or not compile_once(_HEAD).fullmatch(read_text(head)):
         raise UnsafeRepository(f"{git_folder} is not a whole repository, and git may use another one above it")
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import Script, ScriptCommand, split_coarsely
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.shell.parsing import parse_tree
 from quorum.infrastructure.execution.shell.words import (
     REDIRECTS,
@@ -29,9 +30,9 @@ _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"}
 _ALWAYS_HOLDS = re.compile(r"true|:|!\s*false|\(\(\s*[1-9]\d*\s*\)\)|\[\[?\s*(1|true)\s*\]\]?")
 _NEVER_HOLDS = re.compile(r"false|!\s*(true|:)|\(\(\s*0\s*\)\)")
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
-_ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])|\\\n")
-_ESCAPED = re.compile(r"\\(?:\n|(.))", re.DOTALL)
-_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPED_IN_QUOTES = r"\\([\\\"$`])|\\\n"
+_ESCAPED = r"(?s)\\(?:\n|(.))"
+_ANSI = r"(?s)\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))"
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
 
@@ -272,12 +273,12 @@ def _read_word(node: Node) -> str:
         case "raw_string":
             return read_source(node)[1:-1]
         case "string":
-            return _ESCAPED_IN_QUOTES.sub(lambda found: found[1] or "", read_source(node)[1:-1])
+            return compile_once(_ESCAPED_IN_QUOTES).sub(lambda found: found[1] or "", read_source(node)[1:-1])
         case "ansi_c_string":
-            return _ANSI.sub(_decode_ansi, read_source(node)[2:-1])
+            return compile_once(_ANSI).sub(_decode_ansi, read_source(node)[2:-1])
         case "word":
             text = read_source(node)
-            return _ESCAPED.sub(lambda found: found[1] or "", text) if "\\" in text else text
+            return compile_once(_ESCAPED).sub(lambda found: found[1] or "", text) if "\\" in text else text
         case "concatenation" | "command_name" if node.children:
             return "".join(map(_read_word, node.children))
         case "variable_assignment":

@@ -12,24 +12,26 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from quorum.domain.text.pattern import compile_once
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
 _BARE = frozenset("_./,:=@%+^-#~")
 # A tilde in the middle is plain (HEAD~2), but not where it would be a home folder.
-_BEFORE_TILDE = re.compile(r"[A-Za-z0-9^~]")
+_BEFORE_TILDE = r"[A-Za-z0-9^~]"
 # A lone `!` behind a program is a word like any other: only in front of one it negates.
 _WHOLE_WORDS = {"\\(": "(", "\\)": ")", "\\!": "!", "\\;": ";", "!": "!"}
 # A mark behind a backslash stands for itself.
-_ESCAPED = re.compile(r"\\([*?.\[\]])")
+_ESCAPED = r"\\([*?.\[\]])"
 _VARIABLE = r"\$(?:([A-Za-z_][A-Za-z0-9_]*|\?)|\{([A-Za-z_][A-Za-z0-9_]*)\})"
-_EXPANSION = re.compile(_VARIABLE)
+_EXPANSION = _VARIABLE
 # What the shell makes something else of between double quotes.
-_IN_QUOTES = re.compile(rf"\\([\\\"$`\n])|{_VARIABLE}|([$`])")
+_IN_QUOTES = rf"\\([\\\"$`\n])|{_VARIABLE}|([$`])"
 # A value that stays one word where no quotes stand around the variable.
-_ONE_WORD = re.compile(r"[A-Za-z0-9_./,:=@%+-]+")
-_GLOB = re.compile(r"[*?]")
+_ONE_WORD = r"[A-Za-z0-9_./,:=@%+-]+"
+_GLOB = r"[*?]"
 
 _UNCLEAR = {
     "command_substitution": "it runs a command inside a word",
@@ -102,12 +104,15 @@ def read_glob(node: Node) -> str | None:
     if node.type != "word" or any(child.is_named for child in node.children):
         return None
     text = read_source(node)
-    if not _GLOB.search(_ESCAPED.sub("x", text)):
+    if not compile_once(_GLOB).search(compile_once(_ESCAPED).sub("x", text)):
         return None
     # Versions of bash differ in whether `.*` stands for the folder above as well.
-    if any(name.startswith(".") and _GLOB.search(name) for name in text.split("/")) or not text.isascii():
+    if (
+        any(name.startswith(".") and compile_once(_GLOB).search(name) for name in text.split("/"))
+        or not text.isascii()
+    ):
         raise Opaque("it has a glob for hidden files, or of other letters than a to z")
-    _read_bare(_GLOB.sub("x", text))
+    _read_bare(compile_once(_GLOB).sub("x", text))
     return text
 
 
@@ -122,15 +127,15 @@ def _read_bare(text: str) -> str:
     if text in _WHOLE_WORDS:
         return _WHOLE_WORDS[text]
     before = ""
-    for character in _ESCAPED.sub("x", text):
-        if character == "~" and not _BEFORE_TILDE.fullmatch(before):
+    for character in compile_once(_ESCAPED).sub("x", text):
+        if character == "~" and not compile_once(_BEFORE_TILDE).fullmatch(before):
             raise Opaque("it has a ~, which stands for a home folder")
         if character == "#" and not before:
             raise Opaque(_UNCLEAR["comment"])
         if character not in _BARE and not _is_letter(character):
             raise Opaque(f"it has {character} outside quotes, which the shell may expand")
         before = character
-    return _ESCAPED.sub(r"\1", text)
+    return compile_once(_ESCAPED).sub(r"\1", text)
 
 
 def _is_letter(character: str) -> bool:
@@ -139,9 +144,9 @@ def _is_letter(character: str) -> bool:
 
 def _read_value(node: Node, variables: Mapping[str, str]) -> str:
     """The value of a variable without quotes around it, if the shell leaves it one word."""
-    found = _EXPANSION.fullmatch(read_source(node))
+    found = compile_once(_EXPANSION).fullmatch(read_source(node))
     value = None if found is None else variables.get(found[1] or found[2])
-    if value is None or not _ONE_WORD.fullmatch(value):
+    if value is None or not compile_once(_ONE_WORD).fullmatch(value):
         raise Opaque(explain_opaque(node))
     return value
 
@@ -158,7 +163,7 @@ def _decode_quoted(text: str, variables: Mapping[str, str]) -> str:
             raise Opaque("it has $ or ` in double quotes, which the shell expands")
         return value
 
-    return _IN_QUOTES.sub(replace, text[1:-1])
+    return compile_once(_IN_QUOTES).sub(replace, text[1:-1])
 
 
 def explain_opaque(node: Node) -> str:
@@ -179,7 +184,7 @@ def describe_word(node: Node) -> str:
 
 def uses_variable(node: Node, names: Collection[str]) -> bool:
     """Whether a word may hold the value of one of these variables."""
-    found = _EXPANSION.finditer(read_source(node))
+    found = compile_once(_EXPANSION).finditer(read_source(node))
     return any((each[1] or each[2]) in names for each in found)
 
 

@@ -47,7 +47,7 @@ from quorum.infrastructure.models.shared.json_fields import (
 
 if TYPE_CHECKING:
     from quorum.domain.textual_calls.reader import TextualCallReader
-    from quorum.infrastructure.models.openai_chat.calls import TextualCalls
+    from quorum.infrastructure.models.openai_chat.textual_calls import TextualCalls
 
 
 _FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
@@ -185,7 +185,7 @@ class ChatAnswer:
     ) -> None:
         self._textual: TextualCalls | None = None
         if reader is not None:
-            from quorum.infrastructure.models.openai_chat.calls import TextualCalls
+            from quorum.infrastructure.models.openai_chat.textual_calls import TextualCalls
 
             self._textual = TextualCalls(
                 reader, on_event, say=self._say, think=self._think_in_text, end_thinking=self._end_thinking

@@ -16,6 +16,7 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 from quorum.infrastructure.models.shared.json_fields import read_count_field, read_object_field, read_text_field
 from quorum.infrastructure.provider_types import ProviderType
@@ -99,14 +100,13 @@ def _forces(request: ApiRequest) -> bool:
 _REFUSED_TOOLS_REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.SERVER})
 # Where in the body it is, as Anthropic, OpenAI, Google and servers that use pydantic word it. Google puts
 # all functions into one tool.
-_PLACE = re.compile(
-    r"function_?declarations\[(?P<declared>\d+)\]"
-    r"|\btools(?:\.|\[(?!\d+\]\.function_?declarations)|['\"],\s*|\s*->\s*)(?P<place>\d+)",
-    re.IGNORECASE,
+_PLACE = (
+    r"(?i)function_?declarations\[(?P<declared>\d+)\]"
+    r"|\btools(?:\.|\[(?!\d+\]\.function_?declarations)|['\"],\s*|\s*->\s*)(?P<place>\d+)"
 )
-_NAMED = re.compile(r"schema for function ['\"](?P<name>[^'\"]{1,128})['\"]", re.IGNORECASE)
+_NAMED = r"(?i)schema for function ['\"](?P<name>[^'\"]{1,128})['\"]"
 # A refusal of these is one of what quorum adds to any tool.
-_OF_ALL = re.compile(r"cache_?control|\btools\.\d+(\.custom)?\.\w+: extra inputs", re.IGNORECASE)
+_OF_ALL = r"(?i)cache_?control|\btools\.\d+(\.custom)?\.\w+: extra inputs"
 # Where so many are refused, what is refused is not a matter of single tools.
 _MOST = 16
 
@@ -140,12 +140,12 @@ class RefusedTools:
 
 
 def _find_tool(request: ApiRequest, text: str) -> JsonObject | None:
-    if _OF_ALL.search(text):
+    if compile_once(_OF_ALL).search(text):
         return None
-    if (found := _PLACE.search(text)) is not None:
+    if (found := compile_once(_PLACE).search(text)) is not None:
         place = int(found["declared"] or found["place"])
         return request.tools[place] if place < len(request.tools) else None
-    if (found := _NAMED.search(text)) is not None:
+    if (found := compile_once(_NAMED).search(text)) is not None:
         return next((each for each in request.tools if each.get("name") == found["name"]), None)
     return None
 
@@ -218,41 +218,36 @@ _TOO_LONG_CODES = frozenset(
 )
 # How it is said where there is no such code, by Anthropic (in two ways), Bedrock, OpenAI (in two), vLLM, xAI,
 # llama.cpp, LM Studio, Google, Groq, Moonshot, MiniMax, Ollama and GitHub Copilot.
-_TOO_LONG = re.compile(
-    r"prompt is too long|exceed context limit|input is too long|maximum context length"
+_TOO_LONG = (
+    r"(?i)prompt is too long|exceed context limit|input is too long|maximum context length"
     r"|exceeds the context window|context[ _]length[ _]exceeded|maximum prompt length"
     r"|exceeds? .{0,30}context (size|length)"
     r"|greater than the context length|input token count.{0,40}exceeds|reduce the length of the messages"
-    r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds",
-    re.IGNORECASE,
+    r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds"
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.
-_OF_LENGTH = re.compile(
-    r"(?<![a-z])(?:tokens|[ck]ontext[eo]?|length|token[ _-]?(?:count|limit|budget))(?![a-z])"
+_OF_LENGTH = (
+    r"(?is)(?<![a-z])(?:tokens|[ck]ontext[eo]?|length|token[ _-]?(?:count|limit|budget))(?![a-z])"
     r"|\btoo (?:long|large|big)\b|\bn_ctx\b|\bkv[ _-]cache\b|\bmax(?:imum)? (?:input|prompt|message|sequence)"
     r"|\b(?:input|prompt|request|conversation|history|messages)\b.{0,60}\bexceed"
-    r"|上下文|超长|过长|token ?数|コンテキスト長|長すぎ|トークン数",
-    re.IGNORECASE | re.DOTALL,
+    r"|上下文|超长|过长|token ?数|コンテキスト長|長すぎ|トークン数"
 )
-_OF_ANSWER = re.compile(
-    r"\bmax_(?:completion_|output_|new_)?tokens\b|\b(?:output|completion) tokens\b|\bbudget_tokens\b",
-    re.IGNORECASE,
+_OF_ANSWER = (
+    r"(?i)\bmax_(?:completion_|output_|new_)?tokens\b|\b(?:output|completion) tokens\b|\bbudget_tokens\b"
 )
-_OF_REQUEST = re.compile(r"\b(?:input|inputs|prompt|context|messages)\b", re.IGNORECASE)
-_OF_ELSE = re.compile(
-    r"\bper[ -](?:second|minute|hour|day|month)\b|\brate.?limit|\b[rt]pm\b|\bquota\b"
+_OF_REQUEST = r"(?i)\b(?:input|inputs|prompt|context|messages)\b"
+_OF_ELSE = (
+    r"(?i)\bper[ -](?:second|minute|hour|day|month)\b|\brate.?limit|\b[rt]pm\b|\bquota\b"
     r"|\bcredits?\b|\bbalance\b|\bbilling\b"
     r"|\bstring.{0,20}too long|\bmaximum length \d{1,4}\b|\bat most \d{1,4} (?:characters|items)"
     r"|\blength (?:is|of) \d{1,3}\b|\(max(?:imum)? \d{1,3}\)|\bcontext (?:deadline|(?:was )?cancel)"
-    r"|\btools[.\[]|\bimages?\b(?! and text)|\btool[_ ]call|\bcontent-length\b",
-    re.IGNORECASE,
+    r"|\btools[.\[]|\bimages?\b(?! and text)|\btool[_ ]call|\bcontent-length\b"
 )
 # Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
 _NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
-_LOADING = re.compile(
-    r"\bloading (?:the )?model\b|\bmodel\b[^.]{0,80}\b(?:is|being) (?:still |currently )?load(?:ing|ed)\b"
-    r"|\bmodel\b[^.]{0,80}\bnot (?:yet )?(?:ready|loaded)\b",
-    re.IGNORECASE,
+_LOADING = (
+    r"(?i)\bloading (?:the )?model\b|\bmodel\b[^.]{0,80}\b(?:is|being) (?:still |currently )?load(?:ing|ed)\b"
+    r"|\bmodel\b[^.]{0,80}\bnot (?:yet )?(?:ready|loaded)\b"
 )
 _PASSING = frozenset({425, 429, 500, 502, 503, 504})
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
@@ -293,7 +288,7 @@ def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
 
 def speaks_of_length(status: int | None, text: str) -> bool:
     """Whether the words of a refusal are about the length of the request."""
-    return status not in _NOT_OF_LENGTH and _TOO_LONG.search(text[:_LONGEST_SEARCHED]) is not None
+    return status not in _NOT_OF_LENGTH and compile_once(_TOO_LONG).search(text[:_LONGEST_SEARCHED]) is not None
 
 
 def speaks_of_loading(error: JsonObject, status: int | None, text: str) -> bool:
@@ -301,7 +296,7 @@ def speaks_of_loading(error: JsonObject, status: int | None, text: str) -> bool:
     if status not in _PASSING:
         return False
     words = (read_text_field(error, "message"), read_text_field(error, "detail"), "" if error else text)
-    return _LOADING.search(" ".join(words)[:_LONGEST_SEARCHED]) is not None
+    return compile_once(_LOADING).search(" ".join(words)[:_LONGEST_SEARCHED]) is not None
 
 
 def may_speak_of_length(error: JsonObject, status: int | None, text: str) -> bool:
@@ -312,9 +307,13 @@ def may_speak_of_length(error: JsonObject, status: int | None, text: str) -> boo
     upstream = read_text_field(read_object_field(error, "metadata"), "raw")
     told = [read_text_field(error, key) for key in ("message", "detail", "details", "code", "type")]
     words = " ".join([*told, upstream, "" if error else text])[:_LONGEST_SEARCHED]
-    if status in _NOT_OF_LENGTH or _OF_LENGTH.search(words) is None or _OF_ELSE.search(words):
+    if (
+        status in _NOT_OF_LENGTH
+        or compile_once(_OF_LENGTH).search(words) is None
+        or compile_once(_OF_ELSE).search(words)
+    ):
         return False
-    return not _OF_ANSWER.search(words) or _OF_REQUEST.search(words) is not None
+    return not compile_once(_OF_ANSWER).search(words) or compile_once(_OF_REQUEST).search(words) is not None
 
 
 def find_status(error: JsonObject) -> int | None:
@@ -375,8 +374,12 @@ def read_plain_text(body: bytes) -> str:
     nothing, as `{}` does."""
     text = body[:4000].decode("utf-8", "replace").strip()
     return (
-        "an HTML page" if text.startswith("<") else text if re.search(r"[^\W_]", _HOLLOW.sub("", text)) else ""
+        "an HTML page"
+        if text.startswith("<")
+        else text
+        if re.search(r"[^\W_]", compile_once(_HOLLOW).sub("", text))
+        else ""
     )
 
 
-_HOLLOW = re.compile(r'"(?:[^"\\\s]|\\.)*"\s*:|\bnull\b')
+_HOLLOW = r'"(?:[^"\\\s]|\\.)*"\s*:|\bnull\b'

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.http_client import HeadTimeout
 from quorum.infrastructure.models.shared.error_bodies import (
     find_error,
@@ -61,22 +62,18 @@ _FIELDS: Mapping[str, float] = {
 # A larger number of seconds is a moment since 1970, and of milliseconds a still larger one.
 _FIRST_MOMENT_SECS = 1e9
 _FIRST_MOMENT_MS = 1e12
-_CLOCK = re.compile(r"(\d{1,4}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)(?![\d:])")
-_MOMENT = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?\s?(?:Z|UTC|[+-]\d\d:?\d\d)?", re.IGNORECASE
-)
+_CLOCK = r"(\d{1,4}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)(?![\d:])"
+_MOMENT = r"(?i)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?\s?(?:Z|UTC|[+-]\d\d:?\d\d)?"
 _UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(
-    r"(\d{1,9}(?:\.\d{1,9})?)\s{0,3}"
-    r"(ms|milliseconds?|msecs?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|days?|d)(?![a-z])",
-    re.IGNORECASE,
+_PART = (
+    r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s{0,3}"
+    r"(ms|milliseconds?|msecs?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|days?|d)(?![a-z])"
 )
-_GAP = re.compile(r"\s{0,3}(?:,|and)?\s{0,3}(?=\d)")
+_GAP = r"\s{0,3}(?:,|and)?\s{0,3}(?=\d)"
 # Only words that ask to come again are about a wait; limits "per 60 s" are not.
-_ASKS = re.compile(
-    r"\b(?:(?:try|retry|wait|retrying)(?: your request)?(?: again)?(?: in| after| for| at least| about)?"
-    r"|(?:again|retry|resets?|available|wait)(?: again)? (?:in|after|at|until|on))\s{0,3}[:=~]?\s{0,3}(?=\d)",
-    re.IGNORECASE,
+_ASKS = (
+    r"(?i)\b(?:(?:try|retry|wait|retrying)(?: your request)?(?: again)?(?: in| after| for| at least| about)?"
+    r"|(?:again|retry|resets?|available|wait)(?: again)? (?:in|after|at|until|on))\s{0,3}[:=~]?\s{0,3}(?=\d)"
 )
 
 
@@ -148,21 +145,25 @@ def _read_seconds_and_nanos(value: JsonObject) -> float | None:
 
 
 def _read_sentence(text: str) -> float | None:
-    found = [wait for asks in _ASKS.finditer(text) if (wait := _read_duration(text[asks.end() :])) is not None]
+    found = [
+        wait
+        for asks in compile_once(_ASKS).finditer(text)
+        if (wait := _read_duration(text[asks.end() :])) is not None
+    ]
     return max(found, default=None)
 
 
 def _read_duration(text: str) -> float | None:
     """Read the parts at the beginning of a text, such as "1m30.5s" or "2 minutes and 3 seconds"."""
-    if (clock := _CLOCK.match(text)) is not None:
+    if (clock := compile_once(_CLOCK).match(text)) is not None:
         return float(clock[1]) * 3600 + float(clock[2]) * 60 + float(clock[3])
-    if (moment := _MOMENT.match(text)) is not None:
+    if (moment := compile_once(_MOMENT).match(text)) is not None:
         return _compute_seconds_until(moment[0])
     seconds, position = None, 0
-    while (part := _PART.match(text, position)) is not None:
+    while (part := compile_once(_PART).match(text, position)) is not None:
         seconds = (seconds or 0.0) + float(part[1]) * _find_unit(part[2].lower())
         position = part.end()
-        gap = _GAP.match(text, position)
+        gap = compile_once(_GAP).match(text, position)
         position = gap.end() if gap is not None else position
     return seconds
 
@@ -194,7 +195,7 @@ def _keep_sane(seconds: float) -> float | None:
 
 _VERSION = "/v1"
 # What SDKs add to base_url. It is often pasted with it, as servers' documentation shows the whole address.
-_METHOD = re.compile(r"(?:/chat/completions|/completions|/responses|/messages|/models|/embeddings)$")
+_METHOD = r"(?:/chat/completions|/completions|/responses|/messages|/models|/embeddings)$"
 
 
 def suggest_base_url(address: str, path: str) -> str | None:
@@ -205,7 +206,7 @@ def suggest_base_url(address: str, path: str) -> str | None:
     """
     parts = urlsplit(address)
     given = parts.path.rstrip("/")
-    base = _METHOD.sub("", given)
+    base = compile_once(_METHOD).sub("", given)
     if path.startswith(f"{_VERSION}/"):
         given, base = given.removesuffix(_VERSION), base.removesuffix(_VERSION)  # either way the same is asked
     elif not base:

@@ -7,7 +7,6 @@ first; one that a tool has read gives way at once, and the model reads why.
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 
@@ -16,6 +15,7 @@ from quorum.domain.conversation.attachment import Attachment, AttachmentLimits, 
 from quorum.domain.conversation.history import Message, UserMessage, list_attachments, select_unanswered
 from quorum.domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _GONE = "its content is no longer stored"
@@ -33,11 +33,10 @@ _REFUSALS = frozenset(
     }
 )
 # How servers word it that it was an image, a file, or a content that is not text, which they did not want.
-_OF_ATTACHMENTS = re.compile(
-    r"\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
+_OF_ATTACHMENTS = (
+    r"(?is)\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
     r"|\bpdfs?\b|\bdocuments?\b|input_file|\btype: '?\"?file\b|part type|content\[\]\.type|message format"
-    r"|content\b.*\b(must be|should be|expected|invalid type).*\b(string|text)|expected (a )?string",
-    re.IGNORECASE | re.DOTALL,
+    r"|content\b.*\b(must be|should be|expected|invalid type).*\b(string|text)|expected (a )?string"
 )
 
 
@@ -103,7 +102,7 @@ class SentAttachments:
         unanswered = select_unanswered(request.messages)
         new = {each.sha256 for each in list_attachments(unanswered)}
         shown = _find_images_of_person(unanswered)
-        is_of_attachments = _OF_ATTACHMENTS.search(str(error)) is not None
+        is_of_attachments = compile_once(_OF_ATTACHMENTS).search(str(error)) is not None
         is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and new.intersection(request.attachments)
         if not suspects or not (is_of_attachments or is_of_shown):
             return ""

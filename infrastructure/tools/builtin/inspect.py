@@ -21,6 +21,7 @@ from quorum.domain.errors import BlobError, ToolError
 from quorum.domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning, quote_key
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import Content, Structured, Text
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.tools.builtin.parts import require_text
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _SHOWN_CHARS = 200
 _SHOWN_KEYS = 20
 _PAGE = re.compile(r"(?:(lines|chars):([0-9]{1,12})-([0-9]{1,12})|(slice):([0-9]{1,12})\.\.([0-9]{1,12}))")
-_NARROWED = re.compile(rf"key:(.*?)(?:\s+({_PAGE.pattern}))?", re.DOTALL)
+_NARROWED = rf"(?s)key:(.*?)(?:\s+({_PAGE.pattern}))?"
 _FORMS = (
     "use lines:20-50 for lines of text or chars:1-2000 for characters of it (from 1, the last included), "
     "slice:3..8 for entries of an array (from 0, the last left out), key:results or key:results.0.name for a "
@@ -81,7 +82,7 @@ def parse_selector(selector: str) -> Selector:
         return Selector()
     if page := _PAGE.fullmatch(selector):
         return Selector(None, _parse_page(page))
-    narrowed = _NARROWED.fullmatch(selector)
+    narrowed = compile_once(_NARROWED).fullmatch(selector)
     if narrowed is None or not narrowed[1]:
         raise ToolError(f"selector {shorten_piece(ascii(selector))} is not understood: {_FORMS}")
     return Selector(narrowed[1], _parse_page(_PAGE.fullmatch(narrowed[2])) if narrowed[2] else None)
