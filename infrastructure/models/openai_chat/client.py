@@ -5,6 +5,7 @@ A server of one's own is asked for the window that it loaded a model with.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TypeAlias
 from urllib.parse import quote
@@ -39,6 +40,7 @@ _WINDOW_FIELDS = (
     "context_window",
     "max_context_length",
 )
+_LIST = "/v1/models"
 _SMALLEST = 256
 # In tokens: what servers leave of a window that they fill, and count beside what was sent.
 _A_FEW = 8
@@ -52,27 +54,33 @@ class ServedModel(Struct, frozen=True):
 
 
 async def ask_about_model(fetch: Fetch, model: str) -> ServedModel:
-    """Ask a server about a model, as llama.cpp, Ollama, LM Studio and vLLM are asked."""
-    props = await fetch("/props", None)
+    """Ask a server about a model, as llama.cpp, Ollama, LM Studio and vLLM are asked, in one round.
+
+    Raises ProviderError while the server loads the model.
+    """
+    places = ("/props", "/api/ps", f"/api/v0/models/{quote(model)}", _LIST)
+    answers = await asyncio.gather(*(fetch(place, None) for place in places), return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    props, running, loaded, listed = (answer for answer in answers if isinstance(answer, dict))
     if settings := read_object_field(props, "default_generation_settings"):
         return ServedModel(_find_window(settings), is_llama_cpp=True)
-    running = await fetch("/api/ps", None)
     if isinstance(running.get("models"), list):  # Ollama: no other server is posted anything but prompts
-        loaded = [
-            each
-            for each in read_objects_field(running, "models")
-            if model in (each.get("name"), each.get("model"))
-        ]
-        window = _find_window(loaded[0]) if loaded else None
+        models = read_objects_field(running, "models")
+        named = [each for each in models if model in (each.get("name"), each.get("model"))]
+        window = _find_window(named[0]) if named else None
         return ServedModel(window or _read_ollama_window(await fetch("/api/show", {"model": model})))
-    if window := _find_window(await fetch(f"/api/v0/models/{quote(model)}", None)):
-        return ServedModel(window)
-    return ServedModel(await find_listed_window(fetch, model))
+    return ServedModel(_find_window(loaded) or _find_listed_window(listed, model))
 
 
-async def find_listed_window(fetch: Fetch, model: str) -> int | None:
+async def ask_list_for_window(fetch: Fetch, model: str) -> int | None:
     """The window that the server's list of models gives, as vLLM and OpenRouter tell it."""
-    listed = read_objects_field(await fetch("/v1/models", None), "data")
+    return _find_listed_window(await fetch(_LIST, None), model)
+
+
+def _find_listed_window(answer: JsonObject, model: str) -> int | None:
+    listed = read_objects_field(answer, "data")
     entry = next((each for each in listed if each.get("id") == model), listed[0] if len(listed) == 1 else {})
     windows = [found for each in (entry, read_object_field(entry, "meta")) if (found := _find_window(each))]
     return min(windows, default=None)
@@ -137,7 +145,7 @@ class OpenAiChat(OpenAiDialect):
             return None
 
         if not self._endpoint.is_on_this_machine:
-            return None if is_known else await find_listed_window(self._client.fetch_object, model)
+            return None if is_known else await ask_list_for_window(self._client.fetch_object, model)
         served = await ask_about_model(self._client.fetch_object, model)
         self._is_llama_cpp = served.is_llama_cpp
         return served.window
