@@ -7,7 +7,6 @@ long is broken off: a stream need not have an end.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Generic, TypeAlias, TypeVar
@@ -30,6 +29,7 @@ from quorum.domain.conversation.response import (
 from quorum.domain.errors import ProviderError
 from quorum.domain.struct_json import Unfit, decode_struct
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 if TYPE_CHECKING:
     from msgspec.inspect import Field, Type
@@ -90,7 +90,7 @@ async def limit_answer(on_event: OnStreamEvent) -> AsyncIterator[OnStreamEvent]:
 
 
 _Answer = TypeVar("_Answer")
-_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+_NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
 _AGAIN = "Your answer could not be read: {problem}. Call {tool} once, with its fields as described."
 
 
@@ -219,7 +219,7 @@ def _read_plainly(schema: JsonValue, value: JsonValue) -> JsonValue:
     if not isinstance(schema, Mapping):
         return value
     match schema.get("type"), value:
-        case "number" | "integer", str() if _NUMBER.fullmatch(value.strip()):
+        case "number" | "integer", str() if compile_once(_NUMBER).fullmatch(value.strip()):
             number = float(value)
             return int(number) if number.is_integer() else number
         case "array", list():

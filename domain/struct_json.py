@@ -14,13 +14,14 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_text import name_json_type
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 _S = TypeVar("_S", bound=Struct)
 # Two threads that look at a type for the first time at once end the process: msgspec 0.22 does not expect it.
 _DECODING = Lock()
-_PROBLEM = re.compile(r"(?P<what>.*?)(?: - at `\$(?:\.(?P<place>.*)|(?P<items>\[.*))`)?", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(.+)`")
-_MISMATCH = re.compile(r"Expected `(.+)`, got `(.+)`")
+_PROBLEM = r"(?s)(?P<what>.*?)(?: - at `\$(?:\.(?P<place>.*)|(?P<items>\[.*))`)?"
+_MISSING = r"Object missing required field `(.+)`"
+_MISMATCH = r"Expected `(.+)`, got `(.+)`"
 _JSON_TYPES = {
     "str": "a string",
     "int": "a whole number",
@@ -129,12 +130,12 @@ def check_version(value: JsonObject, key: str, *, newest: int, place: tuple[str,
 
 def _explain(problem: str) -> Unfit:
     """What msgspec says is wrong, as a problem and its place."""
-    found = _PROBLEM.fullmatch(problem)
+    found = compile_once(_PROBLEM).fullmatch(problem)
     what, place, items = found.groups() if found else (problem, None, None)
     path = re.findall(r"[^.\[\]]+", place or items or "")
-    if missing := _MISSING.fullmatch(what):
+    if missing := compile_once(_MISSING).fullmatch(what):
         what, path = "it is missing", [*path, missing[1]]
-    elif mismatch := _MISMATCH.fullmatch(what):
+    elif mismatch := compile_once(_MISMATCH).fullmatch(what):
         wanted = " or ".join(_JSON_TYPES.get(each, each) for each in mismatch[1].split(" | "))
         what = f"expected {wanted}, found {_JSON_TYPES.get(mismatch[2], mismatch[2])}"
     return Unfit(what[:1].lower() + what[1:], *path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 from quorum.application.ports.people import Observer
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import Event, ReasoningDelta, TextDelta, ToolCallDelta
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.paths import locate_state_folder
 
@@ -65,7 +65,7 @@ MOST_BYTES = 2_000_000
 """Of one file; a run keeps two: what it logged last, and what it logged before that."""
 MOST_RUNS = 10
 _FOLDER = "log"
-_NAME = re.compile(r"debug-\d{8}-\d{6}-\d+\.log(\.1)?")
+_NAME = r"debug-\d{8}-\d{6}-\d+\.log(\.1)?"
 _FORMAT = "%(asctime)s.%(msecs)03dZ %(threadName)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -139,7 +139,7 @@ def open_debug_log(environ: Mapping[str, str], hide: Callable[[str], str]) -> De
 
 def _remove_oldest(folder: Path) -> None:
     """Keep the files of the latest runs, with room for one more."""
-    names = [entry.name for entry in os.scandir(folder) if _NAME.fullmatch(entry.name)]
+    names = [entry.name for entry in os.scandir(folder) if compile_once(_NAME).fullmatch(entry.name)]
     runs = sorted({name.removesuffix(".1") for name in names})
     for name in names:
         if name.removesuffix(".1") in runs[: -(MOST_RUNS - 1)]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Collection
 
 from msgspec import Struct
@@ -24,6 +23,7 @@ from quorum.domain.text.output import (
     Text,
     ToolOutput,
 )
+from quorum.domain.text.pattern import compile_once
 
 
 def store_whole(spill: Spill, printed: Printed) -> Printed | Spilled:
@@ -51,7 +51,7 @@ def attach_whole_output(spill: Spill, error: ToolError) -> ToolError:
     return ToolError(kept.text, output=kept if isinstance(kept, Spilled) else None)
 
 
-_REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
+_REFERENCE = r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*"
 
 
 class KeptOutput(Struct, frozen=True, kw_only=True):
@@ -133,7 +133,7 @@ class Outputs:
         """What may stand for an output that is in the conversation already: its summary, or as much of both
         its ends as `most_bytes` allow, and where the whole is kept. None where it cannot be kept.
         """
-        if (known := _REFERENCE.match(text)) and known["id"] in self._kept:
+        if (known := compile_once(_REFERENCE).match(text)) and known["id"] in self._kept:
             return KeptOutput(text=f"{known[0]} | left out here to make room; inspect shows it again")
         if self._store is None:
             return None

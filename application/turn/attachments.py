@@ -7,7 +7,6 @@ model might read it without a question. What a tool has read goes with the reque
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 
@@ -29,8 +28,9 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.mention import find_mentions, find_references, looks_like_attachment, split_resource
+from quorum.domain.text.pattern import compile_once
 
-_LABEL = re.compile(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")
+_LABEL = r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]"
 _LOST = "quorum ended before it was shown; it has to be attached again"
 
 
@@ -81,7 +81,7 @@ class Attachments:
     def rebuild_message(self, text: str) -> UserMessage:
         """Return the message for a prompt of an earlier process, of which only the text was recorded."""
         said = self.build_message(text)
-        lost = (label for label in _LABEL.findall(text) if label not in self._by_label)
+        lost = (label for label in compile_once(_LABEL).findall(text) if label not in self._by_label)
         for label in dict.fromkeys(lost):
             text = text.replace(label, f"{label[:-1]}: {_LOST}]")
         return replace(said, text=text)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.shell.known_test_runners import runs_tests
+from quorum.domain.text.pattern import compile_once
 
 _LAST_LINES = 6
 _LONGEST_LINE = 300
 # How a command ended stands behind all that it printed, which may hold such lines, too.
-_ENDING = re.compile(r"exit code (\d+)|killed by (?:SIG[A-Z0-9]+|signal \d+)")
+_ENDING = r"exit code (\d+)|killed by (?:SIG[A-Z0-9]+|signal \d+)"
 
 
 class CommandEnd(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,11 @@ class CommandEnd(Struct, frozen=True, kw_only=True):
     def read(cls, command: str, outcome: Outcome, output: str) -> CommandEnd:
         """The command whose result a model was given as this text: what it printed, then how it exited."""
         lines = output.rstrip().splitlines()
-        ends = [(place, found) for place, line in enumerate(lines) if (found := _ENDING.fullmatch(line))]
+        ends = [
+            (place, found)
+            for place, line in enumerate(lines)
+            if (found := compile_once(_ENDING).fullmatch(line))
+        ]
         place, found = ends[-1] if ends and outcome is Outcome.OK else (len(lines), None)
         return cls(
             command=command,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 
 MAX_LINES = 50
 MAX_BYTES = 8_000
 
 # An edit moves what stands below it: the same error has another line number then, and a summary another count.
-_NUMBERS = re.compile(r"\d+")
-_COUNTED = re.compile(r"\b(error|warning|problem|issue|note|file)s\b")
+_NUMBERS = r"\d+"
+_COUNTED = r"\b(error|warning|problem|issue|note|file)s\b"
 
 
 class BoundedLines(Struct, frozen=True):
@@ -73,4 +73,4 @@ def limit_lines(
 
 
 def _normalise(line: str) -> str:
-    return _COUNTED.sub(r"\1", _NUMBERS.sub("#", line))
+    return compile_once(_COUNTED).sub(r"\1", compile_once(_NUMBERS).sub("#", line))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -13,6 +12,7 @@ from quorum.domain.calls.tool_traits import find_traits, guess_meant_tool, means
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_text import count_json_bytes
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 CALL_TOOL = "call_tool"
 FIND_TOOLS = "find_tools"
@@ -175,7 +175,7 @@ def list_callable(listed: Collection[str], current: Collection[str]) -> frozense
 # Characters of a tool's name that an error repeats: names come from models.
 _NAME_CHARS = 100
 # What templates of models leave around a name.
-_DECORATION = re.compile(r"^(?:functions?|tools?)[.:/]|<\|.*$|[:(].*$", re.DOTALL)
+_DECORATION = r"(?s)^(?:functions?|tools?)[.:/]|<\|.*$|[:(].*$"
 _RUN_COMMAND = "run_command"
 _TYPO = 0.85
 """How much a name has to be like that of a tool to be taken for a slip: names of tools have much in common."""
@@ -204,7 +204,7 @@ class OfferedTools(Struct, frozen=True):
             lack = f"no MCP server offers {shown} any longer, and it was not run"
         elif name not in self.withheld:
             lack = f"there is no tool named {shown!r}"
-        remedy = "" if is_of_server(name) else self._find_remedy(_DECORATION.sub("", name))
+        remedy = "" if is_of_server(name) else self._find_remedy(compile_once(_DECORATION).sub("", name))
         return f"{lack}{remedy}; the tools are: {', '.join(self.names) or 'none'}"
 
     def _find_remedy(self, name: str) -> str:
@@ -240,7 +240,7 @@ _ARGUMENTS_LEFT_OUT = frozenset(
 _REQUIRED: Mapping[str, JsonValue] = {"edit_file": ["path", "old_text", "new_text"]}
 _PLAIN_ARGUMENTS = frozenset({"path", "content", "command", "working_dir", "pattern", "limit", "replace_all"})
 _KEYS_LEFT_OUT = frozenset({"additionalProperties", "minimum"})
-_SENTENCE = re.compile(r"(?P<first>.{20,}?[.;])(?:\s|\Z)")
+_SENTENCE = r"(?P<first>.{20,}?[.;])(?:\s|\Z)"
 
 
 def shorten_tools(schemas: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
@@ -290,5 +290,5 @@ def _shorten_argument(name: str, schema: JsonValue) -> JsonValue:
 
 
 def _shorten_text(text: JsonValue) -> JsonValue:
-    found = _SENTENCE.match(text) if isinstance(text, str) else None
+    found = compile_once(_SENTENCE).match(text) if isinstance(text, str) else None
     return found["first"].rstrip(";") if found else text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -12,6 +11,7 @@ from msgspec import Struct
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 
 ParameterType: TypeAlias = Literal["string", "path", "number", "integer", "boolean", "array"]
 
@@ -121,9 +121,9 @@ class ToolResultMessage(Struct, frozen=True, kw_only=True):
 
 PATCH_TOOL = "apply_patch"
 # GPT from 4.1 on, the open ones, the reasoning models and Codex, under whatever provider they are named.
-_TRAINED_ON_PATCHES = re.compile(r"(?:^|[^a-z0-9])(?:gpt-(?:4\.1|oss|[5-9])|o[3-9](?![a-z0-9])|codex)")
+_TRAINED_ON_PATCHES = r"(?:^|[^a-z0-9])(?:gpt-(?:4\.1|oss|[5-9])|o[3-9](?![a-z0-9])|codex)"
 
 
 def is_offered(tool: str, model: str) -> bool:
     """Whether a model, named "provider/model", is offered a tool without anybody having asked for it."""
-    return tool != PATCH_TOOL or _TRAINED_ON_PATCHES.search(model.casefold()) is not None
+    return tool != PATCH_TOOL or compile_once(_TRAINED_ON_PATCHES).search(model.casefold()) is not None

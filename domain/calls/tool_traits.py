@@ -6,7 +6,6 @@ Each built-in tool's own module says its traits, in a `ToolTraits` named TRAITS;
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from itertools import pairwise
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.proposed_call import CallEffect
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 ToolKind: TypeAlias = Literal["read", "edit", "search", "execute", "fetch", "think", "other"]
 """What kind of work a tool does, in the words of the Agent Client Protocol."""
@@ -174,17 +174,17 @@ _BY_WORD = (
 _SPOKEN = frozenset(
     {"finish", "done", "complete", "completion", "final", "submit", "answer", "think", "respond", "ask"}
 )
-_WORD = re.compile(r"[a-z]+", re.ASCII)
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORD = r"(?a)[a-z]+"
+_HUMP = r"(?<=[a-z])(?=[A-Z])"
 
 
 def guess_meant_tool(name: str) -> str:
     """The tool that does what a name says that is none; empty where it says nothing of the kind."""
-    words = _WORD.findall(_HUMP.sub(" ", name).lower())
+    words = compile_once(_WORD).findall(compile_once(_HUMP).sub(" ", name).lower())
     said = {*words, *("".join(pair) for pair in pairwise(words))}
     return next((tool for tool, known in _BY_WORD if said & set(known.split())), "")
 
 
 def means_an_answer(name: str) -> bool:
     """Whether a name is that of a tool with which other agents end a task, ask or think."""
-    return bool(_SPOKEN.intersection(_WORD.findall(_HUMP.sub(" ", name).lower())))
+    return bool(_SPOKEN.intersection(compile_once(_WORD).findall(compile_once(_HUMP).sub(" ", name).lower())))

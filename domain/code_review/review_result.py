@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
@@ -13,11 +12,12 @@ from quorum.domain.code_review.change import Change
 from quorum.domain.review.ballot import Ballot, Verdict, Vote
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.pattern import compile_once
 
 _NEAR_LINES = 3
 _SAME = 0.5
 _ALIKE = 0.2
-_WORD = re.compile(r"[a-z0-9_]{3,}")
+_WORD = r"[a-z0-9_]{3,}"
 
 
 class FindingKind(StrEnum):
@@ -139,7 +139,7 @@ def _is_alike(one: ReportedFinding, other: ReportedFinding) -> bool:
 
 
 def _compare(one: str, other: str) -> float:
-    words, more = set(_WORD.findall(one.lower())), set(_WORD.findall(other.lower()))
+    words, more = set(compile_once(_WORD).findall(one.lower())), set(compile_once(_WORD).findall(other.lower()))
     return len(words & more) / len(words | more) if words and more else float(one == other)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
@@ -13,9 +12,10 @@ from msgspec import Struct, field
 from quorum.domain.conversation.response import Usage
 from quorum.domain.replacing import replace
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.pattern import compile_once
 
 _MILLION = Decimal(1_000_000)
-_DATE_AT_THE_END = re.compile(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")
+_DATE_AT_THE_END = r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z"
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Spending(Struct, frozen=True, kw_only=True):
 
 def strip_date(model: str) -> str:
     """Return the name of a model without a date at its end."""
-    return _DATE_AT_THE_END.sub("", model)
+    return compile_once(_DATE_AT_THE_END).sub("", model)
 
 
 def compute_cost(usage: Usage, price: Price) -> Decimal:

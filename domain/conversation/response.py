@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -15,16 +14,15 @@ from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_text import name_json_type
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import has_visible_text
 
-_THOUGHTS = re.compile(
-    r"(?:\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z))+", re.DOTALL | re.IGNORECASE
-)
+_THOUGHTS = r"(?is)(?:\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z))+"
 
 
 def says_anything(text: str) -> bool:
     """Whether a text holds a character that can be seen, behind thoughts at its beginning."""
-    found = _THOUGHTS.match(text)
+    found = compile_once(_THOUGHTS).match(text)
     return has_visible_text(text[found.end() :] if found is not None else text)
 
 
@@ -121,18 +119,16 @@ MAX_TOKENS = StopReason(StopKind.MAX_TOKENS)
 REFUSAL = StopReason(StopKind.REFUSAL)
 PAUSE = StopReason(StopKind.PAUSE)
 
-_OF_LENGTH = re.compile(r"length|context|max_?(?:\w*_)?tokens?|token_limit", re.IGNORECASE)
+_OF_LENGTH = r"(?i)length|context|max_?(?:\w*_)?tokens?|token_limit"
 
 
 def guess_stop_reason(word: str) -> StopReason:
     """The reason to stop that a provider's unknown word stands for: a limit, where it names one."""
-    return MAX_TOKENS if _OF_LENGTH.search(word) else StopReason(StopKind.OTHER, word)
+    return MAX_TOKENS if compile_once(_OF_LENGTH).search(word) else StopReason(StopKind.OTHER, word)
 
 
 # an answer in which a model makes up what a tool would have said
-_INVENTED_RESULT = re.compile(
-    r"\s*<tool_(?:response|result|output)s?>.*</tool_(?:response|result|output)s?>\s*", re.DOTALL
-)
+_INVENTED_RESULT = r"(?s)\s*<tool_(?:response|result|output)s?>.*</tool_(?:response|result|output)s?>\s*"
 _OWN_ENDINGS = frozenset({StopKind.MAX_TOKENS, StopKind.REFUSAL, StopKind.PAUSE})
 
 
@@ -228,7 +224,7 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
             return None
         if self.stop_reason.kind is StopKind.TOOL_USE:
             return "it stopped to call a tool, and called none"
-        if _INVENTED_RESULT.fullmatch(self.text_content()):
+        if compile_once(_INVENTED_RESULT).fullmatch(self.text_content()):
             return "it held nothing but the result of a tool, which no tool gave"
         if self.has_words:
             return None

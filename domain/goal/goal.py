@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import GoalRefused
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.pattern import compile_once
 
 PROPOSE_CHECKS = "propose_checks"
 MOST_CHECKS = 10
@@ -199,8 +199,8 @@ class TypedGoal(Struct, frozen=True):
     checks: tuple[str, ...]
 
 
-_FIRST_CHECK = re.compile(r"(?:^|\s)!(?=\s|$)")
-_LIKE_A_CHECK = re.compile(r"(?:^|\s)(![^\s=]\S*)")
+_FIRST_CHECK = r"(?:^|\s)!(?=\s|$)"
+_LIKE_A_CHECK = r"(?:^|\s)(![^\s=]\S*)"
 
 
 def parse_goal(typed: str) -> TypedGoal:
@@ -208,7 +208,7 @@ def parse_goal(typed: str) -> TypedGoal:
     in the first line. Raises GoalRefused."""
     first, *lines = typed.strip().splitlines() or [""]
     text, checks = first, []
-    if (mark := _FIRST_CHECK.search(first)) is not None:
+    if (mark := compile_once(_FIRST_CHECK).search(first)) is not None:
         text, checks = first[: mark.start()], [first[mark.end() :]]
     texts = [text]
     for line in lines:
@@ -216,7 +216,7 @@ def parse_goal(typed: str) -> TypedGoal:
             checks.append(stripped[1:])
         else:
             texts.append(line)
-    if not checks and (like := _LIKE_A_CHECK.search(first)) is not None:
+    if not checks and (like := compile_once(_LIKE_A_CHECK).search(first)) is not None:
         word = like.group(1)
         raise GoalRefused(
             f"{word} may be a check or not: write ! {word[1:]} to have it run, or leave the ! out"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.text.pattern import compile_once
 
 INIT_COMMAND = "init"
 """The name of /init, which is a prompt of the program's own, without the slash."""
@@ -17,13 +18,11 @@ INIT_SOURCE = "quorum"
 """Where its text is from, in place of a file."""
 
 
-_NAME = re.compile(r"[^\W_][\w.-]{0,63}(?::[^\W_][\w.-]{0,63}){0,4}")
-_TYPED = re.compile(r"/(?P<name>\S+)(?:\s+(?P<arguments>.*))?", re.DOTALL)
-_PLACE = re.compile(
-    r"(?P<kept>\\)?\$(?:(?P<all>ARGUMENTS\b)|(?P<number>[1-9]\d?)(?!\d)|(?P<name>[A-Za-z_]\w*))"
-)
-_NAMED_WORD = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
-_SHELL_LINE = re.compile(r"(?<![\w`\\])!`[^`\n]+`")
+_NAME = r"[^\W_][\w.-]{0,63}(?::[^\W_][\w.-]{0,63}){0,4}"
+_TYPED = r"(?s)/(?P<name>\S+)(?:\s+(?P<arguments>.*))?"
+_PLACE = r"(?P<kept>\\)?\$(?:(?P<all>ARGUMENTS\b)|(?P<number>[1-9]\d?)(?!\d)|(?P<name>[A-Za-z_]\w*))"
+_NAMED_WORD = r"(?s)(?P<name>[A-Za-z_]\w*)=(?P<value>.*)"
+_SHELL_LINE = r"(?<![\w`\\])!`[^`\n]+`"
 
 _SCOPES = frozenset(scope.value for scope in InstructionScope)
 
@@ -85,7 +84,7 @@ class ExpandedCommand(Struct, frozen=True, kw_only=True):
 
 def parse_command(prompt: str) -> CommandInvocation | None:
     """The command that a prompt may be meant as; None where it can be none."""
-    found = _TYPED.fullmatch(prompt.rstrip())
+    found = compile_once(_TYPED).fullmatch(prompt.rstrip())
     if found is None or not is_command_name(found["name"]):
         return None
     return CommandInvocation(found["name"], (found["arguments"] or "").strip())
@@ -93,7 +92,7 @@ def parse_command(prompt: str) -> CommandInvocation | None:
 
 def is_command_name(name: str) -> bool:
     """Whether a name can be typed: words of letters, digits, `_`, `.` and `-`, separated by colons."""
-    return _NAME.fullmatch(name) is not None
+    return compile_once(_NAME).fullmatch(name) is not None
 
 
 def index_commands(commands: Sequence[CustomCommand], reserved: frozenset[str]) -> Mapping[str, CustomCommand]:
@@ -155,10 +154,10 @@ def fill_placeholders(command: CustomCommand, arguments: str) -> str:
         found_any = True
         return value
 
-    text = _PLACE.sub(insert_value, command.body).strip()
+    text = compile_once(_PLACE).sub(insert_value, command.body).strip()
     if arguments and not found_any:
         text = f"{text}\n\nArguments: {arguments}".strip()
-    return text + _SHELL_NOTE if _SHELL_LINE.search(command.body) else text
+    return text + _SHELL_NOTE if compile_once(_SHELL_LINE).search(command.body) else text
 
 
 def _split_words(arguments: str) -> list[str]:
@@ -170,5 +169,5 @@ def _split_words(arguments: str) -> list[str]:
 
 
 def _match_named_word(word: str) -> tuple[str, str] | None:
-    found = _NAMED_WORD.fullmatch(word)
+    found = compile_once(_NAMED_WORD).fullmatch(word)
     return (found["name"], found["value"]) if found is not None else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import MemoryRefused
 from quorum.domain.replacing import replace
+from quorum.domain.text.pattern import compile_once
 
 
 class InstructionScope(StrEnum):
@@ -96,8 +96,8 @@ def _measure_size(text: str) -> int:
 MOST_CHARACTERS = 2_000
 """How long a line may be. Instructions are part of each request."""
 
-_BULLET = re.compile(r"(?P<marker>[-*+]) \S")
-_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>.*)")
+_BULLET = r"(?P<marker>[-*+]) \S"
+_FENCE = r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>.*)"
 
 
 class MemoryDraft(Struct, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ def append_bullet(text: str, line: str) -> str:
     if any(each in lines for each in (f"{marker} {line}" for marker in "-*+")):
         raise MemoryRefused("it has this line already")
     last = lines[-1] if lines else ""
-    bullet = _BULLET.match(last)
+    bullet = compile_once(_BULLET).match(last)
     gap = "" if not last.strip() or bullet is not None else newline
     ending = "" if not text or text.endswith("\n") else newline
     return f"{text}{ending}{gap}{bullet['marker'] if bullet else '-'} {line}{newline}"
@@ -174,7 +174,7 @@ def _is_in_code(lines: list[str]) -> bool:
     """Whether a block of code between fences is open at the end."""
     opened = ""
     for line in lines:
-        if (found := _FENCE.fullmatch(line)) is None:
+        if (found := compile_once(_FENCE).fullmatch(line)) is None:
             continue
         fence = found["fence"]
         if not opened:

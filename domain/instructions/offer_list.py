@@ -6,13 +6,13 @@ for one kind of task, which the model loads when it has such a task.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.text.pattern import compile_once
 
 _LONGEST_DESCRIPTION = 500  # characters of one thing that every request carries
 _MOST_CHARACTERS = 8_000  # of all of them together
@@ -74,7 +74,7 @@ def shorten(text: str, limit: int) -> str:
     return joined if len(joined) <= limit else f"{joined[: limit - 1]}…"
 
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+_NAME = r"(?a)[A-Za-z0-9][\w.-]{0,63}"
 _HEADING = """\
 # Agents
 
@@ -121,7 +121,7 @@ class AgentDefinition(Struct, frozen=True, kw_only=True):
 
 def is_offer_name(name: str) -> bool:
     """Whether a name is of letters, digits, `_`, `.` and `-`, and at most 64 characters."""
-    return _NAME.fullmatch(name) is not None
+    return compile_once(_NAME).fullmatch(name) is not None
 
 
 def render_agents(agents: Sequence[AgentDefinition]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,6 +13,7 @@ from urllib.parse import quote, unquote
 from msgspec import Struct
 
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 
 MOST_TOOLS = 128
@@ -22,7 +22,7 @@ MOST_TOOLS = 128
 _LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 4_000
 _LARGEST_SCHEMA = 64_000
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_UNFIT = r"[^A-Za-z0-9_-]"
 
 
 class OfferedTool(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
 def render_full_name(server: str, tool: str) -> str:
     """The name under which a model calls a tool of a server."""
-    return f"mcp__{server}__{_UNFIT.sub('_', tool)}"
+    return f"mcp__{server}__{compile_once(_UNFIT).sub('_', tool)}"
 
 
 def make_offered_tool(server: str, name: str, description: str, input_schema: JsonObject) -> OfferedTool:
@@ -115,7 +115,7 @@ MOST_PROMPTS = 100
 """How many prompts of one server are offered."""
 
 _OFFERED_PROMPT_LONGEST_DESCRIPTION = 300
-_NAMED_WORD = re.compile(r"(?P<name>[^\s=]+)=(?P<value>.*)", re.DOTALL)
+_NAMED_WORD = r"(?s)(?P<name>[^\s=]+)=(?P<value>.*)"
 
 
 class PromptParameter(Struct, frozen=True):
@@ -136,7 +136,7 @@ class OfferedPrompt(Struct, frozen=True, kw_only=True):
     @property
     def command(self) -> str:
         """What is typed for it, without the slash: `mcp__SERVER__PROMPT`."""
-        return f"mcp__{self.server}__{_UNFIT.sub('_', self.name)}"[:64]
+        return f"mcp__{self.server}__{compile_once(_UNFIT).sub('_', self.name)}"[:64]
 
     @property
     def usage(self) -> str:
@@ -169,7 +169,7 @@ def assign_arguments(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
     values: dict[str, str] = {}
     plain: list[str] = []
     for word in words:
-        found = _NAMED_WORD.fullmatch(word)
+        found = compile_once(_NAMED_WORD).fullmatch(word)
         if found is not None and found["name"] in names:
             values[found["name"]] = found["value"]
         else:
@@ -233,7 +233,7 @@ MOST_VALUES = 100
 """How many values of one argument are offered."""
 
 _LONGEST_VALUE = 500
-_GAP = re.compile(r"\{(?P<reserved>\+?)(?P<name>[A-Za-z0-9_.]+)\}")
+_GAP = r"\{(?P<reserved>\+?)(?P<name>[A-Za-z0-9_.]+)\}"
 _RESERVED = ":/?#[]@!$&'()*+,;="
 
 
@@ -333,7 +333,7 @@ def choose_values(values: Sequence[str]) -> tuple[str, ...]:
 def _match_template(resource: OfferedResource, address: str) -> TypedArgument | None:
     rest, others = address, list[tuple[str, str]]()
     at = 0
-    gaps = list(_GAP.finditer(resource.template))
+    gaps = list(compile_once(_GAP).finditer(resource.template))
     for place, gap in enumerate(gaps):
         literal = resource.template[at : gap.start()]
         if "{" in literal or not rest.startswith(literal):

@@ -20,15 +20,15 @@ from msgspec import Struct, field
 from quorum.domain.errors import FormError
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 """A value of a form: a tuple holds the values of a field of which several can be chosen."""
 
-_SECRET = re.compile(
-    r"pass(word|phrase|code)s?\b|\bpass\b|secrets?\b|tokens?\b|api.?keys?\b|private.?keys?\b|credentials?\b|\bpins?\b"
-    r"|\bcvv\b|card.?number",
-    re.IGNORECASE,
+_SECRET = (
+    r"(?i)pass(word|phrase|code)s?\b|\bpass\b|secrets?\b|tokens?\b|api.?keys?\b|private.?keys?\b|credentials?\b|\bpins?\b"
+    r"|\bcvv\b|card.?number"
 )
 
 
@@ -76,7 +76,7 @@ class FormField(Struct, frozen=True, kw_only=True):
     def asks_for_secret(self) -> bool:
         """Whether its words name something that the protocol forbids a server to ask for in a form."""
         words = re.sub(r"[_\W]+|(?<=[a-z])(?=[A-Z])", " ", f"{self.name} {self.title}")
-        return _SECRET.search(f"{words} {self.description}") is not None
+        return compile_once(_SECRET).search(f"{words} {self.description}") is not None
 
 
 class ServerForm(Struct, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ def _compute_digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
 
 
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
+_EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 _YES = frozenset({"yes", "y", "true", "on", "1"})
 _NO = frozenset({"no", "n", "false", "off", "0"})
 
@@ -274,7 +274,7 @@ def _check_format(field: FormField, text: str) -> str:
         case None:
             return ""
         case TextFormat.EMAIL:
-            return "" if _EMAIL.fullmatch(text) else "it is no e-mail address"
+            return "" if compile_once(_EMAIL).fullmatch(text) else "it is no e-mail address"
         case TextFormat.URI:
             return "" if _is_uri(text) else "it is no address with a scheme, such as https://example.org"
         case TextFormat.DATE:

@@ -24,7 +24,6 @@ has a backslash before it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
@@ -40,11 +39,12 @@ from quorum.domain.plan.plan import (
     normalize_text,
     read_plan,
 )
+from quorum.domain.text.pattern import compile_once
 
 _TITLE, _REASONING, _TASKS = "# Plan", "## Reasoning", "## Tasks"
-_TASK = re.compile(r"### \[(?P<box>[ xX])\] (?P<id>\S+)")
-_ENTRY = re.compile(r"- (?P<key>after|writes|runs):(?P<value>.*)")
-_MARKED = re.compile(r"\\*(?:#|- )")
+_TASK = r"### \[(?P<box>[ xX])\] (?P<id>\S+)"
+_ENTRY = r"- (?P<key>after|writes|runs):(?P<value>.*)"
+_MARKED = r"\\*(?:#|- )"
 
 
 class BadPlanText(ValueError):
@@ -98,11 +98,11 @@ def parse_plan_text(text: str) -> Plan:
 
 
 def _render_text(text: str) -> list[str]:
-    return [f"\\{line}" if _MARKED.match(line) else line for line in text.split("\n")]
+    return [f"\\{line}" if compile_once(_MARKED).match(line) else line for line in text.split("\n")]
 
 
 def _unescape(line: str) -> str:
-    return line[1:] if line.startswith("\\") and _MARKED.match(line) else line
+    return line[1:] if line.startswith("\\") and compile_once(_MARKED).match(line) else line
 
 
 # ---------------------------------------------------------------- reading
@@ -187,7 +187,7 @@ def _split(text: str) -> _Parts:
 
 
 def _read_task(line: str, number: int, *, has_tasks: bool) -> _TaskLines:
-    found = _TASK.fullmatch(line)
+    found = compile_once(_TASK).fullmatch(line)
     if found is None or not has_tasks:
         raise BadPlanText(
             number,
@@ -203,7 +203,7 @@ def _read_task_line(task: _TaskLines, line: str, number: int) -> None:
             raise BadPlanText(number, "the text of a task stands above its list")
         task.text.append(_unescape(line))
         return
-    found = _ENTRY.fullmatch(line)
+    found = compile_once(_ENTRY).fullmatch(line)
     value = found["value"].strip() if found is not None else ""
     if found is None or not value:
         raise BadPlanText(number, "an entry is '- after: ID, ID', '- writes: PATTERN' or '- runs: COMMAND'")

@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
-_SEPARATORS = re.compile(r"[\W_]+")
+from quorum.domain.text.pattern import compile_once
+
+_SEPARATORS = r"[\W_]+"
 # As they are: so many words in their order, and so many letters and digits in them. Decoded: of the latter.
 _LEAST_WORDS, _LEAST_CHARS = 4, 20
 _LEAST_DECODED = 8
 _MOST_READ = 1_000_000
 _MOST_SENT = 16_384
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,6}")
-_HEX = re.compile(r"(?:[0-9a-fA-F]{2}[/.,:&=_-]?){6,}")
+_RUN = r"[A-Za-z0-9+/_-]{8,}={0,6}"
+_HEX = r"(?:[0-9a-fA-F]{2}[/.,:&=_-]?){6,}"
 _LONGEST_SHOWN = 60
 
 
@@ -47,7 +49,7 @@ def _find_carried(sent: str, kept: str, known: str) -> str:
         return found
     groups: dict[str, str] = {}
     others = _reduce(known)
-    for group in _list_groups([word.lower() for word in _SEPARATORS.split(sent) if word]):
+    for group in _list_groups([word.lower() for word in compile_once(_SEPARATORS).split(sent) if word]):
         if (joined := "".join(group)) not in others:
             groups.setdefault(joined[:_LEAST_CHARS], repr(" ".join(group)[:_LONGEST_SHOWN]))
     return _find_first(groups, _LEAST_CHARS, _reduce(_leave_out_paths(kept))) if groups else ""
@@ -61,7 +63,7 @@ def _find_first(wanted: Mapping[str, str], length: int, text: str) -> str:
 
 def _reduce(text: str) -> str:
     """Its letters and digits."""
-    return _SEPARATORS.sub("", text).lower()
+    return compile_once(_SEPARATORS).sub("", text).lower()
 
 
 def _leave_out_paths(text: str) -> str:
@@ -83,15 +85,15 @@ def _list_decoded(sent: str) -> Iterator[tuple[str, str]]:
     yield "ROT13", codecs.decode(sent, "rot13")
     parts = re.split(r"[^A-Za-z0-9+/_=-]+", sent)
     runs = [
-        *_RUN.findall(sent),
-        *(run for part in sent.split("/") for run in _RUN.findall(part)),
+        *compile_once(_RUN).findall(sent),
+        *(run for part in sent.split("/") for run in compile_once(_RUN).findall(part)),
         "".join(parts),
     ]
     for run in dict.fromkeys(runs):
         for name, decode in _DECODERS:
             if (text := _decode(decode, run)) is not None:
                 yield name, text
-    for run in _HEX.findall(sent):
+    for run in compile_once(_HEX).findall(sent):
         if (text := _decode(bytes.fromhex, re.sub(r"[^0-9a-fA-F]", "", run))) is not None:
             yield "hexadecimal", text
 

@@ -17,6 +17,7 @@ from quorum.domain.shell.command_line import UNKNOWN_WORDS, JudgedCommand, Shell
 from quorum.domain.shell.git_commands import GIT_COMMANDS
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.star_words import find_uncovered_word, has_writing_uses
+from quorum.domain.text.pattern import compile_once
 
 # What runs the program that is named behind it, somewhere among its words.
 WRAPPERS = frozenset(
@@ -99,7 +100,7 @@ _APPENDING = frozenset({"parallel", "xargs"})
 _EVALUATING = frozenset({"eval", ".", "source", "trap"})
 # What stands where a shell has its script, and is none, or need not be one.
 _NO_SCRIPTS = ("<(", "/dev/", "/proc/", "$", "`", UNKNOWN_WORDS)
-_ENDS_OF_WORDS = re.compile(r"[\s=;&|()'\"]+")
+_ENDS_OF_WORDS = r"[\s=;&|()'\"]+"
 _GIT_VALUED = frozenset(
     {
         "-c",
@@ -274,7 +275,7 @@ def _list_wrapped_programs(words: Sequence[str], most: int) -> Iterator[tuple[st
             yield None
         # Some take a whole command in one word, as `su -c` and `env -S` do.
         if any(map(str.isspace, word)):
-            yield from _list_wrapped_programs(_ENDS_OF_WORDS.split(word), most)
+            yield from _list_wrapped_programs(compile_once(_ENDS_OF_WORDS).split(word), most)
 
 
 def _fill_in(wrapper: str, words: Sequence[str]) -> list[str]:
@@ -321,7 +322,7 @@ def _list_wrapped_evaluations(words: Sequence[str]) -> Iterator[tuple[str, ...]]
         if _evaluates(name, words[place + 1 :]):
             yield (name, *words[place + 1 :])
         if any(map(str.isspace, word)):
-            inner = (each.rpartition("/")[2] for each in _ENDS_OF_WORDS.split(word))
+            inner = (each.rpartition("/")[2] for each in compile_once(_ENDS_OF_WORDS).split(word))
             yield from ((each, "-c", UNKNOWN_WORDS) for each in inner if each in SHELLS | _EVALUATING)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from quorum.domain.calls.server_tools import is_of_server
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 
 _MOST_TOLD = 3
@@ -19,8 +20,8 @@ _CONTENTS = frozenset({"content", "old_text", "new_text", "edits", "patch"})
 # What a program takes letter by letter, and no prose.
 _NAME = "the name of an argument"
 _EXACT = frozenset({_NAME, "command", "path", "paths", "file", "file_path", "working_dir", "cwd", "url", "uri"})
-_WORD = re.compile(r"[^\W\d_]+")
-_TOKEN = re.compile(r"[^ \t\n]+")
+_WORD = r"[^\W\d_]+"
+_TOKEN = r"[^ \t\n]+"
 # Of Cyrillic, Greek, Armenian and Latin beyond ASCII; those that are another form of a letter are told by that.
 _LETTERS = frozenset("аеорсухіјѕһԁԛԝӏАВЕЅІЈКМНОРСТХУԌαονυρικγΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցհѵɑɡ")
 _SIGNS = frozenset("\u2010\u2011\u2212\u2215\u2044\u29f8\ua789\u2236\u02d0\u02ba\u02b9\u01c3")
@@ -35,7 +36,7 @@ def find_lookalikes(call: ToolCall) -> tuple[str, ...]:
     for place, text in _list_texts("", call.arguments, passed_by):
         if text.isascii() and "\r" not in text:
             continue
-        for token in _TOKEN.finditer(text[:_MOST_SEARCHED]):
+        for token in compile_once(_TOKEN).finditer(text[:_MOST_SEARCHED]):
             if (why := _explain(token[0], is_exact=place in _EXACT)) is not None:
                 found[f"{_show(token[0])} in {make_printable(place, newlines=False)} {why}"] = None
             if len(found) == _MOST_TOLD:
@@ -58,7 +59,7 @@ def _list_texts(name: str, value: JsonValue, passed_by: frozenset[str]) -> Itera
 
 
 def _explain(token: str, *, is_exact: bool) -> str | None:
-    for word in _WORD.findall(token):
+    for word in compile_once(_WORD).findall(token):
         alike = [char for char in word if _looks_latin(char)]
         if alike and (any(char.isascii() for char in word) or len(alike) == len(word) >= _LEAST_LETTERS):
             return f"holds a letter that looks like another: {_name(alike[0])}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 ASK_PERSON = "ask_person"
 LEAST_OPTIONS, MOST_OPTIONS = 2, 4
@@ -49,11 +49,13 @@ class PersonReply(Struct, frozen=True, kw_only=True):
     def decode(encoded: str) -> PersonReply:
         """The reply that `encode` made this text of."""
         numbers, _, text = encoded.partition("\n")
-        return PersonReply(options=tuple(int(number) for number in _NUMBER.findall(numbers)), text=text)
+        return PersonReply(
+            options=tuple(int(number) for number in compile_once(_NUMBER).findall(numbers)), text=text
+        )
 
 
-_NUMBER = re.compile(r"[0-9]{1,3}")
-_NUMBERS = re.compile(r"\s*[0-9]{1,3}(?:[\s,]+[0-9]{1,3})*\s*", re.ASCII)
+_NUMBER = r"[0-9]{1,3}"
+_NUMBERS = r"(?a)\s*[0-9]{1,3}(?:[\s,]+[0-9]{1,3})*\s*"
 
 
 def read_question(arguments: JsonObject) -> PersonQuestion:
@@ -115,8 +117,8 @@ def read_reply(question: PersonQuestion, typed: str) -> PersonReply:
     for number, option in enumerate(question.options, 1):
         if typed.casefold() == option.label.casefold():
             return PersonReply(options=(number,))
-    if _NUMBERS.fullmatch(typed):
-        numbers = tuple(dict.fromkeys(map(int, _NUMBER.findall(typed))))
+    if compile_once(_NUMBERS).fullmatch(typed):
+        numbers = tuple(dict.fromkeys(map(int, compile_once(_NUMBER).findall(typed))))
         if all(1 <= each <= len(question.options) for each in numbers) and (
             question.several or len(numbers) == 1
         ):

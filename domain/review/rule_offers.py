@@ -10,7 +10,6 @@ commands.
 from __future__ import annotations
 
 import posixpath
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -51,6 +50,7 @@ from quorum.domain.shell.network_hosts import HOST_RULE, HostPattern, is_host, w
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.star_words import propose_prefix
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 
 _LONGEST_COMMAND = 1_000
 # Approvals of these say nothing about the same command run as usual.
@@ -84,7 +84,7 @@ class ApprovedCall(Struct, frozen=True, kw_only=True):
         return cls(tool=tool, command=command)
 
 
-_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
+_ADDRESS = r"(?s)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/?#\\]*)(?P<rest>.*)"
 _LONGEST = 500
 # An option or operand with which a reading command writes or runs something.
 _WORST_USE = {
@@ -177,7 +177,7 @@ def _vary_path(path: str) -> Iterator[str]:
 
 
 def _vary_argument(value: str) -> Iterator[str]:
-    if found := _ADDRESS.fullmatch(value):
+    if found := compile_once(_ADDRESS).fullmatch(value):
         yield f"{found['scheme']}{found['host']}.example.net{found['rest']}"
         yield f"{found['scheme']}example.net/{found['host']}{found['rest']}"
     else:
@@ -294,8 +294,8 @@ def _require_reading(name: str, rest: Sequence[str]) -> None:
 
 _GLOB = frozenset("*?[")
 _LONGEST_RULE = 300
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]{0,60}")
-_ADDRESS_OF_WEB = re.compile(r"(https?://[^/?#\\@\s]+)/.*", re.DOTALL)
+_SUBCOMMAND = r"[a-z][a-z0-9:_-]{0,60}"
+_ADDRESS_OF_WEB = r"(?s)(https?://[^/?#\\@\s]+)/.*"
 
 # What runs another program or a script of the project by name: one more word belongs to the pattern. `bun run`
 # and `yarn run` are none: where no script has the name, they run a program that does, such as `node` or `bash`.
@@ -341,7 +341,11 @@ def find_starred_prefix(command: SimpleCommand) -> tuple[str, ...] | None:
     if (prefix := propose_prefix(words)) is not None:
         return prefix
     for length in (1, 2):
-        if len(words) > length and words[:length] in _RUNNERS and _SUBCOMMAND.fullmatch(words[length]):
+        if (
+            len(words) > length
+            and words[:length] in _RUNNERS
+            and compile_once(_SUBCOMMAND).fullmatch(words[length])
+        ):
             return words[: length + 1]
     return None
 
@@ -380,7 +384,7 @@ def _propose_for_arguments(subject: Subject) -> Iterator[str]:
             continue
         if not _GLOB & set(value):
             yield f"{subject.tool}({name}={value})"
-        if (found := _ADDRESS_OF_WEB.fullmatch(value)) and not _GLOB & set(found[1]):
+        if (found := compile_once(_ADDRESS_OF_WEB).fullmatch(value)) and not _GLOB & set(found[1]):
             yield f"{subject.tool}({name}={found[1]}/*)"
     yield subject.tool
 

@@ -7,12 +7,13 @@ for one port. A name is compared as the resolver sees it: in lower case, in ASCI
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import TypeAlias
 
 from msgspec import Struct
+
+from quorum.domain.text.pattern import compile_once
 
 HOST_RULE = "network"
 """In the place of a tool in rules: what such a rule speaks of are hosts."""
@@ -20,12 +21,12 @@ PROXY_PORT = 27_121
 """At which port of its own loopback a command finds the proxy that lets it reach hosts."""
 USUAL_PORTS = frozenset({80, 443})
 AddressRange: TypeAlias = IPv4Network | IPv6Network
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 # Resolvers take such a name for an address.
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_NUMBER = r"[0-9]+|0x[0-9a-f]*"
 _LONGEST_NAME = 253
 _MOST_PORT = 65_535
-_PORT = re.compile(r"[0-9]{1,5}")
+_PORT = r"[0-9]{1,5}"
 _EXAMPLE = 'write a name such as "pypi.org", "*.example.org" or "example.org:8443"'
 
 
@@ -44,7 +45,7 @@ class HostPattern(Struct, frozen=True):
     def parse(cls, text: str) -> HostPattern:
         """Read `NAME`, `*.NAME`, each of them with or without `:PORT`. Raises BadHost."""
         host, colon, port = text.strip().partition(":")
-        if colon and not (_PORT.fullmatch(port) and 0 < int(port) <= _MOST_PORT):
+        if colon and not (compile_once(_PORT).fullmatch(port) and 0 < int(port) <= _MOST_PORT):
             raise BadHost(f"{text!r} names no port: {_EXAMPLE}")
         is_wide = host.startswith("*.")
         name = normalise_host(host[2:] if is_wide else host)
@@ -124,9 +125,9 @@ def normalise_host(host: str) -> str:
         raise BadHost(f"{host[:_LONGEST_NAME]!r} has characters outside ASCII: {_spell_in_ascii(host)}")
     name = host.lower().removesuffix(".")
     labels = name.split(".")
-    if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, labels)):
+    if len(name) > _LONGEST_NAME or not all(map(compile_once(_LABEL).fullmatch, labels)):
         raise BadHost(f"{host[:_LONGEST_NAME]!r} is not a host: {_EXAMPLE}")
-    if _NUMBER.fullmatch(labels[-1]):
+    if compile_once(_NUMBER).fullmatch(labels[-1]):
         raise BadHost(f"{host!r} is an address and not a name")
     return name
 

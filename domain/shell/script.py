@@ -7,7 +7,6 @@ through.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.star_tables import RUNNERS
+from quorum.domain.text.pattern import compile_once
 
 
 class ScriptCommand(Struct, frozen=True):
@@ -50,7 +50,7 @@ class Script(Struct, frozen=True):
 
 ReadScript: TypeAlias = Callable[[str], Script]
 
-_SEPARATORS = re.compile(r"(\$\(|\|\||>>|[\n;|&()`{}<>])")
+_SEPARATORS = r"(\$\(|\|\||>>|[\n;|&()`{}<>])"
 
 
 _QUOTES = str.maketrans("", "", "'\"\\")
@@ -79,7 +79,7 @@ _IN_FRONT = frozenset(
 def split_coarsely(text: str) -> Script:
     """Reads a text without a grammar: pieces between operators, in quotes as well, so too many."""
     commands: list[ScriptCommand] = []
-    pieces = _SEPARATORS.split(text)
+    pieces = compile_once(_SEPARATORS).split(text)
     for place in range(0, len(pieces), 2):
         before = pieces[place - 1] if place else ""
         behind = pieces[place + 1] if place + 1 < len(pieces) else ""
@@ -100,17 +100,19 @@ _PREPARING = frozenset(
     {"cd", "pushd", "popd", "export", "unset", "set", "source", ".", "umask", "ulimit", "true", "for", "case"}
 )
 _WRAPPERS = frozenset({"env", "command", "exec", "nohup", "time", "nice", "sudo", "stdbuf", "timeout"})
-_NOT_PROGRAM = re.compile(r"\A(?:[A-Za-z_]\w*=.*|-.*|\d+[smhd]?)\Z")
-_QUOTED_VALUE = re.compile(r"(?<=\w)=(?:'[^']*'|\"[^\"]*\")")
-_VERSION = re.compile(r"\A(python|node|ruby|php|perl)[0-9.]+\Z")
+_NOT_PROGRAM = r"\A(?:[A-Za-z_]\w*=.*|-.*|\d+[smhd]?)\Z"
+_QUOTED_VALUE = r"(?<=\w)=(?:'[^']*'|\"[^\"]*\")"
+_VERSION = r"\A(python|node|ruby|php|perl)[0-9.]+\Z"
 
 
 def name_main_program(text: str) -> str:
     """The program that a person has in mind who waits for a shell text, `pytest` of `cd a && uv run pytest -q`:
     the first one that does more than prepare for others; empty where there is none. For screens alone."""
-    for command in split_coarsely(_QUOTED_VALUE.sub("=", text[:_MOST_READ])).commands:
+    for command in split_coarsely(compile_once(_QUOTED_VALUE).sub("=", text[:_MOST_READ])).commands:
         words = list(command.words)
-        while words and (_NOT_PROGRAM.match(words[0]) or words[0].rpartition("/")[2] in _WRAPPERS):
+        while words and (
+            compile_once(_NOT_PROGRAM).match(words[0]) or words[0].rpartition("/")[2] in _WRAPPERS
+        ):
             del words[0]
         if words and words[0] not in _PREPARING and not words[0].startswith("#"):
             return _name_program(words)
@@ -118,7 +120,7 @@ def name_main_program(text: str) -> str:
 
 
 def _name_program(words: list[str]) -> str:
-    name = _VERSION.sub(r"\1", words[0].rpartition("/")[2])
+    name = compile_once(_VERSION).sub(r"\1", words[0].rpartition("/")[2])
     for runner in RUNNERS:
         behind = words[len(runner) :]
         if (name, *words[1 : len(runner)]) == runner and behind and not behind[0].startswith("-"):

@@ -14,11 +14,12 @@ from enum import Enum
 from msgspec import Struct
 
 from quorum.domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
+from quorum.domain.text.pattern import compile_once
 
-_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]*")
+_PLAIN_VALUE = r"[A-Za-z0-9_.,:+-]*"
 _LONGEST_PREFIX = 2
-_INSTALLED = re.compile(r"(?:^|/)(?:\.?v?env/bin|node_modules/\.bin|vendor/bin)\Z")
-_PYTHON = re.compile(r"\Apython[0-9.]*\Z")
+_INSTALLED = r"(?:^|/)(?:\.?v?env/bin|node_modules/\.bin|vendor/bin)\Z"
+_PYTHON = r"\Apython[0-9.]*\Z"
 
 
 class _ValueForm(Enum):
@@ -106,14 +107,14 @@ def name_program(word: str) -> str:
     """The name under which a program has a table. What stands in a folder of the project is another program,
     whatever it is called, unless it is installed there: `.venv/bin/pytest`."""
     folder, _, name = word.rpartition("/")
-    return name if folder[:1] == "/" or _INSTALLED.search(folder) else word
+    return name if folder[:1] == "/" or compile_once(_INSTALLED).search(folder) else word
 
 
 def _skip_runners(words: Sequence[str]) -> int:
     """The place of the program behind `uv run`, `python -m` or both, if its table is known."""
     place = 0
     while place < len(words):
-        name = _PYTHON.sub("python", name_program(words[place]))
+        name = compile_once(_PYTHON).sub("python", name_program(words[place]))
         runner = next((each for each in RUNNERS if (name, *words[place + 1 :])[: len(each)] == each), None)
         if runner is None:
             break
@@ -136,7 +137,7 @@ def _read_option(word: str, options: Mapping[str, _ValueForm], *, whole: bool, p
         kind = options[name]
         if not equals:
             return _TAKES_NEXT if kind is _ValueForm.NEXT else _ALONE
-        is_fit = kind is not _ValueForm.NONE and (not plain or _PLAIN_VALUE.fullmatch(value))
+        is_fit = kind is not _ValueForm.NONE and (not plain or compile_once(_PLAIN_VALUE).fullmatch(value))
         return _WordState(is_covered=True, value=value) if is_fit else _UNKNOWN
     if whole or word.startswith("--"):
         return _UNKNOWN

@@ -19,11 +19,12 @@ from quorum.domain.shell.command_spec import (
     parse_use,
 )
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
+from quorum.domain.text.pattern import compile_once
 
 FOUND = "{}"
 """In the words of the command that is run, it stands for a name that was found."""
 # What these begin with, the names that are found begin with: never an option, nor a number of lines.
-_PLAIN_START = re.compile(r"[A-Za-z0-9_./]")
+_PLAIN_START = r"[A-Za-z0-9_./]"
 # They join tests in other ways than one after the other.
 _JOINING = frozenset({"-o", "-or", "-not", "!", "(", ")", ","})
 
@@ -52,7 +53,7 @@ def find_use(spec: CommandSpec, words: Sequence[str]) -> FindUse:
 
 def require_plain_starts(runner: str, starts: Sequence[str]) -> None:
     """Raises NotReadOnly where a name that is found below one of these may be taken for an option."""
-    if odd := next((start for start in starts if not _PLAIN_START.match(start)), None):
+    if odd := next((start for start in starts if not compile_once(_PLAIN_START).match(start)), None):
         raise NotReadOnly(f"{runner} would run a program on names that begin with {odd}")
 
 
@@ -125,8 +126,8 @@ def find_endings(tests: Sequence[str]) -> tuple[str, ...]:
 
 # No word makes them do more than print.
 _PRINTING = frozenset({"echo", "basename", "dirname"})
-_FLAGS = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
-_COUNT = re.compile(r"(?:-[nP]|--max-args=|--max-procs=)([0-9]*)")
+_FLAGS = r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit"
+_COUNT = r"(?:-[nP]|--max-args=|--max-procs=)([0-9]*)"
 ONE_WORD = re.compile(r"[!#-&(-\[\]-~]+")
 """What is one word to xargs: no blank, quote or backslash, in whatever language."""
 
@@ -190,9 +191,9 @@ def _split_command(words: Sequence[str]) -> _Command:
         option = rest.pop(0)
         if option == "--":
             break
-        if _FLAGS.fullmatch(option):
+        if compile_once(_FLAGS).fullmatch(option):
             is_null = is_null or option == "--null" or (option[1] != "-" and "0" in option)
-        elif found := _COUNT.fullmatch(option):
+        elif found := compile_once(_COUNT).fullmatch(option):
             value = found[1] or (rest.pop(0) if rest and not option.endswith("=") else "")
             if not (value.isascii() and value.isdigit()):
                 raise NotReadOnly(f"xargs {option} lacks its number")

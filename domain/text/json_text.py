@@ -8,15 +8,13 @@ from __future__ import annotations
 import ast
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.pattern import compile_once
 
 # texts, which stay, also one that is cut off, and what stands between them
-_WORDS = re.compile(
-    r"(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|\b(?P<word>True|False|None)\b|,(?=\s*[}\]])", re.DOTALL
-)
+_WORDS = r"(?s)(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|\b(?P<word>True|False|None)\b|,(?=\s*[}\]])"
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null", "": ""}
 _LONGEST_DEEP = 10_000_000  # characters
 
@@ -158,16 +156,16 @@ def _convert_to_json(value: object) -> object:
             raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
-_LETTER_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\[bfnrtu]")
-_STRAY_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\(?![\\\"/bfnrtu])")
+_LETTER_ESCAPE = r"(?<!\\)(?:\\\\)*\\[bfnrtu]"
+_STRAY_BACKSLASH = r"(?<!\\)(?:\\\\)*\\(?![\\\"/bfnrtu])"
 _LONGEST_PYTHON = 100_000
 
 
 def double_backslashes(text: str) -> str:
     """With every backslash for itself; "" where some are escapes of letters: it could be read in two ways."""
-    if _LETTER_ESCAPE.search(text):
+    if compile_once(_LETTER_ESCAPE).search(text):
         return ""
-    return _STRAY_BACKSLASH.sub(r"\\\g<0>", text)
+    return compile_once(_STRAY_BACKSLASH).sub(r"\\\g<0>", text)
 
 
 def escape_line_breaks(text: str) -> str:
@@ -191,7 +189,7 @@ def read_python(text: str) -> str:
 
 def read_python_words(text: str) -> str:
     """JSON with Python's words for true, false and null, or a comma at the end, as JSON; "" without such."""
-    fitted = _WORDS.sub(lambda found: found["text"] or _JSON_WORDS[found["word"] or ""], text)
+    fitted = compile_once(_WORDS).sub(lambda found: found["text"] or _JSON_WORDS[found["word"] or ""], text)
     return fitted if fitted != text else ""
 
 

@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.textual_calls.values import BareObject, find_extent, read_json, read_python_calls, read_typed
 
 Tools: TypeAlias = Mapping[str, JsonObject]
@@ -22,9 +23,9 @@ _ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
 _LONGEST_NAME = 100
 KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
 """The name of an argument in the tag that opens its value."""
-_BETWEEN = re.compile(r"[\s,;]*(?=\{)")
-_NAME_IN_JSON = re.compile(r"\"name\"\s*+:\s*+\"([^\"\n\\]{1,100})\"")
-_SURPLUS = re.compile(r"[\s}]*")
+_BETWEEN = r"[\s,;]*(?=\{)"
+_NAME_IN_JSON = r"\"name\"\s*+:\s*+\"([^\"\n\\]{1,100})\""
+_SURPLUS = r"[\s}]*"
 
 
 def list_argument_schemas(tools: Sequence[JsonObject]) -> Tools:
@@ -108,7 +109,7 @@ class JsonForm(_Place, frozen=True):
             source, end = text[position : extent.end], extent.end
             if not extent.is_whole:
                 if _match_closing(text, opened, end, self.closing) is None:
-                    named = _NAME_IN_JSON.search(source)
+                    named = compile_once(_NAME_IN_JSON).search(source)
                     open_call = Unfinished(named[1] if named else "")
                     return None if is_whole or extent.is_broken(text) else open_call
                 if extent.depth > 1 or not source.rstrip().endswith("}"):
@@ -118,7 +119,7 @@ class JsonForm(_Place, frozen=True):
             if found is None:
                 return None
             calls += found
-            following = _BETWEEN.match(text, end)
+            following = compile_once(_BETWEEN).match(text, end)
             if following is None:
                 break
             position = following.end()
@@ -344,7 +345,7 @@ def _close(
     text: str, opened: re.Match[str], end: int, calls: Sequence[TextualCall], closing: re.Pattern[str] | None
 ) -> ReadCalls:
     """The reading of calls that end here, with the closing mark where one follows."""
-    surplus = _SURPLUS.match(text, end)
+    surplus = compile_once(_SURPLUS).match(text, end)
     at = surplus.end() if surplus else end
     closed = _match_closing(text, opened, end, closing) or _match_closing(text, opened, at, closing)
     if closed is not None:

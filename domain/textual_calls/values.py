@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python, read_python_words
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 _TOKEN = re.compile(
     r"""[^"'{}\[\]()<]++|"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[{}\[\]()]""",
     16,  # re.DOTALL
 )
-_VALUE_END = re.compile(r"[,}\]]")
+_VALUE_END = r"[,}\]]"
 _OPENING, _CLOSING = "{[(", "}])"
 _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
 _DEEPEST = 100
@@ -202,7 +203,7 @@ class BareObject:
                 return self._read_object(depth)
             case "[":
                 return self._read_list(depth)
-        if (found := _VALUE_END.search(self._text, self.position)) is None:
+        if (found := compile_once(_VALUE_END).search(self._text, self.position)) is None:
             raise ValueError("no end")
         end = found.start()
         bare, self.position = self._text[self.position : end].strip(), end

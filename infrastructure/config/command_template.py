@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 from quorum.domain.calls.tool import ParameterType, RiskLevel
 from quorum.domain.errors import ConfigError, ToolError
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 CustomOutputKind: TypeAlias = Literal["text", "json"]
 DEFAULT_TIMEOUT_SECS = 60
@@ -49,7 +49,7 @@ class CustomToolDeclaration(Struct, frozen=True, kw_only=True):
     output: CustomOutputKind = "text"
 
 
-_TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
+_TOKEN = r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]"
 
 
 class _ParameterSlot(Struct, frozen=True):
@@ -93,7 +93,7 @@ class CommandTemplate:
 def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Element:
     parts: list[str | _ParameterSlot] = []
     end = 0
-    for token in _TOKEN.finditer(element):
+    for token in compile_once(_TOKEN).finditer(element):
         parts.append(element[end : token.start()])
         end = token.end()
         if (name := token[1]) is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.config.toml_text import KeyPath, Position, escape_unprintable, shorten_text
 
 _LONGEST_LINES = 200
@@ -105,8 +105,8 @@ _LARGEST_BYTES = 1_000_000
 _MOST_DOTS = 32
 _MOST_LEVELS = 64  # tables and lists in each other; what draws a value calls itself for each
 # The parser's time and memory grow with the square of a dotted key's length.
-_DOTTED = re.compile(rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}""")
-_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
+_DOTTED = rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}"""
+_POSITION = r" \(at (?:line (\d+), column \d+|end of document)\)"
 
 
 class TomlFile(Struct, frozen=True):
@@ -130,7 +130,7 @@ class TomlFile(Struct, frozen=True):
         """The file of that name as if this were in it. Raises ConfigError as `read` does."""
         text = _decode(path, content)
         too_deep = ConfigError(f"{escape_path(path)} is nested too deeply to be settings; flatten it")
-        if _DOTTED.search(text):
+        if compile_once(_DOTTED).search(text):
             raise too_deep
         try:
             data = tomllib.loads(text)
@@ -218,9 +218,9 @@ def _is_deeper(data: object, levels: int) -> bool:
 def _explain_syntax_problem(path: Path, text: str, error: ValueError) -> str:
     if not isinstance(error, tomllib.TOMLDecodeError):
         return f"{escape_path(path)} holds a number or date that is out of range; correct it"
-    position = _POSITION.search(str(error))
+    position = compile_once(_POSITION).search(str(error))
     line = position[1] if position and position[1] else str(text.rstrip().count("\n") + 1)
-    reason = escape_unprintable(shorten_text(_POSITION.sub("", str(error)), 200))
+    reason = escape_unprintable(shorten_text(compile_once(_POSITION).sub("", str(error)), 200))
     hint = "; a text needs quotes" if reason == "Invalid value" else ""
     return f"{escape_path(path)}:{line}: this is not TOML: {reason}{hint}"
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from quorum.domain.text.pattern import compile_once
 
 COPY_PREFIX = "quorum-review-"
 DIFF_PREFIX = "quorum-diff-"
@@ -28,7 +29,7 @@ _PREFIXES = (
     *(COPY_PREFIX, DIFF_PREFIX, MEMBER_PREFIX, INPUT_PREFIX),
     *(UNRECORDED_PREFIX, SERVE_PREFIX, COPILOT_PREFIX),
 )
-_NAME = re.compile(f"(?:{'|'.join(_PREFIXES)})[a-z0-9_]{{8}}")  # as `mkdtemp` makes it
+_NAME = f"(?:{'|'.join(_PREFIXES)})[a-z0-9_]{{8}}"  # as `mkdtemp` makes it
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -48,7 +49,7 @@ def remove_abandoned_folders() -> None:
     parent = Path(tempfile.gettempdir())
     with suppress(OSError):
         for name in os.listdir(parent):
-            if _NAME.fullmatch(name):
+            if compile_once(_NAME).fullmatch(name):
                 _remove_if_abandoned(parent / name)
 
 

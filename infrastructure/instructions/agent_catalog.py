@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.fuzzy import find_nearest_word
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.instructions.frontmatter import (
     BadFrontmatter,
     Frontmatter,
@@ -36,7 +36,7 @@ from quorum.infrastructure.trust_decisions import TrustDecisions
 FOLDERS = (".claude/agents", ".agents/agents")
 """Where a project and a person keep agents; of two of one name, that of the later folder counts."""
 
-_ENTRY = re.compile(r"[^\s,()]+(?:\s*\([^)]*\)?)?")
+_ENTRY = r"[^\s,()]+(?:\s*\([^)]*\)?)?"
 _LARGEST = 100_000  # bytes of one file
 _USED = ("name", "description", "tools", "disallowedTools", "model")
 # Other agents' fields that say nothing about what the agent may do.
@@ -123,7 +123,7 @@ def _split_tools(given: FrontmatterField | None) -> tuple[str, ...] | None:
     if given.is_table:
         raise BadFrontmatter(given.line, "a list of tools is expected here")
     entries = given.items if given.items is not None else (given.text,)
-    return tuple(part for entry in entries for part in _ENTRY.findall(entry))
+    return tuple(part for entry in entries for part in compile_once(_ENTRY).findall(entry))
 
 
 def _allow(entries: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quorum.domain.text.fuzzy import find_nearest_word
+from quorum.domain.text.pattern import compile_once
 
 if TYPE_CHECKING:
     import yaml
 
-_FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_FENCE = r"(?m)^---[ \t]*$"
 _LARGEST = 65_536  # characters
 _DEEPEST = 32
 # One line of a key and a value that is neither quoted nor the beginning of a block.
-_PLAIN_LINE = re.compile(r"^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s'\"|>&*!#].*?)[ \t]*$", re.MULTILINE)
+_PLAIN_LINE = r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s'\"|>&*!#].*?)[ \t]*$"
 
 
 class BadFrontmatter(ValueError):
@@ -51,9 +52,9 @@ def parse_frontmatter(text: str) -> Frontmatter:
     What is not YAML only because a value on one line would need quotes, as in `argument-hint: [file] [name]`,
     is read as if it had them: other agents do so as well.
     """
-    if not (begin := _FENCE.match(text)):
+    if not (begin := compile_once(_FENCE).match(text)):
         return Frontmatter(text)
-    if (end := _FENCE.search(text, begin.end())) is None:
+    if (end := compile_once(_FENCE).search(text, begin.end())) is None:
         raise BadFrontmatter(1, "the frontmatter that begins here has no end; close it with a line ---")
     header, body = text[begin.end() + 1 : end.start()], text[end.end() :].lstrip("\n")
     if len(header) > _LARGEST:
@@ -62,7 +63,7 @@ def parse_frontmatter(text: str) -> Frontmatter:
         return Frontmatter(body, _parse_fields(header))
     except BadFrontmatter as problem:
         try:
-            return Frontmatter(body, _parse_fields(_PLAIN_LINE.sub(_quote, header)))
+            return Frontmatter(body, _parse_fields(compile_once(_PLAIN_LINE).sub(_quote, header)))
         except BadFrontmatter:
             raise problem from None
 

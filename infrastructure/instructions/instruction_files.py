@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.paths import (
     list_folders_up_to_repository,
@@ -38,8 +38,8 @@ LARGEST_FILE = 1_000_000
 
 _DEEPEST_IMPORT = 5
 _MOST_IMPORTS = 50  # of one instruction file
-_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL)
-_IMPORT = re.compile(r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)")
+_CODE = r"(?ms)^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)(?!`).+?(?<!`)\2(?!`)"
+_IMPORT = r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)"
 
 
 class InstructionFiles:
@@ -131,7 +131,7 @@ class InstructionFiles:
         if depth > _DEEPEST_IMPORT:
             return
         inside = self._find_project(Path(importer.file)) if scope is InstructionScope.PROJECT else None
-        for name in _IMPORT.findall(_CODE.sub("", importer.text)):
+        for name in compile_once(_IMPORT).findall(compile_once(_CODE).sub("", importer.text)):
             path = _resolve(name.rstrip("."), Path(importer.file).parent)
             canonical = _find_place(path)
             if canonical in seen or len(seen) > _MOST_IMPORTS:

@@ -22,6 +22,7 @@ from quorum.domain.calls.summary import (
 from quorum.domain.text.json_text import count_utf8_bytes, is_json
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import OutputLimits, Stored, Structured, Text, ToolOutput
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText
 from quorum.infrastructure.tools.json_schema import find_mismatch
@@ -303,8 +304,8 @@ _PARSE_ERROR = -32700
 _INTERNAL_ERROR = -32603
 _LONGEST_EXCERPT = 2_000
 _MOST_DROPPED = 20
-_ID = re.compile(r'"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d+))')
-_PART_OF_AN_ANSWER = re.compile(r'"(?:jsonrpc|result|error)"\s*:')
+_ID = r'"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d+))'
+_PART_OF_AN_ANSWER = r'"(?:jsonrpc|result|error)"\s*:'
 _LISTS: Mapping[str, tuple[str, str, Callable[[JsonValue], JsonObject | str]]] = {
     "tools/list": ("tools", "tool", fit_tool),
     "prompts/list": ("prompts", "prompt", fit_prompt),
@@ -439,9 +440,11 @@ class ServerAnswers:
     def _end_unreadable(self, text: str, answers: RequestId | None) -> list[JsonObject]:
         request_id = answers
         if request_id is None:
-            if not _PART_OF_AN_ANSWER.search(text) or re.search(r'"method"\s*:', text[:_LONGEST_EXCERPT]):
+            if not compile_once(_PART_OF_AN_ANSWER).search(text) or re.search(
+                r'"method"\s*:', text[:_LONGEST_EXCERPT]
+            ):
                 return []
-            found = _ID.search(text)
+            found = compile_once(_ID).search(text)
             named = None if found is None else found[1] if found[1] is not None else int(found[2][:20])
             request_id = self._find_request(named, None)
         if request_id is None:

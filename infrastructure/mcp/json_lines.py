@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.pattern import compile_once
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda name: name)  # NaN has no JSON form
-_BEGINNING = re.compile(r'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)')
-_STRUCTURE = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_BEGINNING = r'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)'
+_STRUCTURE = r'(?s)\\.|["{}\[\]]'
+_SURROGATE = r"\\u[dD][89a-fA-F]"
 _MARK = '"jsonrpc"'
 _MOST_TRIES = 20
 
@@ -80,7 +80,7 @@ class JsonLines:
             return [value] if isinstance(value, dict | list) else []
         if found := list(_iterate_embedded_answers(text)):
             return found
-        if not _BEGINNING.match(text):
+        if not compile_once(_BEGINNING).match(text):
             return [UnreadableText(text)] if _MARK in text else []
         self._depth, self._is_quoted = 0, False
         self._follow(text)
@@ -88,7 +88,7 @@ class JsonLines:
 
     def _follow(self, text: str) -> None:
         self._begun.append(text)
-        for found in _STRUCTURE.finditer(text):
+        for found in compile_once(_STRUCTURE).finditer(text):
             mark = found[0]
             if mark == '"':
                 self._is_quoted = not self._is_quoted
@@ -128,7 +128,7 @@ def _decode(text: str, place: int) -> tuple[JsonValue, int]:
     while place < len(text) and text[place].isspace():
         place += 1
     value, end = _DECODER.raw_decode(text, place)
-    return (_drop_surrogates(value) if _SURROGATE.search(text, place, end) else value), end
+    return (_drop_surrogates(value) if compile_once(_SURROGATE).search(text, place, end) else value), end
 
 
 def _drop_surrogates(value: JsonValue) -> JsonValue:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from quorum.domain.secrets.known import NamedSecret
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.secrets.file_values import is_worth_hiding
 from quorum.infrastructure.secrets.known import find_header_secrets
 
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
-_VARIABLE = re.compile(r"[^=\0]+")
+_HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_HEADER_VALUE = r"[\x20-\x7e]*"
+_VARIABLE = r"[^=\0]+"
 # The client of HTTP writes these itself; others in their place would make requests that are read in two ways.
 _OF_HTTP = frozenset(("connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"))
 
@@ -27,12 +27,12 @@ class ServerCredentials:
     def find_obstacle(self) -> str:
         """Why they cannot be sent, naming no value; empty where they can."""
         for name, value in self.headers.items():
-            if not _HEADER_NAME.fullmatch(name) or name.lower() in _OF_HTTP:
+            if not compile_once(_HEADER_NAME).fullmatch(name) or name.lower() in _OF_HTTP:
                 return f"{name!a} is no header that can be sent"
-            if not _HEADER_VALUE.fullmatch(value):
+            if not compile_once(_HEADER_VALUE).fullmatch(value):
                 return f"the value of its header {name} has characters other than printable ASCII"
         for name, value in self.environment.items():
-            if not _VARIABLE.fullmatch(name) or "\0" in value:
+            if not compile_once(_VARIABLE).fullmatch(name) or "\0" in value:
                 return f"{name!a} is no environment variable"
         return ""
 

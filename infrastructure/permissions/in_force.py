@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -29,6 +28,7 @@ from quorum.domain.review.permission_rules import COMMAND_TOOL, Answer, HeldRule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.shell.network_hosts import HOST_RULE, sort_entries
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import locate_user_file
@@ -40,7 +40,7 @@ from quorum.infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, 
 from quorum.infrastructure.permissions.rule_history import WorkspaceHistory
 from quorum.infrastructure.permissions.trial import try_call
 
-_CALL = re.compile(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
+_CALL = r"(?s)\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)"
 _STRICTEST_FIRST = (Answer.DENY, Answer.ASK, Answer.ALLOW)
 
 
@@ -117,7 +117,7 @@ class SessionRuleService:
 
     async def try_call(self, text: str) -> tuple[Answer, tuple[str, ...]]:
         """What would be decided about a call. Raises ConfigError for what is no call."""
-        found = _CALL.fullmatch(text)
+        found = compile_once(_CALL).fullmatch(text)
         tool = found["tool"] if found is not None else COMMAND_TOOL
         answer, account = await try_call(
             tool,

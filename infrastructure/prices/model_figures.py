@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -16,6 +15,7 @@ from msgspec import Struct
 from quorum.domain.conversation.context_size import find_output_limit
 from quorum.domain.conversation.cost import LongPrompt, Price, PriceTable, strip_date
 from quorum.domain.errors import ConfigError
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.config.model_tables import ModelPriceTable, ProviderTable
 from quorum.infrastructure.config.session_tables import ModelWindowTable
 from quorum.infrastructure.provider_types import (
@@ -25,7 +25,7 @@ from quorum.infrastructure.provider_types import (
 )
 
 _FILE = "prices.toml"
-_MODEL = re.compile(r"[a-z]+/[!-~]+")
+_MODEL = r"[a-z]+/[!-~]+"
 
 
 class PublishedPrice(Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ def parse_prices(text: str) -> dict[str, PublishedPrice]:
 
 def _parse_price(model: str, data: object) -> PublishedPrice:
     try:
-        if not _MODEL.fullmatch(model):
+        if not compile_once(_MODEL).fullmatch(model):
             raise ValueError('its name must be "vendor/model"')
         entry = msgspec.convert(data, _PriceEntry, strict=True)
         if not entry.source.strip():

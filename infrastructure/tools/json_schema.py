@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
@@ -16,6 +15,7 @@ from quorum.domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from quorum.domain.text.fuzzy import count_edits, find_nearest_word
 from quorum.domain.text.json_text import name_json_type, read_python, read_python_words
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -89,9 +89,9 @@ def _build_object_type(schema: JsonObject) -> Any | None:
     return msgspec.defstruct("Arguments", fields, rename=names, forbid_unknown_fields=True, kw_only=True)
 
 
-_INTEGER = re.compile(r"[+-]?\d{1,18}(?:\.0+)?")
-_NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?")
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_INTEGER = r"[+-]?\d{1,18}(?:\.0+)?"
+_NUMBER = r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?"
+_SEPARATORS = r"[^a-z0-9]+"
 _SHORTEST_NEAR_NAME = 4
 _DEEPEST = 20
 _COMMAND = "command"
@@ -252,8 +252,8 @@ def _rename(
 
 def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
     """Those of the names that this one can stand for."""
-    plain = {each: _SEPARATORS.sub("", each.lower()) for each in free}
-    own = _SEPARATORS.sub("", name.lower())
+    plain = {each: compile_once(_SEPARATORS).sub("", each.lower()) for each in free}
+    own = compile_once(_SEPARATORS).sub("", name.lower())
     if same := [each for each in free if plain[each] == own]:
         return same
     if known := [each for each in free if any({own, plain[each]} <= group for group in _ALIASES)]:
@@ -316,9 +316,9 @@ def _convert(kind: str, value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return None
     text = value.strip()
-    if kind == "integer" and _INTEGER.fullmatch(text):
+    if kind == "integer" and compile_once(_INTEGER).fullmatch(text):
         return int(text.partition(".")[0])
-    if kind == "number" and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
+    if kind == "number" and compile_once(_NUMBER).fullmatch(text) and math.isfinite(number := float(text)):
         return number
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"

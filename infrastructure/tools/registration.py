@@ -6,7 +6,6 @@ The checks are the same whoever wrote the tool. The settings and the session's k
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -24,6 +23,7 @@ from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.own_code import find_name_conflict
 from quorum.infrastructure.settings_conversion import list_custom_declarations
@@ -31,7 +31,7 @@ from quorum.infrastructure.tools.built_in_tools import build_tools
 from quorum.infrastructure.tools.builtin.parts import ToolParts
 from quorum.infrastructure.tools.custom_tool import CustomTool, build_custom_tools
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NAME = r"[a-zA-Z0-9_-]{1,64}"
 _UNSEALED = "what this tool touches is not sealed"
 
 
@@ -104,7 +104,7 @@ def _build_definition(candidate: object, label: str) -> ToolDefinition:
         raise ConfigError(f"{label} has a definition that fails: {type(error).__name__}: {error}") from error
     if not isinstance(definition, ToolDefinition):
         raise ConfigError(f"{label} has no definition; give it a property of type ToolDefinition")
-    if not isinstance(definition.name, str) or not _NAME.fullmatch(definition.name):
+    if not isinstance(definition.name, str) or not compile_once(_NAME).fullmatch(definition.name):
         raise ConfigError(
             f"{label} is named {definition.name!r}; a name is made of 1 to 64 letters, digits, - and _"
         )

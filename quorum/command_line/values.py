@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from quorum.domain.text.pattern import compile_once
 
-_AMOUNT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
-_NAME = re.compile(r"[0-9A-Za-z][\w.-]*")
+_AMOUNT = r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}"
+_NAME = r"[0-9A-Za-z][\w.-]*"
 
 
 def refuse_value(sentence: str) -> Exception:
@@ -31,21 +31,21 @@ def parse_amount(text: str) -> int:
 
 def parse_dollars(text: str) -> float:
     """An amount of US dollars above 0."""
-    if not _AMOUNT.fullmatch(text) or not float(text):
+    if not compile_once(_AMOUNT).fullmatch(text) or not float(text):
         raise refuse_value(f"{text!r} is not an amount above 0, such as 0.50")
     return float(text)
 
 
 def parse_seconds(text: str) -> float:
     """A time above 0."""
-    if not _AMOUNT.fullmatch(text) or not float(text):
+    if not compile_once(_AMOUNT).fullmatch(text) or not float(text):
         raise refuse_value(f"{text!r} is not a number of seconds above 0, such as 600")
     return float(text)
 
 
 def parse_session_name(text: str) -> str:
     """The name of a session. It is not looked up here."""
-    if not _NAME.fullmatch(text):
+    if not compile_once(_NAME).fullmatch(text):
         raise refuse_value(f"{text!r} is not the id of a session; see: quorum sessions list")
     return text
 

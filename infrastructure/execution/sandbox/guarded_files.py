@@ -9,7 +9,6 @@ that commands may write to is compared before and after each command (`OpenedRep
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections import deque
@@ -22,6 +21,7 @@ from msgspec import Struct, field
 
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from quorum.domain.text.paths import is_below_any, lies_in
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.sandbox.own_code import list_code
 from quorum.infrastructure.execution.sandbox.repository_places import find_marker, list_obeyed_places
 from quorum.infrastructure.files.mounts import are_local
@@ -37,7 +37,7 @@ KERNEL_TICK_NS = 20_000_000
 _PAUSE_SECS = 0.01
 _SETTLE_SECS = 1.0
 _NAME = attrgetter("name")
-_GLOB = re.compile(r"[*?\[]")
+_GLOB = r"[*?\[]"
 # Of a .git folder: what makes git run something, or obey another repository.
 GIT_SETTINGS = (
     *("config", "config.worktree", "hooks", "info", "modules", "commondir", "gitdir", "worktrees"),
@@ -446,12 +446,12 @@ def can_be_entered(folder: str) -> bool:
 
 def _list_named(folder: str, patterns: Iterable[str]) -> Iterator[str]:
     """The paths in a folder that patterns name without wildcards."""
-    plain = (pattern.strip("/") for pattern in patterns if not _GLOB.search(pattern))
+    plain = (pattern.strip("/") for pattern in patterns if not compile_once(_GLOB).search(pattern))
     return (os.path.join(folder, name) for name in plain if name)
 
 
 _MOST_ENTRIES = 100_000
-_LOOSE_OBJECTS = re.compile(r"[0-9a-f]{2}")
+_LOOSE_OBJECTS = r"[0-9a-f]{2}"
 
 
 class OpenedRepository:
@@ -500,6 +500,6 @@ class OpenedRepository:
                 continue
             for entry in listed:
                 yield entry
-                is_loose = folder == objects and _LOOSE_OBJECTS.fullmatch(entry.name)
+                is_loose = folder == objects and compile_once(_LOOSE_OBJECTS).fullmatch(entry.name)
                 if entry.is_dir(follow_symlinks=False) and not is_loose and entry.path not in self._closed:
                     waiting.append(entry.path)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.shell.git_index import read_regular
 
 _MOST_POINTER_BYTES = 4096
@@ -175,10 +176,10 @@ _HOOKS = (
     *("push-to-checkout", "pre-auto-gc", "post-rewrite", "sendemail-validate", "fsmonitor-watchman"),
     *("p4-changelist", "p4-prepare-changelist", "p4-post-changelist", "p4-pre-submit", "post-index-change"),
 )
-_SECTION = re.compile(r"\s*\[\s*(?P<name>[A-Za-z0-9.-]+)")
-_SETTING = re.compile(r"\s*(?P<key>[A-Za-z][A-Za-z0-9-]*)\s*=(?P<value>.*)")
+_SECTION = r"\s*\[\s*(?P<name>[A-Za-z0-9.-]+)"
+_SETTING = r"\s*(?P<key>[A-Za-z][A-Za-z0-9-]*)\s*=(?P<value>.*)"
 # A word of a command line that may be a path, and not a program that is looked up by its name.
-_PATH = re.compile(r"[^\s\"'`;|&<>()=!$]*[./][^\s\"'`;|&<>()=!$]*")
+_PATH = r"[^\s\"'`;|&<>()=!$]*[./][^\s\"'`;|&<>()=!$]*"
 
 
 def list_obeyed_places(marker: str) -> Iterator[str]:
@@ -239,7 +240,10 @@ def _list_named(files: list[str], top: str) -> Iterator[str]:
                 # Should the folder be the workspace itself, where much else is written.
                 yield from (os.path.join(os.path.realpath(hooks), hook) for hook in _HOOKS)
             else:
-                words = (each[0] for each in zip(_PATH.finditer(value), range(_MOST_WORDS), strict=False))
+                words = (
+                    each[0]
+                    for each in zip(compile_once(_PATH).finditer(value), range(_MOST_WORDS), strict=False)
+                )
                 paths = (os.path.join(top, os.path.expanduser(word[0])) for word in words)
                 for path in paths:
                     if os.path.isfile(path):
@@ -254,8 +258,8 @@ def _read_settings(file: str) -> Iterator[tuple[str, str, str]]:
         return
     section = ""
     for line in re.sub(r"\\\r?\n", "", text).split("\n"):
-        if head := _SECTION.match(line):
+        if head := compile_once(_SECTION).match(line):
             section = head["name"].lower()
             line = line[line.find("]") + 1 :]
-        if setting := _SETTING.match(line):
+        if setting := compile_once(_SETTING).match(line):
             yield section, setting["key"].lower(), setting["value"]

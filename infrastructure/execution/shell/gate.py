@@ -24,6 +24,7 @@ from quorum.domain.shell.command_spec import NotReadOnly, Operands, PathUse, Rea
 from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use, split_revision
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS, list_refused_options
 from quorum.domain.shell.starting_readers import find_use, parse_xargs_use
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from quorum.infrastructure.execution.shell.reach import OutOfReach, Reach
@@ -86,7 +87,7 @@ class Places:
 
 _MOST_NAMES = 2_000
 _MOST_ENTRIES = 20_000
-_WILD = re.compile(r"[*?]")
+_WILD = r"[*?]"
 
 
 class Globs:
@@ -123,7 +124,7 @@ class Globs:
         return sorted(found)
 
     def _list_names(self, pattern: str, folder: str) -> list[str]:
-        fixed = _WILD.split(pattern, maxsplit=1)[0]
+        fixed = compile_once(_WILD).split(pattern, maxsplit=1)[0]
         start = os.path.realpath(os.path.join(folder, fixed.rpartition("/")[0]))
         if not self._policy.is_inside(start):
             raise NotReadOnly(f"{pattern} stands for names in {escape_path(start)}, outside the workspace")
@@ -135,11 +136,15 @@ class Globs:
     def _walk_below(self, above: str, parts: list[str], folder: str) -> Iterator[str]:
         """Every path that the parts of a pattern lead to, rather one too many than one too few."""
         part, rest = parts[0], parts[1:]
-        names = self._list_entries(os.path.join(folder, above), part) if _WILD.search(part) else [part]
+        names = (
+            self._list_entries(os.path.join(folder, above), part)
+            if compile_once(_WILD).search(part)
+            else [part]
+        )
         for name in names:
             path = above + name
             if not rest:
-                if _WILD.search(part) or os.path.lexists(os.path.join(folder, path)):
+                if compile_once(_WILD).search(part) or os.path.lexists(os.path.join(folder, path)):
                     yield path
             elif os.path.isdir(os.path.join(folder, path or "/")):
                 yield from self._walk_below(f"{path}/", rest, folder)
@@ -164,10 +169,10 @@ def _build_expression(pattern: str, one_letter: str) -> re.Pattern[str]:
 
 
 # A word that is a path or a plain name of a revision, and a file as it is in a revision.
-_PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
+_PLAIN = r"[A-Za-z0-9_.][A-Za-z0-9_./-]*"
 # May be the hash of any object, contents of a file among them, which no path limits.
-_HASH = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}")
-_FILE_OF_REVISION = re.compile(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
+_HASH = r"(?:.*-g)?[0-9A-Fa-f]{4,64}"
+_FILE_OF_REVISION = r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+"
 
 READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
     **GIT_ENVIRONMENT,
@@ -494,18 +499,20 @@ def _find_limits(git: GitUse, folder: str, repository: Repository) -> tuple[str,
     """
     if git.follows or any(map(is_git_folder_name, folder.split(os.sep))):
         return None
-    if git.given and not git.limits and all(map(_FILE_OF_REVISION.fullmatch, git.given)):
+    if git.given and not git.limits and all(map(compile_once(_FILE_OF_REVISION).fullmatch, git.given)):
         if any(_may_name_contents(split_revision(word)[0]) for word in git.given):
             return None
         return tuple(_resolve_revision_path(word, folder, repository) for word in git.given)
-    words = git.limits or tuple(word for word in git.given if _PLAIN.fullmatch(word) and _exists(word, folder))
+    words = git.limits or tuple(
+        word for word in git.given if compile_once(_PLAIN).fullmatch(word) and _exists(word, folder)
+    )
     revisions = git.given[: len(git.given) - len(git.limits)] if git.limits else git.given
     if any(_may_name_contents(word) for word in revisions if git.limits or word not in words):
         return None
     return tuple(os.path.normpath(os.path.join(folder, word)) for word in words) or None
 
 
-_PARENTS = re.compile(r"\^(?:[@!]|-[0-9]*)$")
+_PARENTS = r"\^(?:[@!]|-[0-9]*)$"
 
 
 def _list_revisions(git: GitUse, folder: str) -> tuple[str, ...]:
@@ -528,7 +535,7 @@ def _require_commits(program: str, git: GitUse, revisions: Iterable[str], folder
         commit, path = split_revision(word)
         if path is None or git.shows_trees:
             ends = re.split(r"\.{2,3}", commit.removeprefix("^"))
-            commits.extend(f"{_PARENTS.sub('', end)}^{{}}" for end in ends if end)
+            commits.extend(f"{compile_once(_PARENTS).sub('', end)}^{{}}" for end in ends if end)
         else:
             kinds[f"{commit}^{{}}"] = "commit"
             if git.name != "show":
@@ -546,7 +553,7 @@ def _require_commits(program: str, git: GitUse, revisions: Iterable[str], folder
 def _may_name_contents(word: str) -> bool:
     """Whether git may take a word for the contents of some file, and not for a commit."""
     return ":" in word or any(
-        _HASH.fullmatch(re.split(r"[~^@]", end.lstrip("^"), maxsplit=1)[0])
+        compile_once(_HASH).fullmatch(re.split(r"[~^@]", end.lstrip("^"), maxsplit=1)[0])
         for end in re.split(r"\.{2,3}", word)
     )
 

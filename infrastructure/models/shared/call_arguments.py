@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from quorum.domain.conversation.response import ToolUseBlock
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.models.shared.json_fields import (
     parse_arguments,
     parse_foreign_json,
@@ -33,21 +34,19 @@ class CallIds:
         return chosen
 
 
-_FRAMED = re.compile(
-    r"(?:```(?:json)?\s*)?(\{.*\})\s*(?:```|(?:\s*(?:</[\w:.-]+>|<\|[^|<>]{1,40}\|>))+)?", re.DOTALL
-)
+_FRAMED = r"(?s)(?:```(?:json)?\s*)?(\{.*\})\s*(?:```|(?:\s*(?:</[\w:.-]+>|<\|[^|<>]{1,40}\|>))+)?"
 
 
 _MOST_OBJECTS = 20
 # The one name space of OpenAI's own templates; no tool's name can hold a dot.
-_NAMESPACE = re.compile(r"(?:functions\.)+")
+_NAMESPACE = r"(?:functions\.)+"
 
 
 def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
     """The call with these arguments as a model wrote them, repaired where the text can be read in one way."""
     repairs: list[str] = []
     plain = name.strip()
-    if (found := _NAMESPACE.match(plain)) is not None:
+    if (found := compile_once(_NAMESPACE).match(plain)) is not None:
         plain = plain[found.end() :]
     if plain != name and plain:
         repairs.append(f"the name {name[:80]!r} was read as {plain[:80]!r}")
@@ -117,13 +116,13 @@ def _drop_repeated(text: str) -> str:
 
 def _strip_frame(text: str) -> str:
     """The object without a code fence around it, or tags of a template behind it."""
-    found = _FRAMED.fullmatch(text)
+    found = compile_once(_FRAMED).fullmatch(text)
     return found[1] if found else ""
 
 
 _LONGEST_ID = 64
 _LONGEST_NAME = 64
-_ODD_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_ODD_IN_NAME = r"[^a-zA-Z0-9_-]"
 
 
 class SentIds:
@@ -163,7 +162,7 @@ class SentIds:
 
 def clean_tool_name(name: str) -> str:
     """A tool's name as every API accepts it: models also call tools of names that no tool may have."""
-    return _ODD_IN_NAME.sub("_", name)[:_LONGEST_NAME] or "_"
+    return compile_once(_ODD_IN_NAME).sub("_", name)[:_LONGEST_NAME] or "_"
 
 
 def fill_empty_prompt(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import BlobError
 from quorum.domain.events.masking import MaskedText, SecretMask
+from quorum.domain.text.pattern import compile_once
 
 # A command that prints without end must not fill the disk.
 MOST_BYTES = 1 << 30
@@ -21,7 +22,7 @@ MOST_BYTES = 1 << 30
 BLOB_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUFFIX = ".tmp"
-_TEMPORARY = re.compile(rf"\.{BLOB_ID}\.(?:txt|json){re.escape(_SUFFIX)}")
+_TEMPORARY = rf"\.{BLOB_ID}\.(?:txt|json){re.escape(_SUFFIX)}"
 _KEPT_SECS = 24 * 3600
 
 
@@ -43,7 +44,7 @@ def remove_abandoned_temporaries(folder: Path) -> None:
     such a name and did not change for a day is removed.
     """
     for path in folder.glob(f".*{_SUFFIX}"):
-        if not _TEMPORARY.fullmatch(path.name):
+        if not compile_once(_TEMPORARY).fullmatch(path.name):
             continue
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

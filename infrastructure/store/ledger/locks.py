@@ -6,7 +6,6 @@ import errno
 import fcntl
 import os
 import random
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -14,11 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quorum.domain.errors import LedgerError, SessionInUse
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.store.ledger.sqlite_file import translate_database_errors
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 
-_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_ID = r"[0-9A-Za-z-]{1,64}"
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 # Whoever lists sessions tries each lock for a moment; that is not yet another writer.
 _TRIES, _PAUSE_SECS = 8, 0.02
@@ -37,7 +37,7 @@ class SessionLock:
     @classmethod
     def acquire(cls, folder: Path, session_id: str) -> SessionLock:
         """Take the lock of a session. Raises SessionInUse, or LedgerError where locks cannot be made."""
-        if not _ID.fullmatch(session_id):
+        if not compile_once(_ID).fullmatch(session_id):
             raise LedgerError(f"{session_id[:70]!a} is not an id of a session")
         path = folder / f"{session_id}.lock"
         pid: int | None = None

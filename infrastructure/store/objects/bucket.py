@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quorum.domain.errors import ConfigError
+from quorum.domain.text.pattern import compile_once
 
 SCHEME = "s3://"
-_BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=+-]+)*)/?", re.ASCII)
+_BUCKET = r"(?a)s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=+-]+)*)/?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class BucketAddress:
 
 def parse_bucket(url: str, environ: Mapping[str, str]) -> BucketAddress:
     """The bucket of `[storage] blobs`. Raises ConfigError."""
-    found = _BUCKET.fullmatch(url)
+    found = compile_once(_BUCKET).fullmatch(url)
     if found is None or any(part in (".", "..") for part in found[2].split("/")):
         raise ConfigError(
             "storage.blobs is no bucket of an object store; expected one such as s3://bucket/prefix"

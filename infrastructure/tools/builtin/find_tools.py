@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -16,6 +15,7 @@ from quorum.domain.calls.server_tools import CALL_TOOL, FIND_TOOLS
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.tools.builtin.parts import require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
@@ -27,8 +27,8 @@ _MOST_SCHEMAS = 10
 _MOST_BYTES = 12_000
 _MOST_NAMES = 40
 _OF_NAME = 3
-_WORD = re.compile(r"[^\W_]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = r"[^\W_]+"
+_HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
 _EMPTY = frozenset(
     {
         *("a", "an", "and", "as", "at", "by", "for", "from", "how", "in", "into", "is", "it", "of", "on", "or"),
@@ -79,7 +79,7 @@ class FindTools:
 
 def _split_words(text: str) -> frozenset[str]:
     """Words in small letters, without those that say nothing, and parts of names as words of their own."""
-    return frozenset(_WORD.findall(_HUMP.sub(" ", text).lower())) - _EMPTY
+    return frozenset(compile_once(_WORD).findall(compile_once(_HUMP).sub(" ", text).lower())) - _EMPTY
 
 
 def _rank(schemas: Sequence[JsonObject], words: frozenset[str]) -> list[JsonObject]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +9,10 @@ from quorum.command_line import shared
 from quorum.command_line.command import ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import SessionOptions
 from quorum.command_line.values import parse_descriptor, parse_session_name, refuse_value
+from quorum.domain.text.pattern import compile_once
 from quorum.version import __version__
 
-_SIZE = re.compile(r"([0-9]{1,4})[x×]([0-9]{1,4})")
+_SIZE = r"([0-9]{1,4})[x×]([0-9]{1,4})"
 _USUAL_SIZE, _LEAST, _MOST = (80, 24), (10, 5), (500, 300)
 
 
@@ -75,7 +75,7 @@ def run_app(options: AppOptions, root: Path) -> int:
 
 
 def _parse_size(text: str) -> tuple[int, int]:
-    found = _SIZE.fullmatch(text)
+    found = compile_once(_SIZE).fullmatch(text)
     size = (int(found[1]), int(found[2])) if found else (0, 0)
     if not all(least <= each <= most for each, least, most in zip(size, _LEAST, _MOST, strict=True)):
         raise refuse_value(f"{text!r} is not a size from 10x5 to 500x300, such as 120x40")
