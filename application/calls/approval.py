@@ -16,7 +16,6 @@ from msgspec import UNSET, Struct
 from quorum.application.calls.batch_state import BatchCall, BatchState
 from quorum.application.calls.hooks import PermissionRequest
 from quorum.application.cancellation import run_off_loop
-from quorum.application.panel.plan_ensemble import CHANGED, compare_plans
 from quorum.application.review.ballot_paper import make_plan_ballot_paper
 from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.hook_points import Skip
@@ -120,6 +119,8 @@ def find_comparison(call: BatchCall, state: BatchState) -> PlanComparison | None
     choice = state.events.state.plan_choice
     if choice is None or call.subject.tool != CREATE_PLAN:
         return None
+    from quorum.application.panel.plan_ensemble import CHANGED, compare_plans
+
     comparison = compare_plans(choice)
     if render_plan_text(_read_plan(call)) == choice.plan.text:
         return comparison

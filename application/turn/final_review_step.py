@@ -7,7 +7,6 @@ from collections.abc import Callable
 from quorum.application.event_bus import EventBus
 from quorum.application.fence import render_fenced
 from quorum.application.identifiers import generate_id
-from quorum.application.panel.code_review import render_review_result
 from quorum.application.panel.panel_session import PanelSession
 from quorum.application.ports.changes import PlanChanges
 from quorum.application.ports.models import LlmRequest
@@ -105,6 +104,8 @@ class FinalReviewStep:
         if left is not None and left.form is PanelForm.REVIEW and left.conclusion is None:
             await self._events.record(PanelConcluded(panel_id=left.panel_id, synthesis=None, reason=""))
         if not self._has_told:
+            from quorum.application.panel.code_review import render_review_result
+
             text = render_fenced("review", generate_id(), render_review_result(result))
             await self._dialogue.add(UserMessage(self._events.hide(f"{_NOTE}\n{text}")))
 

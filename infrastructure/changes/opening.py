@@ -18,12 +18,13 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.changes.approved_changes import ApprovedChanges
-from quorum.infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
+from quorum.infrastructure.changes.read_change import ReadChange
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import Settings
 
 if TYPE_CHECKING:  # loaded where changes are reviewed
     from quorum.application.panel.code_review import CodeReview
+    from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 
 _APPROVED = "approved-changes.json"
 
@@ -49,6 +50,8 @@ def open_changes(
     paths: PathPolicy | None = None,
 ) -> RepositoryChanges:
     """Reads changes of the repository that this folder lies in. Without `make_tools` reviewers have none."""
+    from quorum.infrastructure.changes.repository_changes import RepositoryChanges
+
     state = locate_state_folder(environ)
     rule = policy or CodeReviewPolicy()
     lenses = sorted(f"{name} {lens.name}" for name, lens in rule.lenses.items())

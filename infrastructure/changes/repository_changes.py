@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -542,41 +542,6 @@ class RepositoryChanges:
             commit=here,
             notices=("the commits of the pull request are not all here, so gh was asked for the whole diff",),
         )
-
-
-class ReadChange:
-    """Implements the port for a change that is read before the review begins; the rest is that of the source
-    it is attached to."""
-
-    def __init__(self) -> None:
-        self._change: Change | None = None
-        self._source: RepositoryChanges | None = None
-
-    def attach(self, source: RepositoryChanges) -> ReadChange:
-        """Read from this source what was not read before; itself."""
-        self._source = source
-        return self
-
-    def hold(self, change: Change) -> None:
-        """This is the change, whatever is asked for."""
-        self._change = change
-
-    async def read(self, request: CodeReviewRequest) -> Change:
-        """That change. Raises as the source does where there is none yet."""
-        if self._change is not None:
-            return self._change
-        if self._source is None:
-            raise NothingToReview("there is nothing to review: no repository is open")
-        return await self._source.read(request)
-
-    def open_repository(self, change: Change) -> AbstractAsyncContextManager[OpenTools | None]:
-        """The repository as it is with the change; see the port."""
-        return nullcontext() if self._source is None else self._source.open_repository(change)
-
-    async def keep_approval(self, change: Change, focus: str) -> None:
-        """Remember an approved change; see the port."""
-        if self._source is not None:
-            await self._source.keep_approval(change, focus)
 
 
 def _make_change(found: TreeDifference, description: str, base: str, commit: str) -> Change:

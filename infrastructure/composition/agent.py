@@ -38,7 +38,7 @@ from quorum.infrastructure.github_references import open_references
 from quorum.infrastructure.instructions.instruction_files import TrustedInstructions, find_instruction_files
 from quorum.infrastructure.instructions.memory_files import MemoryFiles
 from quorum.infrastructure.instructions.trusted_offers import TrustedCommands
-from quorum.infrastructure.mcp.offer import open_pinned_tools
+from quorum.infrastructure.mcp.pinned_tools import open_pinned_tools
 from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.prices.model_figures import build_window_lookup

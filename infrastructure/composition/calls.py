@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.hook_chain import HookChain
@@ -20,7 +20,6 @@ from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.attachment_files import AttachmentFiles
 from quorum.infrastructure.changes.folder_tools import LookingParts, choose_folder_tools
 from quorum.infrastructure.changes.opening import build_code_review_policy, choose_plan_changes, open_changes
-from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.config.loading import is_flag
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
@@ -29,6 +28,9 @@ from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from quorum.infrastructure.tools.registration import choose_tools
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 
 
 class CallParts:

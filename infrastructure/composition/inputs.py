@@ -14,7 +14,7 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.session_folders import WantedFolder
 from quorum.domain.events.masking import SecretMask
-from quorum.infrastructure.changes.repository_changes import ReadChange
+from quorum.infrastructure.changes.read_change import ReadChange
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from quorum.infrastructure.config.schema import Settings

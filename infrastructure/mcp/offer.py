@@ -6,17 +6,13 @@ The digests of the tools that the person accepted are kept in a file of the stat
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from quorum.domain.conversation.attachment import AttachedFile
-from quorum.domain.errors import ConfigError, ToolError
+from quorum.domain.errors import ToolError
 from quorum.domain.mcp.offers import (
     MOST_PROMPTS,
     MOST_RESOURCES,
@@ -33,10 +29,6 @@ from quorum.domain.mcp.offers import (
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.config.paths import is_present, locate_state_folder
-from quorum.infrastructure.config.toml_file import escape_path
-from quorum.infrastructure.files.private_file import OwnFile
 from quorum.infrastructure.mcp.answers import iterate_pages
 from quorum.infrastructure.mcp.argument_schema import adapt_schema
 from quorum.infrastructure.tools.json_schema import find_schema_problem
@@ -170,67 +162,6 @@ def select_usable_tools(server: str, tools: Sequence[OfferedTool], wanted: Seque
         else:
             problems.append(f"the tool {tool.full_name} is not offered: the schema of its arguments: {problem}")
     return Selection(tools=tuple(kept), problems=tuple(problems))
-
-
-FILE_NAME = "mcp-tools.json"
-_Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-_CONTENT = msgspec.json.Decoder(dict[_Digest, dict[str, _Digest]])
-
-
-def compute_server_key(name: str, target: str) -> str:
-    """What the tools of a server are remembered under: another command or address is another server."""
-    return hashlib.sha256(f"{name}\0{target}".encode("utf-8", "surrogateescape")).hexdigest()
-
-
-class PinnedTools:
-    """The digests of the tools that were accepted, by server and by the server's name of the tool.
-
-    Without a file, or with one that cannot be written, they hold for this run.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        self._file = None if folder is None else OwnFile(folder / FILE_NAME)
-        self._path = None if folder is None else folder / FILE_NAME
-        self._here: dict[str, dict[str, str]] = {}
-
-    def load(self, server: str) -> dict[str, str] | None:
-        """The tools of this server; None where it was never seen. Blocks. Raises ConfigError for a damaged
-        file: what is not known to be accepted is asked about."""
-        known = self._here.get(server)
-        return known if known is not None else self._read().get(server)
-
-    async def save(self, server: str, digests: Mapping[str, str]) -> str | None:
-        """Accept these from now on; a sentence where that cannot be remembered beyond this run."""
-        self._here[server] = dict(digests)
-        if self._file is None:
-            return None
-        try:
-            await run_in_thread(lambda _stop: self._write(server, digests))
-        except ConfigError as error:
-            return f"the tools of MCP servers are accepted in this session only: {error}"
-        return None
-
-    def _read(self) -> dict[str, dict[str, str]]:
-        if self._path is None or self._file is None or not is_present(self._path):
-            return {}
-        remedy = f"correct or remove {escape_path(self._path)}"
-        try:
-            if (danger := self._file.find_danger()) is not None:
-                raise ConfigError(f"{danger}; {remedy}")
-            return _CONTENT.decode(self._path.read_bytes())
-        except msgspec.DecodeError as error:
-            raise ConfigError(f"{escape_path(self._path)} is damaged: {error}; {remedy}") from error
-        except OSError as error:
-            raise ConfigError(f"{escape_path(self._path)} cannot be read: {error.strerror}") from error
-
-    def _write(self, server: str, digests: Mapping[str, str]) -> None:
-        assert self._file is not None
-        self._file.change(lambda: json.dumps({**self._read(), server: dict(digests)}, indent=1) + "\n")
-
-
-def open_pinned_tools(environ: Mapping[str, str]) -> PinnedTools:
-    """Those of this machine's person; without a home folder, of this run."""
-    return PinnedTools(locate_state_folder(environ))
 
 
 _Entry = TypeVar("_Entry")

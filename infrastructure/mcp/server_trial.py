@@ -12,7 +12,8 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.mcp.offers import OfferedTool, find_changed_tools
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.mcp.connection import ServerConnection
-from quorum.infrastructure.mcp.offer import PinnedTools, compute_server_key, select_usable_tools
+from quorum.infrastructure.mcp.offer import select_usable_tools
+from quorum.infrastructure.mcp.pinned_tools import PinnedTools, compute_server_key
 from quorum.infrastructure.mcp.transports import describe_target, open_transport
 
 

@@ -36,24 +36,16 @@ from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.attachment_files import build_attachment
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.extras import is_installed, render_install_command
-from quorum.infrastructure.mcp.argument_schema import adapt_schema
-from quorum.infrastructure.mcp.connection import OpenCalls, ServerConnection
-from quorum.infrastructure.mcp.offer import (
-    PinnedTools,
-    attach_resource,
-    compute_server_key,
-    render_prompt,
-    select_usable_tools,
-)
-from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
-from quorum.infrastructure.mcp.transports import describe_target, open_transport
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded where there is a server
     from mcp.client.session import ElicitationFnT
     from mcp_types import ContentBlock
+
+    from quorum.infrastructure.mcp.connection import OpenCalls, ServerConnection
+    from quorum.infrastructure.mcp.pinned_tools import PinnedTools
+    from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 
 
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")
@@ -76,6 +68,8 @@ class ServerTool:
         timeout_secs: float,
         attachments: AttachmentViewer,
     ) -> None:
+        from quorum.infrastructure.mcp.argument_schema import adapt_schema
+
         self._tool = tool
         self._arguments = adapt_schema(tool.input_schema)
         self._connection = connection
@@ -154,6 +148,8 @@ class ServerTool:
                 )
 
     async def _show(self, data: str, mime_type: str, context: ToolExecutionContext) -> str:
+        from quorum.infrastructure.attachment_files import build_attachment
+
         try:
             content = _decode_base64(data)
             name = self._tool.full_name
@@ -319,6 +315,8 @@ class McpServers:
 
     async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:
         found = next(each for each in self._servers if each.name == server)
+        from quorum.infrastructure.mcp.offer import render_prompt
+
         result = await found.connection.get_prompt(
             name, arguments, timeout_secs=min(found.table.timeout_secs, _LONGEST_PROMPT_SECS)
         )
@@ -336,6 +334,8 @@ class McpServers:
                 if known
                 else "it names a resource of an MCP server, and the settings name none",
             )
+        from quorum.infrastructure.mcp.offer import attach_resource
+
         await named.connection.wait_until_settled()
         try:
             found = await named.connection.read_resource(uri, timeout_secs=named.table.timeout_secs)
@@ -381,6 +381,8 @@ class McpServers:
     async def _put_in_force(self, server: _Server) -> tuple[str, ...]:
         if server.connection.state is not ServerState.RUNNING:
             return server.problems  # what it offered stays, so that a call says why it cannot be done
+        from quorum.infrastructure.mcp.offer import select_usable_tools
+
         listed = server.connection.listing.tools
         usable = await asyncio.to_thread(select_usable_tools, server.name, listed, server.table.tools)
         accepted, problems = await self._accept(server, usable.tools)
@@ -403,6 +405,8 @@ class McpServers:
         self, server: _Server, tools: tuple[OfferedTool, ...]
     ) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
         """Those of them that the person has accepted as they are now."""
+        from quorum.infrastructure.mcp.pinned_tools import compute_server_key
+
         key = compute_server_key(server.name, server.target)
         digests = {tool.name: tool.digest for tool in tools}
         try:
@@ -457,6 +461,10 @@ class McpServers:
     # ---------------------------------------------------------------- its connection
 
     def _find_server(self, name: str, table: McpServerTable) -> _Server:
+        from quorum.infrastructure.mcp.connection import ServerConnection
+        from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS
+        from quorum.infrastructure.mcp.transports import describe_target, open_transport
+
         target = describe_target(table)
         server = _Server(
             name,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quorum.application.ports.people import Approver, Observer
     from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.sessions.session_summary import SessionChoice
-    from quorum.infrastructure.changes.repository_changes import ReadChange
+    from quorum.infrastructure.changes.read_change import ReadChange
     from quorum.infrastructure.container import Container
     from quorum.infrastructure.tools.answer_schema import AnswerSchema
 
@@ -187,7 +187,7 @@ async def compose_session(
     from quorum.application.review.approvers import NonInteractiveApprover
     from quorum.application.session_folders import list_option_folders
     from quorum.infrastructure.bootstrap import build_session
-    from quorum.infrastructure.changes.repository_changes import ReadChange
+    from quorum.infrastructure.changes.read_change import ReadChange
     from quorum.infrastructure.composition.inputs import SessionInputs
     from quorum.infrastructure.session_opening import open_session
     from quorum.tui.keys.slash_commands import RESERVED_NAMES

@@ -19,7 +19,7 @@ from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import KeyPath, hide_credentials
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.mcp.mcp_json import read_server_of_mcp_json
-from quorum.infrastructure.mcp.offer import open_pinned_tools
+from quorum.infrastructure.mcp.pinned_tools import open_pinned_tools
 from quorum.infrastructure.mcp.server_trial import try_server
 from quorum.infrastructure.mcp.transports import describe_target, find_obstacle
 from quorum.infrastructure.settings_conversion import list_key_names

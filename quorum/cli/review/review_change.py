@@ -22,7 +22,8 @@ from quorum.errors import UsageError, complain
 from quorum.event_loop import run_event_loop
 from quorum.headless.printer import HeadlessPrinter, render_json_line, run_headless
 from quorum.headless.session import close_session, compose_session
-from quorum.infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
+from quorum.infrastructure.changes.read_change import ReadChange
+from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.extras import find_own_address
 from quorum.run_signals import RunSignals

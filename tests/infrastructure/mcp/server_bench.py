@@ -15,7 +15,7 @@ from quorum.domain.calls.tool import ToolDefinition
 from quorum.domain.conversation.attachment import Attachment
 from quorum.domain.text.output import ToolOutput
 from quorum.infrastructure.config.program_tables import McpServerTable
-from quorum.infrastructure.mcp.offer import PinnedTools
+from quorum.infrastructure.mcp.pinned_tools import PinnedTools
 from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_context
