@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ SDKS = {"anthropic", "openai", "httpx2"}
 HEAVY = SDKS | {"dependency_injector", "msgspec", "jsonschema", "re2", "pathspec", "charset_normalizer"}
 STRUCTS = {"msgspec", "typing_extensions"}  # the one loads the other
 INNER = ("quorum.domain", "quorum.application", "quorum.infrastructure")
+MOST_PATTERNS = 100  # each takes a tenth of a millisecond to compile
 MOST_DATACLASSES = 20  # each compiles its methods when it is defined; a struct does not
 
 
@@ -131,6 +133,30 @@ def test_a_completion_loads_no_screen_no_database_library_and_nothing_heavy() ->
     )
 
     assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "quorum.application"})
+
+
+@pytest.mark.long
+def test_loading_a_session_compiles_few_patterns() -> None:
+    code = """
+import re
+compile, ours = re.compile, []
+def count(pattern, flags=0):
+    import sys
+    names = sys._getframe(1).f_globals
+    if names["__name__"].startswith("quorum."):
+        ours.append(names["__name__"])
+    return compile(pattern, flags)
+re.compile = count
+import quorum.infrastructure.container, quorum.headless.session, quorum.infrastructure.bootstrap, json
+print(json.dumps(ours))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+
+    compiled = Counter(json.loads(result.stdout))
+
+    assert compiled.total() <= MOST_PATTERNS, compiled.most_common(5)
 
 
 @pytest.mark.long
