@@ -89,12 +89,14 @@ def find_objections(
             reduce_arguments,
             reduce_tool_call,
         )
-        from quorum.domain.review.hazards.database import list_deleted_data
+        from quorum.domain.review.hazards.database import list_deleted_data, list_reached_data
 
         seen = (*list_objections(reduce_tool_call(tool, arguments, read_script)),)
         if access.exclusive:
             seen += tuple(list_objections(reduce_arguments(tool, arguments, read_script)))
-            seen += tuple(list_deleted_data(list_statements(tool, arguments), is_read_by_driver=True))
+            statements = list_statements(tool, arguments)
+            seen += tuple(list_deleted_data(statements, is_read_by_driver=True))
+            seen += tuple(list_reached_data(statements))
             for text in list_shell_texts(arguments):
                 seen += _judge_command(text, paths, settings, read_script)
         found += [objection for objection in dict.fromkeys(seen) if settings.is_on(objection.guard)]

@@ -30,7 +30,7 @@ _NETWORK = re.compile(
     r"|(open|copy|getstore)\s*\(?\s*.https?:|XMLHttpRequest|sendBeacon|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b"
     r"|Net\.Sockets|fsockopen|stream_socket|file_get_contents\s*\(\s*.(https?|ftp):|/inet/(tcp|udp)"
     r"|socket\.(http|tcp)|WebSocket|smtp|mail\s*\(|dns\.(lookup|resolve)|Deno\.connect|use\s+Socket|socket\s*\("
-    r"|require\W+socket|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
+    r"|require\W+socket|url-(copy-file|retrieve)|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
 )
 _READS = re.compile(
     r"(?i)readFile|readLines|readRDS|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
@@ -53,7 +53,7 @@ _RUNS = re.compile(
     r"\beval\b|new\s+Function|\bFunction\s*\(|vm\.run\w*|instance_eval|class_eval|(?i:\biex\b|Invoke-Expression)"
     r"|child_process|execSync|\bexec\b|\bsystem\b|\bassert\s*\(|create_function|include\s*\(|loadstring"
     r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
-    r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
+    r"|getRuntime|\((load|shell-command|call-process|start-process|eval-buffer)\b|\brun\s*\(|exec\.Command|syscall\.Exec"
 )
 _RUN_IN_BACKTICKS = frozenset({"ruby", "perl", "php"})
 _FILLED_BACKTICKS = re.compile(r"(`|%x[{(\[])[^`\n]{0,200}[#$@]")

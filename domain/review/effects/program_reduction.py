@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.code_effects import reduce_code
+from quorum.domain.review.effects.git_reduction import find_shown_by_git, follow_git, take_changes
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import (
     find_host,
@@ -273,6 +274,12 @@ _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
 _TO_OUTPUT = r"-[a-zA-Z0-9]*[cdlt][a-zA-Z0-9]*|--stdout|--decompress|--list|--test"
 _EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
+_TYPED_INTO = frozenset({"vi", "vim", "nvim", "view"})
+_READS_ORDERS = r"-[a-zA-Z]*[es]|--script=-"
+_ORDER_FILES = re.compile(
+    r"(?:^|\|)\s*:?(?:so(?:urce)?|luafile|pyfile|rubyfile)!?\s+(\S+)|\(load(?:-file)?\s+\"([^\"]+)\""
+)
+_WRITTEN_BY_ORDER = re.compile(r"(?:^|\|)\s*:?(?:w(?:rite)?|sav(?:eas)?)!?\s+(?:>>\s*)?([/~.\w]\S*)")
 _COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
 
 
@@ -291,10 +298,7 @@ def show(used: UsedProgram) -> Data:
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
     _write_database(used)
-    for path in operands:
-        if changes or (used.name in _EDITORS and starts_by_itself(path)):
-            used.scope.reducer.write_file(path, NO_DATA)
-            _keep_copy(used, path)
+    _change_files(used, operands, in_place=changes)
     if used.name in ("sed", "gsed"):
         for script in (*used.words.operands[:1], *used.words.find("-e --expression")):
             for found in _SED_WRITES.finditer(script):
@@ -305,6 +309,32 @@ def show(used: UsedProgram) -> Data:
             if used.name not in ("gpg", "zstd") and not used.has_option(r"-[a-zA-Z0-9]*k[a-zA-Z0-9]*|--keep"):
                 used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
     return NO_DATA if changes else data
+
+
+def _change_files(used: UsedProgram, paths: Sequence[str], *, in_place: bool) -> None:
+    is_editor = used.name in _EDITORS
+    for path in paths:
+        if in_place or (is_editor and starts_by_itself(path)):
+            used.scope.reducer.write_file(path, NO_DATA)
+            _keep_copy(used, path)
+    if is_editor:
+        _follow_orders(used)
+
+
+def _follow_orders(used: UsedProgram) -> None:
+    """Take the orders that an editor reads from files and from its input."""
+    reducer = used.scope.reducer
+    typed = used.run.find_values("-s") if used.name in _TYPED_INTO and "-e" not in used.run.arguments else ()
+    reducer.run_data(used.read(*used.words.find(used.row.shows), *typed))
+    if used.has_option(_READS_ORDERS) or used.name in ("ed", "ex"):
+        reducer.run_data(used.piped)
+    for code in used.words.find("-c --cmd -eval --eval --execute"):
+        for found in _ORDER_FILES.finditer(code):
+            reducer.run_data(reducer.read_file(found[1] or found[2]))
+        for path in _WRITTEN_BY_ORDER.findall(code):
+            reducer.write_file(path, NO_DATA)
+        if used.name == "emacs":
+            reduce_code(code, reducer, program="emacs")
 
 
 def _find_shown_files(used: UsedProgram) -> Sequence[str]:
@@ -424,66 +454,6 @@ def judge_endless(used: UsedProgram) -> None:
         used.scope.add(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end")
 
 
-_LOOKS_AT_TREE = frozenset(
-    {"status", "diff", "add", "rm", "mv", "commit", "stash", "grep", "checkout", "switch", "merge", "rebase"}
-)
-
-
-def follow_git(used: UsedProgram) -> None:
-    """Take what git fetches, and where it pushes to."""
-    words = [word for word in used.run.arguments if not word.startswith("-")]
-    match words:
-        case ["clone", *rest] | ["-C", _, "clone", *rest]:
-            if address := next((each for each in rest if "://" in each or REMOTE.fullmatch(each)), None):
-                used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, address)
-        case ["mv", *sources, target] if sources:
-            for source in sources:
-                used.scope.add(EffectKind.DELETE, f"moves {source} away", source)
-            used.scope.reducer.write_file(target, NO_DATA)
-        case ["rm", *paths] if "--cached" not in used.run.arguments:
-            for path in paths:
-                used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
-        case ["restore" | "checkout", *paths] if "--" in used.run.arguments or words[0] == "restore":
-            _restore(used, paths)
-        case ["bundle", "create", path, *_]:
-            used.scope.reducer.write_file(path, frozenset({Datum(DataKind.FILE, "the repository")}))
-        case ["remote", "add" | "set-url", name, *_]:
-            used.scope.remotes.add(name)
-        case ["push", *rest]:
-            target = rest[0] if rest else next(iter(used.scope.remotes), "")
-            if target in used.scope.remotes or "://" in target or REMOTE.fullmatch(target):
-                used.scope.reducer.send(frozenset({Datum(DataKind.FILE, "the repository")}), target)
-        case _:
-            return
-
-
-def _restore(used: UsedProgram, paths: Sequence[str]) -> None:
-    given = used.run.arguments
-    behind = given[given.index("--") + 1 :] if "--" in given else paths
-    for path in behind if "--staged" not in given else ():
-        used.scope.add(EffectKind.DELETE, f"throws the changes of {path} away", path)
-        secret = find_secret(path)
-        held = frozenset({Datum(DataKind.SECRET, secret)}) if secret else NO_DATA
-        used.scope.reducer.write_file(path, held)
-
-
-def _find_shown_by_git(used: UsedProgram) -> Data:
-    """The secrets in files, of any commit, whose contents git shows."""
-    command, *words = used.operands or ("",)
-    if command in _LOOKS_AT_TREE:
-        used.scope.add(EffectKind.READ, "reads the files of the repository", ".")
-    match command:
-        case "log":
-            shows = used.has_option(r"-p|-u|--patch.*|-[SGLUW].*|--cc|-c|--(color-words|word-diff|binary).*")
-            words.extend(word for word in used.run.arguments if word.startswith("-L"))
-        case "archive":
-            shows = not used.has_option(r"-o.*|--output.*")
-        case _:
-            shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff")
-    paths = (word.rpartition(":")[2] for word in words) if shows else ()
-    return frozenset(Datum(DataKind.SECRET, secret) for path in paths if (secret := find_secret(path)))
-
-
 # What these print is a name of a system or a version, which addresses of downloads hold.
 _PLAIN_MACHINE = frozenset(
     {"uname", "arch", "date", "lsb_release", "nproc", "dpkg", "rustc", "go", "getconf", "git"}
@@ -552,11 +522,7 @@ def _use_words(used: UsedProgram) -> Data:
         case Operand.READ:
             used.read(*used.operands)
         case Operand.WRITE:
-            is_patch = used.name == "patch"  # which reads its second file
-            for path in used.operands[:1] if is_patch else used.operands:
-                used.scope.reducer.write_file(path, used.piped, used.run.text)
-                judge_program_name(used.scope, path)
-            used.read(*used.operands[1:2] if is_patch else ())
+            _write_operands(used)
         case Operand.COPY:
             data |= copy(used)
         case Operand.TRANSFER:
@@ -568,6 +534,16 @@ def _use_words(used: UsedProgram) -> Data:
         case Operand.SEND | Operand.TEXT | Operand.USE:
             _send_words(used)
     return data
+
+
+def _write_operands(used: UsedProgram) -> None:
+    is_patch = used.name == "patch"  # which reads its second file
+    for path in used.operands[:1] if is_patch else used.operands:
+        used.scope.reducer.write_file(path, used.piped, used.run.text)
+        judge_program_name(used.scope, path)
+    if is_patch:
+        given = used.read(*used.operands[1:2], *used.words.find(used.row.shows))
+        take_changes(used, given or used.piped)
 
 
 def _send_words(used: UsedProgram) -> None:
@@ -622,7 +598,7 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         judge_endless(used)
     elif name == "git":
         follow_git(used)
-        data |= _find_shown_by_git(used)
+        data |= find_shown_by_git(used)
     elif name == "yes":
         data |= {Datum(DataKind.ENDLESS, "yes")}
     if name in _BUILDERS:

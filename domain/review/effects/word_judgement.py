@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
-from quorum.domain.review.effects.places import is_program_folder, is_record, is_wide
+from quorum.domain.review.effects.places import find_host, is_local, is_program_folder, is_record, is_wide
 from quorum.domain.review.effects.program_effects import SHELL, ParsedWords
 from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.effects.surroundings import Scope
@@ -109,6 +109,13 @@ _USUAL_ALIAS = re.compile(
 )
 _FINDERS = frozenset({"find", "gfind", "bfs"})
 _LOCATORS = frozenset({"locate", "mdfind", "plocate", "mlocate"})
+_HTTP_CLIENTS = frozenset({"curl", "curlie", "wget", "wget2", "http", "https", "xh", "xhs", "httpie"})
+_JSON_EDITORS = frozenset({"jq", "gojq", "jaq", "yq", "dasel", "sed", "gsed", "json", "fx"})
+_ADDS_SCRIPT = re.compile(
+    r"scripts\W{1,4}(pre|post)?(install|prepare|publish|pack)\w*\W{0,3}=(?!=)"
+    r"|\"(pre|post)?(install|prepare|publish|pack)\"\s*:\s*\""
+)
+"""What programs that change package.json write there."""
 _ENVIRONMENTS_OF_OTHERS = re.compile(
     r"(?!-)(?=.{1,12}$)(-?[a-df-zA-Z]*e[a-z]*ww*e?|a?uxe\w*|eww+\w*|\w*[auwx]+e\w*)"
 )
@@ -184,6 +191,22 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
             scope.add(EffectKind.REVEAL, "searches the history for credentials")
     elif run.program == "ps" and any(map(_ENVIRONMENTS_OF_OTHERS.fullmatch, run.arguments)):
         scope.add(EffectKind.REVEAL, "shows the environment of other processes")
+    else:
+        _judge_changes(scope, run, words)
+
+
+def _judge_changes(scope: Scope, run: Invocation, words: ParsedWords) -> None:
+    if run.program in _HTTP_CLIENTS:
+        if _asks_to_delete(run) and not any(is_local(each) or each.startswith(":") for each in words.operands):
+            host = next((each for each in words.operands if "." in each or ":" in each), "another machine")
+            scope.add(EffectKind.HARM, f"asks {find_host(host)} to delete something", host)
+    elif run.program in _JSON_EDITORS and _ADDS_SCRIPT.search(" ".join(run.arguments)):
+        scope.add(EffectKind.PERSIST, "adds a script that runs when the package is installed")
+
+
+def _asks_to_delete(run: Invocation) -> bool:
+    given = (*run.find_values("-X", "--request", "--method"), *run.arguments[:1])
+    return "DELETE" in map(str.upper, given) or "-XDELETE" in run.arguments
 
 
 def judge_program_name(scope: Scope, path: str) -> None:

@@ -95,15 +95,6 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse("gh", r"ssh-key|gpg-key|deploy-key", _RIGHTS, "list"),
     HarmfulUse("gh repo edit|create|fork", r"--visibility=public|public|--public", _PUBLIC, guard="network"),
     HarmfulUse("glab|hub", r"delete|--public", "changes what others see"),
-    HarmfulUse(
-        "psql|mysql|mariadb|sqlcmd|mongosh",
-        (
-            r"(?is).*\b(grant\s+|create\s+(user|role|login)|alter\s+(user|role|login)|"
-            r"copy\s+.*\bprogram\b|xp_cmdshell|into\s+(out|dump)file|load_file|pg_read_file|"
-            r"lo_import|createUser|grantRoles).*"
-        ),
-        "gives somebody rights in a database, or reaches files through it",
-    ),
     # ------------------------------------------------------------ protections and records
     HarmfulUse(
         "iptables|ip6tables|nft|ufw|firewall-cmd|pfctl|ebtables|socketfilterfw|esxcli|ipfw",
