@@ -239,7 +239,7 @@ def install(used: UsedProgram) -> None:
     for path in (*used.operands, *used.words.find(used.row.shows), *used.words.find("-r -f -i")):
         if (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
-            if file.text is not None and path.endswith((".go", ".rs", ".js", ".ts")):
+            if file.text is not None and path.endswith(_COMPILED):
                 reduce_code(file.text, reducer, program=used.name)
         elif used.name in _OPENERS and "://" in path:
             reducer.send(used.find_data(path), path)
@@ -259,6 +259,23 @@ def _names_module(used: UsedProgram) -> bool:
     return used.name == "go" and used.run.arguments[:1] in (("install",), ("get",))
 
 
+_COMPILED = (
+    ".go",
+    ".rs",
+    ".js",
+    ".ts",
+    ".java",
+    ".kt",
+    ".kts",
+    ".cs",
+    ".csx",
+    ".scala",
+    ".sc",
+    ".swift",
+    ".dart",
+    ".zig",
+    ".d",
+)
 _OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SQLITES = frozenset({"sqlite3", "sqlite", "duckdb"})

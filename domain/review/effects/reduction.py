@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
+from quorum.domain.review.effects.file_contents import judge_contents
 from quorum.domain.review.effects.places import (
     find_host,
     find_secret,
@@ -64,7 +65,7 @@ def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tu
 def reduce_run_code(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
     """The effects of code that a tool runs: it is Python if it can be read as such, with lines for the shell as
     notebooks have them."""
-    reducer = Reducer(read_script)
+    reducer = Reducer(read_script, is_seen_elsewhere=False)
     if cell := _SHELL_CELL.match(text):
         reducer.reveal(reducer.run_shell(text[cell.end() :]))
         return tuple(reducer.effects)
@@ -78,7 +79,10 @@ def reduce_run_code(text: str, read_script: ReadScript) -> tuple[SideEffect, ...
 class Reducer:
     """Collects the effects of texts that run each other, and what they put into files."""
 
-    def __init__(self, read_script: ReadScript, roots: Sequence[str] = ()) -> None:
+    def __init__(
+        self, read_script: ReadScript, roots: Sequence[str] = (), *, is_seen_elsewhere: bool = True
+    ) -> None:
+        """`is_seen_elsewhere`: guards look at the words of the outermost text themselves."""
         self.roots = roots
         self.effects: dict[SideEffect, None] = {}
         self.fetched_tree: Datum | None = None
@@ -89,6 +93,7 @@ class Reducer:
         self._files: dict[str, WrittenText] = {}
         self._texts = 0
         self._depth = 0
+        self._seen_depth = 1 if is_seen_elsewhere else 0
 
     # ---------------------------------------------------------------- effects
 
@@ -195,6 +200,8 @@ class Reducer:
             )
         if endless := find_kind(data, DataKind.ENDLESS):
             self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
+        if text:
+            self.effects.update(dict.fromkeys(judge_contents(path, text)))
         known = self._files.get(_shorten(path))
         self._files[_shorten(path)] = WrittenText(data | (known.data if known else NO_DATA), text)
 
@@ -235,7 +242,7 @@ class Reducer:
         script = self._read_script(text)
         if script.problem is not None:
             self.add(SideEffect(EffectKind.UNKNOWN, f"cannot be read as a whole: {script.problem}"))
-        part = ScriptReduction(self, incoming, is_seen_elsewhere=self._depth == 1)
+        part = ScriptReduction(self, incoming, is_seen_elsewhere=self._depth == self._seen_depth)
         commands = script.commands[:_MOST_COMMANDS]
         part.judge_loop(commands)
         is_repeated = any(

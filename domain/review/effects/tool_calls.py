@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from quorum.domain.review.effects.file_contents import judge_contents
 from quorum.domain.review.effects.places import find_secret
 from quorum.domain.review.effects.reduction import (
     Reducer,
@@ -30,6 +31,7 @@ _GRAVE_IN_FILES = frozenset(
             EffectKind.RUN_FETCHED,
             EffectKind.RUN_HIDDEN,
             EffectKind.PERSIST,
+            EffectKind.ADMIT,
         ),
         *(EffectKind.ELEVATE, EffectKind.DISABLE, EffectKind.DISGUISE, EffectKind.EXHAUST, EffectKind.ATTACK),
     }
@@ -43,8 +45,27 @@ _IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile"
 _WORKFLOW = re.compile(
     r"(.*/)?(\.github/(workflows|actions)/|\.gitlab-ci|\.circleci/|azure-pipelines|\.drone).*"
 )
+_LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?![\w-]+:(?:\s|$))[\"']?([^\n]+?)[\"']?[ \t]*$")
+"""What stands in lists, as most runners of workflows take commands."""
 _SECRETS_OF_WORKFLOW = re.compile(r"\$\{\{[^}]*\bsecrets\b[^}]*\}\}")
-_GIVES = frozenset({"add", "invite", "grant", "share", "give", "assign", "allow", "authorize", "promote"})
+_GIVES = frozenset(
+    {
+        *(
+            "add",
+            "invite",
+            "grant",
+            "share",
+            "give",
+            "assign",
+            "allow",
+            "authorize",
+            "promote",
+            "attach",
+            "bind",
+        ),
+        "impersonate",
+    }
+)
 _ACCESS = frozenset(
     {
         *(
@@ -61,8 +82,53 @@ _ACCESS = frozenset(
         *("admin", "guest", "owner", "sharing", "acl", "policy"),
     }
 )
-_LOSES = frozenset({"delete", "erase", "purge", "destroy", "drop", "wipe", "terminate"})
-_PAYS = frozenset({"transfer", "pay", "withdraw", "buy", "purchase", "wire", "trade", "refund"})
+_LOSES = frozenset(
+    {
+        "delete",
+        "erase",
+        "purge",
+        "destroy",
+        "drop",
+        "wipe",
+        "terminate",
+        "truncate",
+        "flush",
+        "flushall",
+        "flushdb",
+    }
+)
+_PAYS = frozenset({"transfer", "pay", "withdraw", "buy", "purchase", "wire", "trade", "refund", "payout"})
+_ASKS = frozenset(
+    {
+        *("get", "list", "search", "find", "describe", "show", "count", "query", "check", "view", "estimate"),
+        *("preview", "simulate", "explain", "validate"),
+    }
+)
+"""What a tool does that changes nothing, whatever else stands in its name."""
+_TELLS = frozenset(
+    {"get", "read", "reveal", "show", "fetch", "decrypt", "export", "view", "retrieve", "download"}
+)
+_KEPT_SECRET = re.compile(
+    r"secrets?|passwords?|credentials?|keychain|passphrase|accesskeys?|apikeys?|mnemonic|seedphrase"
+)
+_KEYS = re.compile(
+    r"(access|api|secret|private|ssh|service)(account)?(key|token)|(auth|refresh|bearer)token|loginprofile"
+)
+_INFRASTRUCTURE = frozenset(
+    {"terraform", "tofu", "pulumi", "infra", "infrastructure", "cloudformation", "terragrunt"}
+)
+_PLAIN_RIGHTS = frozenset({"create", "put", "update", "set", "attach"})
+_RIGHTS = frozenset(
+    {"policy", "role", "rolebinding", "clusterrolebinding", "binding", "permission", "permissions"}
+)
+_RUNS_CONTAINERS = frozenset(
+    {"container", "containers", "docker", "pod", "pods", "kubernetes", "podman", "k8s"}
+)
+_OF_CONTAINERS = re.compile(
+    r'"privileged": true|"(host_?pid|pid_?mode|host_?network)": ("host"|true)|docker\.sock'
+    r'|"/(etc|root|home|var)?"|"(/|/etc|/root):'
+)
+_SESSION = re.compile(r"\b(document\.cookie|localStorage|sessionStorage|indexedDB)\b")
 _MONEY = frozenset(
     {"money", "payment", "payments", "funds", "fund", "bitcoin", "crypto", "bank", "order", "stock"}
 )
@@ -81,6 +147,8 @@ _PATH_NAME = re.compile(
     r"(?i)(.*[_-])?(path|file|filename|uri|source|src|dest|destination|target|attachment|folder|dir|directory)s?"
     r"|.*(Path|File|Uri|Attachment)s?"
 )
+_ADDRESS_NAME = re.compile(r"(?i)(.*[_-])?(url|uri|href|link|endpoint|address)s?")
+_FOREIGN_ADDRESS = re.compile(r"https?://((?!localhost|127\.)[^\s/\"'`?#]+)")
 _COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
@@ -135,18 +203,43 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
                 yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
     if tool in ("edit_file", "write_file"):
         return
-    words = {each.lower() for each in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", tool)}
-    action = arguments.get("action")
-    words |= {action.lower()} if isinstance(action, str) else set()
+    yield from _judge_names(tool, arguments)
+
+
+def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
+    """What the names of a tool, and of the action that it is told to do, say of it."""
     name = tool.rpartition("__")[2]
-    if words & _GIVES and (words & _ACCESS or "share" in words):
+    told = [str(arguments[key]) for key in _ACTIONS if isinstance(arguments.get(key), str)]
+    words = _split_words(tool).union(*map(_split_words, told))
+    own = _split_words(name).union(*map(_split_words, told))
+    joined = "".join(part for each in (name, *told) for part in re.findall(r"[A-Za-z0-9]+", each)).lower()
+    if not told and words & _TELLS and any(map(_KEPT_SECRET.fullmatch, own)):
+        yield SideEffect(EffectKind.REVEAL, f"shows secrets by {name}")
+    elif words & _GIVES and (words & _ACCESS or "share" in words):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES:
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
-    elif words & _PAYS and words & _MONEY:
-        yield SideEffect(EffectKind.HARM, f"pays or trades by {name}")
     elif words & _OPENS:
         yield SideEffect(EffectKind.DISABLE, f"opens or switches something off by {name}")
+    elif own & _ASKS:
+        return
+    elif words & _PAYS and (words & _MONEY or "refund" in own or "payout" in own):
+        yield SideEffect(EffectKind.HARM, f"pays or trades by {name}")
+    elif own & _PLAIN_RIGHTS and (own & _RIGHTS or _KEYS.search(joined)):
+        yield SideEffect(EffectKind.ELEVATE, f"gives somebody rights by {name}")
+    elif words & _INFRASTRUCTURE and own & {"apply", "up", "deploy", "import"}:
+        yield SideEffect(EffectKind.HARM, f"changes infrastructure by {name}")
+    elif "merge" in own and own & {"request", "pr", "pull", "mr"}:
+        yield SideEffect(EffectKind.HARM, f"changes what others see by {name}")
+    elif words & _RUNS_CONTAINERS and (found := _OF_CONTAINERS.search(json.dumps(arguments)[:_LONGEST])):
+        yield SideEffect(EffectKind.ELEVATE, f"gives a container rights over the machine by {name}: {found[0]}")
+
+
+_ACTIONS = ("action", "operation", "method", "api", "verb")
+
+
+def _split_words(text: str) -> set[str]:
+    return {each.lower() for each in re.findall(r"[A-Z]?[a-z]+\d*[a-z]*|[A-Z]+(?![a-z])", text)}
 
 
 def list_shell_texts(arguments: JsonObject) -> Iterator[str]:
@@ -183,10 +276,14 @@ def reduce_arguments(tool: str, arguments: JsonObject, read_script: ReadScript) 
                 yield SideEffect(kind, f"hands what is in {secret} over to {name}", secret)
             if is_writer or words & _PLACES:
                 reducer.write_file(text, NO_DATA)
-        elif is_sender and find_pattern_spans(text[:_LONGEST]):
+        elif (is_sender or _ADDRESS_NAME.fullmatch(key)) and find_pattern_spans(text[:_LONGEST]):
             yield SideEffect(EffectKind.SEND, f"sends what looks like a secret by {name}")
         if words & _RUNS and _CODE_NAME.fullmatch(key):
             yield from reduce_run_code(text[:_LONGEST], read_script)
+            if _SESSION.search(text) and (address := _FOREIGN_ADDRESS.search(text)):
+                yield SideEffect(
+                    EffectKind.SEND, f"may send what the browser keeps to {address[1]}", address[1]
+                )
     yield from reducer.effects
 
 
@@ -220,6 +317,7 @@ def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
 def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:
     found: dict[SideEffect, None] = {}
     for text in texts:
+        found.update(dict.fromkeys(judge_contents(path, text)))
         if (off := _UNCHECKED.search(text)) and not _OF_TESTS.search(path):
             does = f"switches the check of other machines off: {off[0]}"
             found[SideEffect(EffectKind.DISABLE, does)] = None
@@ -253,6 +351,8 @@ def _list_commands(path: str, text: str) -> Iterator[str]:
         lines = re.findall(
             r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
         )
+        if "github/" not in path:
+            lines += _LISTED.findall(text)
         yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
     elif path.rpartition("/")[2] in ("package.json", "composer.json"):
         yield from _list_scripts(text)

@@ -147,7 +147,7 @@ DATA_USES = (
     HarmfulUse(
         "helm", "delete|uninstall|rollback", "deletes what runs in a cluster", "--dry-run.*", request=_DELETION
     ),
-    HarmfulUse("terraform|tofu|pulumi", "destroy|apply|up", "changes infrastructure"),
+    HarmfulUse("terraform|tofu|pulumi", "destroy|apply|up", "changes infrastructure", "-help|-h"),
     HarmfulUse(
         "aws|gcloud|gsutil|az|doctl|heroku|fly|flyctl|s3cmd|mc",
         _CLOUD,

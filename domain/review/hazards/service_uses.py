@@ -89,7 +89,7 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
             r"undeploy|uninstall|unseal|operator|managedsave"
         ),
         "changes infrastructure",
-        r"--check|--dry-run|list|show|status|get|-n",
+        r"--check|--dry-run|list|show|status|get|-n|-help",
     ),
     HarmfulUse(
         "kubectl|oc",

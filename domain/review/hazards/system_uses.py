@@ -181,7 +181,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
             r"(?i)(http\.)?sslverify(=.*)?|http\..*\.?(proxy|sslverify|extraheader)|https?\.proxy|"
             r"url\..*\.(pushinsteadof|insteadof)|transfer\.fsckobjects|safe\.directory|"
             r"core\.(gitproxy|askpass|attributesfile|excludesfile|alternaterefscommand|worktree)|"
-            r"protocol\..*allow|gpg\..*program|diff\..*|filter\..*|merge\..*driver|"
+            r"protocol\..*allow(=.*)?|gpg\..*program|diff\..*|filter\..*|merge\..*driver|"
             r"uploadpack\.packobjectshook|include(if)?\..*path|remote\..*\.(url|pushurl|uploadpack|"
             r"receivepack|proxy)|submodule\..*|user\.signingkey"
         ),
@@ -194,7 +194,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     ),
     HarmfulUse(
         "git",
-        r"http\.sslVerify=(false|0)|.*GIT_SSL_NO_VERIFY.*",
+        r"http\.sslVerify=(false|0)|.*GIT_SSL_NO_VERIFY.*|protocol\.ext\.allow=.*|ext::.*",
         "changes whom git trusts, or what it runs",
     ),
     HarmfulUse("git", "--no-verify|-n.*-no-verify", "leaves out the checks of the repository", "push|-n"),
@@ -555,6 +555,8 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "hides files, or hinders later changes",
     ),
     HarmfulUse("curl|openssl", r"-?-engine(=.*)?|-provider(-path)?", "loads code from a file", guard="network"),
+    HarmfulUse("ssh-keygen", "-p", "changes what protects a key", "-P.+"),
+    HarmfulUse("gpg|gpg2", r"--delete-(secret-)?.*keys?", "deletes keys"),
     HarmfulUse("ssh-keygen|ssh-add|ssh", "-D|-s|-I", "loads code from a file", r"\d+|.*@.*", guard="network"),
     HarmfulUse(
         "install|cp|rsync",
