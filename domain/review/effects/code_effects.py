@@ -49,6 +49,9 @@ _ENVIRONMENT = re.compile(
     r"(?i:env:\*?(?=[\s)|]|$))|\bENVIRON\b|Deno\.env\.toObject|os\.environ\b|"
     r"require\(.os.\)|os\.(hostname|userInfo)|gethostname|\$\{?ENV\b"
 )
+_PICKS_SECRETS = re.compile(
+    r"(?i)[/'\"|(^]\W{0,3}(\w*_)?(passw(or)?d|secret|token|api_?key|key|credentials?)\b[^\n]{0,40}[/'\"|)]"
+)
 _RUNS = re.compile(
     r"\beval\b|new\s+Function|\bFunction\s*\(|vm\.run\w*|instance_eval|class_eval|(?i:\biex\b|Invoke-Expression)"
     r"|child_process|execSync|\bexec\b|\bsystem\b|\bassert\s*\(|create_function|include\s*\(|loadstring"
@@ -106,6 +109,8 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     held |= _find_variables(text)
     if _ENVIRONMENT.search(text):
         held |= {Datum(DataKind.ENVIRONMENT, program)}
+        if _PICKS_SECRETS.search(text) and _SHOWS.search(text):
+            around.add(SideEffect(EffectKind.REVEAL, "shows the secrets of the environment"))
     for nested in list_effects_of_code(text, program):
         if isinstance(nested, NestedShell):
             held |= around.run_shell(nested.text, incoming, through=program)

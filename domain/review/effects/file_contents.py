@@ -1,14 +1,16 @@
-"""What the settings in a file have others do: where packages come from, which rights containers, workflows and
+"""What a file has others do: its commands, where packages come from, which rights containers, workflows and
 clouds give, and what agents no longer ask about.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 from quorum.domain.review.effects.places import is_local
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
+from quorum.domain.text.json_value import JsonValue
 
 _LONGEST = 65_536  # characters of a text that is looked at
 _ADDRESS = (
@@ -118,6 +120,57 @@ _RUN_BY_GIT = re.compile(
     r"(?!true\b|false\b|less\b|vim?\b|nano\b|code\b|git-lfs )\S"
 )
 
+GRAVE_IN_FILES = frozenset(
+    {
+        *(
+            EffectKind.SEND,
+            EffectKind.REVEAL,
+            EffectKind.RUN_FETCHED,
+            EffectKind.RUN_HIDDEN,
+            EffectKind.PERSIST,
+            EffectKind.ADMIT,
+        ),
+        *(EffectKind.ELEVATE, EffectKind.DISABLE, EffectKind.DISGUISE, EffectKind.EXHAUST, EffectKind.ATTACK),
+    }
+)
+"""What a file that somebody runs later should not come to do unseen."""
+_SHELL_FILE = re.compile(
+    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/[^/]+|\.git/hooks/[^/]+|configure)"
+)
+_BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
+_IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
+_ANY_WORKFLOW = re.compile(
+    r"(.*/)?(\.github/(workflows|actions)/|\.gitlab-ci|\.circleci/|azure-pipelines|\.drone).*"
+)
+_LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?![\w-]+:(?:\s|$))[\"']?([^\n]+?)[\"']?[ \t]*$")
+"""What stands in lists, as most runners of workflows take commands."""
+_SECRETS_OF_WORKFLOW = re.compile(r"\$\{\{[^}]*\bsecrets\b[^}]*\}\}")
+_CODE_FILES = (
+    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
+    *(
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cs",
+        ".lua",
+        ".swift",
+        ".scala",
+        ".rake",
+        ".gradle",
+        ".gemspec",
+        ".ex",
+        ".exs",
+        ".jl",
+    ),
+)
+_SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
+"""A text that code in any language hands to a shell as the value of its option."""
+_SHELL_CALL = re.compile(
+    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
+)
+_RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
+"""The commands that settings in JSON have an editor, a container or an agent run."""
+
 
 def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
     """What a text in a file of this name has others do."""
@@ -170,3 +223,45 @@ def _judge_rights(text: str) -> Iterator[SideEffect]:
         yield SideEffect(EffectKind.ELEVATE, f"shows something to everybody: {found[0].strip()[:60]}")
     if _OPEN_TO_ALL.search(text) and _INGRESS.search(text) and (ports := _ALL_PORTS.search(text)):
         yield SideEffect(EffectKind.ADMIT, f"lets every machine in: {ports[0].strip()[:60]}")
+
+
+def list_commands(path: str, text: str) -> Iterator[str]:
+    """The shell texts in a file that programs run."""
+    if _SHELL_FILE.fullmatch(path) or text.startswith("#!/bin/"):
+        yield text
+    elif _BUILD_FILE.fullmatch(path):
+        yield "\n".join(
+            line.strip().lstrip("@-+") for line in text.split("\n") if line.startswith(("\t", "    "))
+        )
+    elif _IMAGE_FILE.fullmatch(path):
+        joined = re.sub(r"\\\n", " ", text)
+        yield "\n".join(line[4:] for line in joined.split("\n") if line.startswith("RUN "))
+    elif _ANY_WORKFLOW.fullmatch(path):
+        lines = re.findall(
+            r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
+        )
+        if "github/" not in path:
+            lines += _LISTED.findall(text)
+        yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
+    elif path.rpartition("/")[2] in ("package.json", "composer.json"):
+        yield from _list_scripts(text)
+    elif path.endswith(_CODE_FILES):
+        yield from (found[1].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
+        yield from (found[2] for found in _SHELL_CALL.finditer(text))
+    elif path.endswith((".json", ".jsonc", ".code-workspace")):
+        for found in _RUN_BY_SETTINGS.findall(text):
+            yield found.replace('\\"', '"')
+
+
+def _list_scripts(text: str) -> Iterator[str]:
+    """The commands of a package, from the whole file or from lines of it."""
+    found: JsonValue = None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        yield from re.findall(
+            r'"(?:(?:pre|post)?(?:install|publish|pack|prepare)\w*)"\s*:\s*"((?:\\.|[^"\\])*)"', text
+        )
+    scripts = found.get("scripts") if isinstance(found, dict) else None
+    if isinstance(scripts, dict):
+        yield from (each for each in scripts.values() if isinstance(each, str))

@@ -233,14 +233,16 @@ def _is_remote(used: UsedProgram, path: str) -> bool:
     return REMOTE.fullmatch(path) is not None
 
 
-def install(used: UsedProgram) -> None:
-    """Take the packages, images and files that a program installs or runs."""
-    reducer = used.scope.reducer
+def install(used: UsedProgram) -> Data:
+    """Take the packages, images and files that a program installs or runs, and return what these show."""
+    reducer, shown = used.scope.reducer, NO_DATA
     for path in (*used.operands, *used.words.find(used.row.shows), *used.words.find("-r -f -i")):
-        if (file := reducer.find_file(path)) is not None:
+        if path == "/dev/stdin" and used.run.text is not None:
+            shown |= reduce_code(used.run.text, reducer, program=used.name)
+        elif (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
             if file.text is not None and path.endswith(_COMPILED):
-                reduce_code(file.text, reducer, program=used.name)
+                shown |= reduce_code(file.text, reducer, program=used.name)
         elif used.name in _OPENERS and "://" in path:
             reducer.send(used.find_data(path), path)
         elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
@@ -252,6 +254,7 @@ def install(used: UsedProgram) -> None:
     named = (*used.operands, *used.words.find("-f -i"))
     if used.row.input is Input.RUN and (not named or "-" in named or named == ("load",)):
         reducer.run_data(used.piped)
+    return shown
 
 
 def _names_module(used: UsedProgram) -> bool:
@@ -491,7 +494,9 @@ _TAKES_NAMES = {
 }
 """The options by which archivers read the names of files, and put the files into what comes out."""
 _DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", *_FINDERS})
-_COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
+_COUNTERS = frozenset(
+    {"tail", "sort", "tac", "shuf", "sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"}
+)
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|0?[0-7]{3})")
 
@@ -547,7 +552,7 @@ def _use_words(used: UsedProgram) -> Data:
         case Operand.HOST:
             data |= connect(used)
         case Operand.RUN:
-            install(used)
+            data |= install(used)
         case Operand.SEND | Operand.TEXT | Operand.USE:
             _send_words(used)
     return data
@@ -669,6 +674,8 @@ def _print(used: UsedProgram, data: Data) -> Output:
     if name in ("echo", "printf"):
         shown = [word for word in run.arguments if not re.fullmatch(r"-[neE]+", word)]
         text, data = " ".join(shown), used.find_data(*shown)
+        if name == "printf" or "-e" in run.arguments:
+            text = text.replace("\\n", "\n").replace("\\t", "\t")
         if _ESCAPED.search(text):
             data |= {Datum(DataKind.DECODED, name)}
             text = unescape(text)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
-from quorum.domain.review.effects.file_contents import judge_contents
+from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
 from quorum.domain.review.effects.places import (
     find_host,
     find_secret,
@@ -186,7 +186,7 @@ class Reducer:
             self.add(SideEffect(EffectKind.PERSIST, does, path))
         is_far = path.startswith(("/", "~", "$HOME")) or ".." in path
         secret = find_kind(data, DataKind.SECRET)
-        if len(path) < _LONGEST_PATH and (is_device(path) or belongs_to_system(path)):
+        if len(path) < _LONGEST_PATH and (path == "/" or is_device(path) or belongs_to_system(path)):
             self.add(SideEffect(EffectKind.ALTER, f"writes to the system's own files: {path}", path))
         if secret and (is_far or secret.origin.startswith(("/", "~", "$"))) and path != "/dev/null":
             self.add(SideEffect(EffectKind.REVEAL, f"copies {secret.describe()} to {path}", path))
@@ -201,9 +201,23 @@ class Reducer:
         if endless := find_kind(data, DataKind.ENDLESS):
             self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
         if text:
-            self.effects.update(dict.fromkeys(judge_contents(path, text)))
+            self._judge_text(path, text)
         known = self._files.get(_shorten(path))
         self._files[_shorten(path)] = WrittenText(data | (known.data if known else NO_DATA), text)
+
+    def _judge_text(self, path: str, text: str) -> None:
+        """Take what a text has others do that is put into a file."""
+        self.effects.update(dict.fromkeys(judge_contents(path, text)))
+        if self._depth > 2:
+            return
+        for command in list_commands(path, text):
+            written = Reducer(self._read_script, self.roots)
+            written._depth, written._seen_depth, written._texts = self._depth + 1, self._depth + 2, self._texts
+            written.reveal(written.run_shell(command))
+            self._texts = written._texts
+            for effect in written.effects:
+                if effect.kind in GRAVE_IN_FILES:
+                    self.add(SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place))
 
     def _place(self, path: str) -> str:
         return path if path.startswith(("/", "~", "$")) else posixpath.join(self.folder, path)

@@ -8,7 +8,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from quorum.domain.review.effects.file_contents import judge_contents
+from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
 from quorum.domain.review.effects.places import find_secret
 from quorum.domain.review.effects.reduction import (
     Reducer,
@@ -23,31 +23,6 @@ from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST = 65_536  # characters of a text that is looked at
-_GRAVE_IN_FILES = frozenset(
-    {
-        *(
-            EffectKind.SEND,
-            EffectKind.REVEAL,
-            EffectKind.RUN_FETCHED,
-            EffectKind.RUN_HIDDEN,
-            EffectKind.PERSIST,
-            EffectKind.ADMIT,
-        ),
-        *(EffectKind.ELEVATE, EffectKind.DISABLE, EffectKind.DISGUISE, EffectKind.EXHAUST, EffectKind.ATTACK),
-    }
-)
-"""What a file that somebody runs later should not come to do unseen."""
-_SHELL_FILE = re.compile(
-    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/[^/]+|\.git/hooks/[^/]+|configure)"
-)
-_BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
-_IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
-_WORKFLOW = re.compile(
-    r"(.*/)?(\.github/(workflows|actions)/|\.gitlab-ci|\.circleci/|azure-pipelines|\.drone).*"
-)
-_LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?![\w-]+:(?:\s|$))[\"']?([^\n]+?)[\"']?[ \t]*$")
-"""What stands in lists, as most runners of workflows take commands."""
-_SECRETS_OF_WORKFLOW = re.compile(r"\$\{\{[^}]*\bsecrets\b[^}]*\}\}")
 _GIVES = frozenset(
     {
         *(
@@ -165,31 +140,6 @@ _UNCHECKED = re.compile(
     re.VERBOSE,
 )
 """How libraries of TLS are told to trust whoever answers."""
-_CODE_FILES = (
-    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
-    *(
-        ".c",
-        ".cc",
-        ".cpp",
-        ".cs",
-        ".lua",
-        ".swift",
-        ".scala",
-        ".rake",
-        ".gradle",
-        ".gemspec",
-        ".ex",
-        ".exs",
-        ".jl",
-    ),
-)
-_SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
-"""A text that code in any language hands to a shell as the value of its option."""
-_SHELL_CALL = re.compile(
-    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
-)
-_RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
-"""The commands that settings in JSON have an editor, a container or an agent run."""
 
 
 def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) -> Iterator[SideEffect]:
@@ -199,7 +149,7 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
         before = _reduce_texts(path, _list_texts(arguments, "old_text"), read_script)
         after = _reduce_texts(path, _list_texts(arguments, "new_text", "content"), read_script)
         for effect in after:
-            if effect not in before and effect.kind in _GRAVE_IN_FILES:
+            if effect not in before and effect.kind in GRAVE_IN_FILES:
                 yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
     if tool in ("edit_file", "write_file"):
         return
@@ -326,7 +276,7 @@ def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> d
             found.update(
                 dict.fromkeys(each for each in effects if each.kind is not EffectKind.SEND or _is_own(each))
             )
-        for command in _list_commands(path, text):
+        for command in list_commands(path, text):
             found.update(dict.fromkeys(reduce_command(command, read_script)))
     return found
 
@@ -334,48 +284,6 @@ def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> d
 def _is_own(effect: SideEffect) -> bool:
     """Whether what is sent is no plain file: programs send files for a living."""
     return not effect.does.startswith("sends what is in") or "sends what is in ~" in effect.does
-
-
-def _list_commands(path: str, text: str) -> Iterator[str]:
-    """The shell texts in a file that programs run."""
-    if _SHELL_FILE.fullmatch(path) or text.startswith("#!/bin/"):
-        yield text
-    elif _BUILD_FILE.fullmatch(path):
-        yield "\n".join(
-            line.strip().lstrip("@-+") for line in text.split("\n") if line.startswith(("\t", "    "))
-        )
-    elif _IMAGE_FILE.fullmatch(path):
-        joined = re.sub(r"\\\n", " ", text)
-        yield "\n".join(line[4:] for line in joined.split("\n") if line.startswith("RUN "))
-    elif _WORKFLOW.fullmatch(path):
-        lines = re.findall(
-            r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
-        )
-        if "github/" not in path:
-            lines += _LISTED.findall(text)
-        yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
-    elif path.rpartition("/")[2] in ("package.json", "composer.json"):
-        yield from _list_scripts(text)
-    elif path.endswith(_CODE_FILES):
-        yield from (found[1].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
-        yield from (found[2] for found in _SHELL_CALL.finditer(text))
-    elif path.endswith((".json", ".jsonc", ".code-workspace")):
-        for found in _RUN_BY_SETTINGS.findall(text):
-            yield found.replace('\\"', '"')
-
-
-def _list_scripts(text: str) -> Iterator[str]:
-    """The commands of a package, from the whole file or from lines of it."""
-    found: JsonValue = None
-    try:
-        found = json.loads(text)
-    except ValueError:
-        yield from re.findall(
-            r'"(?:(?:pre|post)?(?:install|publish|pack|prepare)\w*)"\s*:\s*"((?:\\.|[^"\\])*)"', text
-        )
-    scripts = found.get("scripts") if isinstance(found, dict) else None
-    if isinstance(scripts, dict):
-        yield from (each for each in scripts.values() if isinstance(each, str))
 
 
 def list_objections(effects: Iterable[SideEffect]) -> Iterator[Objection]:

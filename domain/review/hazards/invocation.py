@@ -93,6 +93,7 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "doas": (frozenset({"-u", "-C"}), 0),
     "pkexec": (frozenset({"--user"}), 0),
     "watch": (frozenset({"-n", "--interval"}), 0),
+    "sshpass": (frozenset({"-p", "-f", "-d", "-P"}), 0),
     "entr": (frozenset(), 0),
     "taskset": (frozenset(), 1),
     "ltrace": (frozenset({"-o", "-e", "-s", "-u", "-n", "-p"}), 0),
@@ -230,6 +231,11 @@ _STARTED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("npm", "npx"), ("-c", "--call")),
     "nix-shell": ("--run", "--command"),
     "fswatch": ("-x",),
+    "ansible": ("-a", "--args"),
+    "vagrant": ("-c", "--command"),
+    "gcloud": ("--command",),
+    **dict.fromkeys(("fly", "flyctl"), ("-C", "--command")),
+    **dict.fromkeys(("doppler", "infisical", "dotenvx"), ("--command",)),
 }
 _GIT_STARTS = {
     "rebase": ("-x", "--exec"),
@@ -244,6 +250,26 @@ _GIT_STARTS = {
     "push": ("--receive-pack", "--exec"),
     "archive": ("--exec",),
 }
+_TAKES_TEXTS = frozenset(
+    {
+        *(
+            "hyperfine",
+            "pdsh",
+            "pssh",
+            "parallel-ssh",
+            "clush",
+            "dsh",
+            "salt",
+            "salt-ssh",
+            "adb",
+            "heroku",
+            "fab",
+        ),
+        *("rexec", "knife"),
+    }
+)
+"""They hand a text to a shell, mostly of other machines."""
+_DC_RUNS = re.compile(r".*?!\s*([^<>=!\s].*)")
 _FZF_RUNS = re.compile(r".*?(?:execute(?:-silent)?|become|reload|preview|transform)[(:\[{](.*)", re.DOTALL)
 _TAR_ACTION = re.compile(r"exec=(.*)", re.DOTALL)
 _EDITOR = re.compile(r"(n?vim?|ex|view|vimdiff|gvim)")
@@ -258,6 +284,7 @@ _COMMAND_LINES: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _SQLITE_RUNS),
     **dict.fromkeys(("gdb", "lldb"), _DEBUGGER_RUNS),
     **dict.fromkeys(("psql", "mysql", "mariadb"), _CLIENT_RUNS),
+    "dc": _DC_RUNS,
 }
 _SED_RUNS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*e[ \t]+([^\n]+)")
 
@@ -279,8 +306,8 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
         yield from _list_started_by_nix(run)
     elif program == "fzf":
         yield from _cut(_FZF_RUNS, run.find_values("--bind"))
-    elif program == "hyperfine":
-        yield from run.operands
+    elif program in _TAKES_TEXTS:
+        yield from (word for word in run.operands if " " in word or program == "hyperfine")
     elif program in ("sed", "gsed"):
         for script in (*run.operands[:1], *run.find_values("-e", "--expression")):
             yield from (found[1] for found in _SED_RUNS.finditer(script))

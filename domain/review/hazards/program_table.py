@@ -85,6 +85,14 @@ DATA_USES = (
     ),
     HarmfulUse("git tag", r"--delete|-d", "deletes tags", request=_DISCARDED),
     HarmfulUse("git stash", "drop|clear", "throws stashed changes away", request=_DISCARDED_STASHES),
+    HarmfulUse(
+        "svn|bzr|hg|darcs", "revert", "throws uncommitted changes away", _DRY, request=_DISCARDED_CHANGES
+    ),
+    HarmfulUse(
+        "hg update|checkout|up|co", "-C|--clean", "throws uncommitted changes away", request=_DISCARDED_CHANGES
+    ),
+    HarmfulUse("hg|jj", "purge|strip|abandon|prune", "throws changes away", _DRY, request=_DISCARDED),
+    HarmfulUse("svn", "--remove-unversioned|--remove-ignored", "deletes files that svn does not know"),
     HarmfulUse("git reflog", "expire|delete", "removes the way back to lost commits"),
     HarmfulUse("git filter-branch", "", "rewrites history"),
     HarmfulUse("git filter-repo", "", "rewrites history", request=RequestTerms(effect=Effect.REWRITE)),
@@ -175,6 +183,7 @@ DATA_USES = (
     HarmfulUse("dropdb", "", "deletes a database", "--help|--version", request=_DELETED_DATABASE),
     HarmfulUse("dropuser", "", "deletes who may use a database", "--help|--version"),
     HarmfulUse("mysqladmin", "drop", "deletes a database"),
+    HarmfulUse("redis-cli|valkey-cli", "(?i)del|unlink|getdel|xtrim|ltrim", "deletes keys of a database"),
     HarmfulUse("redis-cli", "(?i)flushall|flushdb", "deletes a database", request=_FLUSHED),
     HarmfulUse(
         "rails|rake|bundle|bin/rails",

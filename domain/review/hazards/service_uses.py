@@ -92,6 +92,12 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
         r"--check|--dry-run|list|show|status|get|-n|-help",
     ),
     HarmfulUse(
+        "kubectl|oc patch|edit|replace|scale|annotate|label|taint|evict",
+        "",
+        "changes what runs in a cluster",
+        "--dry-run.*|--list|--help",
+    ),
+    HarmfulUse(
         "kubectl|oc",
         r"delete|scale|drain|cordon|rollout|patch|replace|edit|annotate|label|set|evict|apply-set-last",
         "changes what runs in a cluster",

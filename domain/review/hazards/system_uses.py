@@ -286,6 +286,12 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         guard="network",
     ),
     HarmfulUse(
+        "conda|mamba|micromamba|helm|luarocks|cpan|cpanm|opam|nix|nix-channel",
+        r"(-c=?|--channel=|--mirror=|--server=)?http://(?!localhost|127\.).*",
+        "takes packages from elsewhere, or leaves out their checks",
+        guard="network",
+    ),
+    HarmfulUse(
         "npm pkg set", r"scripts\.(pre|post)?(install|prepare|publish|pack).*", _LATER, guard="persistence"
     ),
     HarmfulUse(
