@@ -33,13 +33,13 @@ _NETWORK = re.compile(
     r"|require\W+socket|url-(copy-file|retrieve)|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
 )
 _READS = re.compile(
-    r"(?i)readFile|readLines|readRDS|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
+    r"(?i)readFile|readTextFile|\bofFile\b|Files\.(read|lines|newInput|newBuffered|copy)|readLines|readRDS|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
     r"\bopen\s*[( ]|slurp|fopen|readfile|Get-Content|\bgc\b|ReadAll(Text|Bytes)|readdir|"
     r"\bglob\b|Dir\[|createReadStream|Deno\.read|Bun\.file|while\s*\(?\s*<|getline|"
     r"\bfile\s*\(|io\.(open|lines)|copy\s*\(|ARGF|<>"
 )
 _SENDS = re.compile(
-    r"(?i)\bPOST\b|post_form|\.(post|put|write|send|end|puts|print|syswrite)\s*[( ]|"
+    r"(?i)\bPOST\b|post_form|\.(post|put|write|send|end|puts|print|syswrite|pipe)\s*[( ]|"
     r"\bputs\b.*sock|UploadString|UploadFile|UploadData|\bbody\s*[:=]|POSTFIELDS|sendBeacon|"
     r"\bdata\s*:|print\s+[{$]?\w*sock|-InFile|-Body|fwrite|sendMail|send\s*\(|\?\w+=|"
     r"mail\s*\(|\|&|setRequestHeader|\bprint\b"

@@ -207,8 +207,8 @@ def _judge_sources(path: str, text: str) -> Iterator[SideEffect]:
             is_checked = found["scheme"] not in _UNCHECKED_SCHEMES or name.fullmatch("sources.list")
             if not (is_checked and _KNOWN.fullmatch(host)):
                 yield SideEffect(EffectKind.RUN_FETCHED, f"takes packages from {host}", host)
-        if found := _UNCHECKED.search(text):
-            does = f"leaves out the checks of packages: {found[0].strip()[:60]}"
+        if off := _UNCHECKED.search(text):
+            does = f"leaves out the checks of packages: {off[0].strip()[:60]}"
             yield SideEffect(EffectKind.DISABLE, does, path)
         return
 

@@ -353,6 +353,8 @@ class ScriptReduction(Struct):
             if starter:
                 run = replace(run, arguments=self._fill_in(run, starter, whole, names))
                 self._judge_started_shell(run, starter)
+                for path in (word for word in whole.arguments[:8] if word.endswith(f"/{run.program}")):
+                    self._code.run_file(path, piped)
             for text in list_texts_in_options(run):
                 self.reducer.run_shell(text, through=run.program)
             if starter in _FILLS_IN:  # what comes in are words, not the input of what it starts

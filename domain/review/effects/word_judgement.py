@@ -255,7 +255,10 @@ def _judge_server(scope: Scope, run: Invocation) -> None:
         return
     if any(is_local(word) and not word.startswith("0.0.0.0") for word in words):
         return
+    own = {*run.find_values("--key", "--cert", "--ssl-key", "--ssl-cert", "-K", "-C")}
     for word in (*run.operands, *run.find_values("-t", "-r", "-h", "--root", "--directory", "-d")):
+        if word in own:
+            continue
         if "/" in word and (is_wide(word) or find_secret(word)):
             scope.add(EffectKind.SEND, f"serves {word} to whoever connects", word)
             return

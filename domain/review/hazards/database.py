@@ -74,7 +74,7 @@ _REACHES_OUT = re.compile(
     r"(?is)\bcopy\s[^;]{0,2000}\b(from|to)\s+program\b|\bxp_(cmdshell|regwrite|dirtree)\b|\binto\s+(out|dump)file\b"
     r"|\bload_file\s*\(|\bload\s+data\s+(?!local\b)[^;]{0,80}\binfile\b|\bpg_(read|write)_(binary_)?file\s*\(|\bpg_ls_dir\s*\("
     r"|\blo_(import|export)\s*\(|\bload_extension\s*\(|\bsp_oacreate\b|\butl_(file|http)\.|\bcreate\s+(or\s+replace\s+)?function\b"
-    r"[^;]{0,2000}\blanguage\s+['\"]?(c|plpython3?u|plperlu|plsh)\b|\bcopy\s[^;]{0,2000}\bto\s+'/(?!tmp/)"
+    r"[^;]{0,2000}\blanguage\s+['\"]?(c|plpython3?u|plperlu|plsh)\b|\bcopy\s[^;]{0,2000}\bto\s+'/(?!tmp/|dev/std)"
 )
 _GIVES_RIGHTS = re.compile(
     r"(?i)\bgrant\s+[^;]{1,300}\bto\b|\b(create|alter)\s+(user|role|login)\b|\bcreateUser\b|\bgrantRoles\w*"

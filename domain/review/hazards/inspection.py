@@ -459,8 +459,8 @@ class _ScriptRun:
 
     def _inspect_python(self, run: Invocation) -> None:
         code = next(run.find_values("-c"), None)
-        if code is None:  # else what comes in is data of the code
-            self._judge_source(run)
+        if code is None and run.operands[:1] in ((), ("-",)) and "-m" not in run.arguments:
+            self._judge_source(run)  # else what comes in is data of the code
         if code is None and not any(word != "-" for word in run.operands) and "-m" not in run.arguments:
             code = run.text
         if code is None:

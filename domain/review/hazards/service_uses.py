@@ -110,7 +110,7 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
         "nomad|crictl|ctr|lxc|lxd|incus|machinectl|nerdctl",
         (
             r"del|delete|rmdir|deleteall|rmr|rm|rmi|rmp|stop|kill|remove|destroy|terminate|purge|"
-            r"prune|compact|defrag|snapshot"
+            r"prune"
         ),
         "deletes or stops what runs in containers, or their data",
         r"--help|ls|list|info",
@@ -221,8 +221,12 @@ SERVICE_USES: tuple[HarmfulUse, ...] = (
         "status|--help|down|ip|ping|version|--ssh=false",
         guard="network",
     ),
+    HarmfulUse("openconnect|vpnc|openfortivpn", "", _JOINS, "--help|--version", guard="network"),
     HarmfulUse(
-        "openconnect|openvpn3|vpnc|fortivpn|globalprotect|nordvpn|mullvad", "", _JOINS, _SHOWS, guard="network"
+        "nordvpn|mullvad|openvpn3|protonvpn|expressvpn|globalprotect",
+        "c|connect|session-start",
+        _JOINS,
+        guard="network",
     ),
     HarmfulUse(
         (
