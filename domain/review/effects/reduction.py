@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
-from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
 from quorum.domain.review.effects.places import (
     find_host,
     find_secret,
@@ -207,6 +206,9 @@ class Reducer:
 
     def _judge_text(self, path: str, text: str) -> None:
         """Take what a text has others do that is put into a file."""
+        # Most commands put no text into a file, and its tables take some milliseconds to compile.
+        from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
+
         self.effects.update(dict.fromkeys(judge_contents(path, text)))
         if self._depth > 2:
             return

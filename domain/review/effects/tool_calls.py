@@ -8,7 +8,6 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
 from quorum.domain.review.effects.places import find_secret
 from quorum.domain.review.effects.reduction import (
     Reducer,
@@ -146,6 +145,8 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
     """The effects of a call that runs no command."""
     path = arguments.get("path")
     if isinstance(path, str):
+        from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES  # commands do without its tables
+
         before = _reduce_texts(path, _list_texts(arguments, "old_text"), read_script)
         after = _reduce_texts(path, _list_texts(arguments, "new_text", "content"), read_script)
         for effect in after:
@@ -265,6 +266,8 @@ def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
 
 
 def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:
+    from quorum.domain.review.effects.file_contents import judge_contents, list_commands
+
     found: dict[SideEffect, None] = {}
     for text in texts:
         found.update(dict.fromkeys(judge_contents(path, text)))

@@ -272,7 +272,7 @@ _TAKES_TEXTS = frozenset(
 _DC_RUNS = re.compile(r".*?!\s*([^<>=!\s].*)")
 _FZF_RUNS = re.compile(r".*?(?:execute(?:-silent)?|become|reload|preview|transform)[(:\[{](.*)", re.DOTALL)
 _TAR_ACTION = re.compile(r"exec=(.*)", re.DOTALL)
-_EDITOR = re.compile(r"(n?vim?|ex|view|vimdiff|gvim)")
+_EDITORS = frozenset({"vi", "vim", "nvi", "nvim", "ex", "view", "vimdiff", "gvim", "ed", "red"})
 _EDITOR_RUNS = re.compile(r":?\s*(?:silent!?\s+)?(?:r(?:ead)?\s+|%|\.|\d*,?\$?)?!(.*)", re.DOTALL)
 _SQLITE_RUNS = re.compile(r"\s*\.(?:shell|system)\s+(.*)", re.DOTALL)
 _DEBUGGER_RUNS = re.compile(
@@ -286,12 +286,23 @@ _COMMAND_LINES: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("psql", "mysql", "mariadb"), _CLIENT_RUNS),
     "dc": _DC_RUNS,
 }
+_START_TEXTS = frozenset(
+    {
+        *_STARTED_BY,
+        *_COMMAND_LINES,
+        *_TAKES_TEXTS,
+        *_EDITORS,
+        *("git", "ssh", "scp", "sftp", "nix", "sed", "gsed", "make", "gmake"),
+    }
+)
 _SED_RUNS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*e[ \t]+([^\n]+)")
 
 
 def list_texts_in_options(run: Invocation) -> Iterator[str]:
     """The texts that a program hands to a shell, as far as its words and input show them."""
     program = run.program
+    if program not in _START_TEXTS:
+        return
     yield from run.find_values(*_STARTED_BY.get(program, ()))
     if program == "git":
         yield from _cut(_GIT_RUNS, run.find_values("-c"))
@@ -313,7 +324,7 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
             yield from (found[1] for found in _SED_RUNS.finditer(script))
     elif program in ("make", "gmake"):
         yield from (line.lstrip("\t@-+ ") for line in _list_lines(run) if line.startswith("\t"))
-    elif program in ("ed", "red") or _EDITOR.fullmatch(program):
+    elif program in _EDITORS:
         words = (word[1:] for word in run.arguments if word.startswith("+"))
         yield from _cut(_EDITOR_RUNS, (*words, *run.find_values("-c", "--cmd"), *_list_lines(run)))
 

@@ -481,7 +481,9 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
-    arguments = drop_started_words(run) if rows else ()
+    if not rows:
+        return
+    arguments = drop_started_words(run)
     if _ASKS_ABOUT_ITSELF.fullmatch(" ".join(arguments)):
         rows = [row for row in rows if not (row.words or row.needed.pattern)] if arguments[1:] else ()
     if not _ADD_WORDS.isdisjoint(run.wrappers):
