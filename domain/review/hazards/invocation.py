@@ -286,13 +286,20 @@ _COMMAND_LINES: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("psql", "mysql", "mariadb"), _CLIENT_RUNS),
     "dc": _DC_RUNS,
 }
+_RUNS_VALUES = {
+    **dict.fromkeys(("ssh", "scp", "sftp"), (_SSH_RUNS, "-o")),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), (_TAR_ACTION, "--checkpoint-action")),
+    "fzf": (_FZF_RUNS, "--bind"),
+}
+"""Options of programs with values of which a part is started."""
 _START_TEXTS = frozenset(
     {
         *_STARTED_BY,
         *_COMMAND_LINES,
         *_TAKES_TEXTS,
+        *_RUNS_VALUES,
         *_EDITORS,
-        *("git", "ssh", "scp", "sftp", "nix", "sed", "gsed", "make", "gmake"),
+        *("git", "nix", "sed", "gsed", "make", "gmake"),
     }
 )
 _SED_RUNS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*e[ \t]+([^\n]+)")
@@ -307,18 +314,15 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
     if program == "git":
         yield from _cut(_GIT_RUNS, run.find_values("-c"))
         yield from _list_started_by_git(run)
-    elif program in ("ssh", "scp", "sftp"):
-        yield from _cut(_SSH_RUNS, run.find_values("-o"))
-    elif program in ("tar", "bsdtar", "gtar"):
-        yield from _cut(_TAR_ACTION, run.find_values("--checkpoint-action"))
+    elif program in _RUNS_VALUES:
+        pattern, option = _RUNS_VALUES[program]
+        yield from _cut(pattern, run.find_values(option))
     elif program in _COMMAND_LINES:
         yield from _cut(_COMMAND_LINES[program], (*run.arguments, *_list_lines(run)))
     elif program == "nix":
         yield from _list_started_by_nix(run)
-    elif program == "fzf":
-        yield from _cut(_FZF_RUNS, run.find_values("--bind"))
     elif program in _TAKES_TEXTS:
-        yield from (word for word in run.operands if " " in word or program == "hyperfine")
+        yield from _list_handed_on(run)
     elif program in ("sed", "gsed"):
         for script in (*run.operands[:1], *run.find_values("-e", "--expression")):
             yield from (found[1] for found in _SED_RUNS.finditer(script))
@@ -327,6 +331,11 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
     elif program in _EDITORS:
         words = (word[1:] for word in run.arguments if word.startswith("+"))
         yield from _cut(_EDITOR_RUNS, (*words, *run.find_values("-c", "--cmd"), *_list_lines(run)))
+
+
+def _list_handed_on(run: Invocation) -> Iterator[str]:
+    is_any = run.program == "hyperfine"
+    return (word for word in run.operands if is_any or " " in word)
 
 
 def _list_started_by_git(run: Invocation) -> Iterator[str]:
