@@ -88,6 +88,9 @@ _RIGHTS = re.compile(
     | \broles/(owner|editor)\b | \ballUsers\b""",
     re.MULTILINE,
 )
+_WIDE_ACTION = re.compile(r"(?i)\bactions?[\"']?\s*[:=]\s*\[?\s*[\"']\w+:\*[\"']")
+_ALL_RESOURCES = re.compile(r"(?i)\bresources?[\"']?\s*[:=]\s*\[?\s*[\"']\*[\"']")
+_OF_DOCUMENTS = re.compile(r"(?i)(.*/)?(docs?|tests?|specs?|examples?)/.*|.*\.(md|rst|txt)|(.*/)?test_[^/]*")
 _SHOWN = re.compile(
     r"""(?ix)["']public-read(-write)?["'] | \bpublicly_?accessible["']?\s*[:=]\s*["']?true
     | \bblock_public_(acls|policy)["']?\s*[:=]\s*["']?false
@@ -171,6 +174,36 @@ _SHELL_CALL = re.compile(
 _RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
 """The commands that settings in JSON have an editor, a container or an agent run."""
 
+# Django 5, Flask 3, Rails 7, Express 4, Spring 6, ASP.NET 8, Laravel 11, Docker, Kubernetes, pip, npm, cargo.
+_PROTECTION = re.compile(
+    r"""(?mx)CsrfViewMiddleware | \bcsrf_protect\b | \bCSRFProtect\( | \bSecurityMiddleware\b
+    | @login_required\b
+    | @permission_required\b | \bIsAuthenticated\b | \bprotect_from_forgery\b | before_action\s+:authenticate\w*
+    | \bhelmet\(| \bcsurf\(| \brateLimit\( | @(PreAuthorize|Secured|RolesAllowed)\b | \[Authorize\b
+    | \[ValidateAntiForgeryToken\] | ->middleware\(\s*['"]auth | \bjwt\.verify\( | \.is_relative_to\(
+    | \bcommonpath\(
+    | \bsecure_filename\( | \bfilepath\.IsLocal\( | \b(timingSafeEqual|compare_digest|fixed_time_compare)\b
+    | \b(DOMPurify\.sanitize|bleach\.clean|html\.escape|htmlspecialchars|escapeHtml)\(
+    | ^USER\s+(?!root\b|0\b)\S+ | --require-hashes\b | --frozen-lockfile\b | --ignore-scripts\b | --locked\b
+    | \bsha(256|512)sum\s+(-c|--check)\b | \bgpgv?\s+(--batch\s+)?--verify\b | \bcosign\s+verify\b
+    | \breadOnlyRootFilesystem:\s*true | \brunAsNonRoot:\s*true | \ballowPrivilegeEscalation:\s*false
+    | ^\s*set\s+-[a-z]*e[a-z]*\b"""
+)
+
+
+def find_lost_protection(path: str, before: str, after: str) -> SideEffect | None:
+    """The protection that an edit takes out of a file without putting another of its kind there."""
+    if _OF_DOCUMENTS.fullmatch(path):
+        return None
+    kept = {_strip_protection(found[0]) for found in _PROTECTION.finditer(after[:_LONGEST])}
+    lost = (found[0].strip() for found in _PROTECTION.finditer(before[:_LONGEST]))
+    found = next((each for each in lost if _strip_protection(each) not in kept), None)
+    return SideEffect(EffectKind.DISABLE, f"takes a protection out of {path}: {found}", path) if found else None
+
+
+def _strip_protection(text: str) -> str:
+    return re.sub(r"^\s*(USER|set)\b.*", r"\1", text).strip()
+
 
 def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
     """What a text in a file of this name has others do."""
@@ -219,6 +252,8 @@ def _judge_rights(text: str) -> Iterator[SideEffect]:
         yield SideEffect(EffectKind.ELEVATE, does)
     if found := _RIGHTS.search(text):
         yield SideEffect(EffectKind.ELEVATE, f"gives all rights: {found[0].strip()[:60]}")
+    elif (wide := _WIDE_ACTION.search(text)) and _ALL_RESOURCES.search(text):
+        yield SideEffect(EffectKind.ELEVATE, f"gives all rights: {wide[0].strip()[:60]}")
     if found := _SHOWN.search(text):
         yield SideEffect(EffectKind.ELEVATE, f"shows something to everybody: {found[0].strip()[:60]}")
     if _OPEN_TO_ALL.search(text) and _INGRESS.search(text) and (ports := _ALL_PORTS.search(text)):

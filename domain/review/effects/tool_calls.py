@@ -145,13 +145,17 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
     """The effects of a call that runs no command."""
     path = arguments.get("path")
     if isinstance(path, str):
-        from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES  # commands do without its tables
+        # Commands mostly do without its tables.
+        from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, find_lost_protection
 
         before = _reduce_texts(path, _list_texts(arguments, "old_text"), read_script)
         after = _reduce_texts(path, _list_texts(arguments, "new_text", "content"), read_script)
         for effect in after:
             if effect not in before and effect.kind in GRAVE_IN_FILES:
                 yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
+        texts = ("\n".join(_list_texts(arguments, name)) for name in ("old_text", "new_text"))
+        if lost := find_lost_protection(path, *texts):
+            yield lost
     if tool in ("edit_file", "write_file"):
         return
     yield from _judge_names(tool, arguments)

@@ -152,6 +152,37 @@ def test_an_edit_is_objected_to_for_what_it_adds_and_not_for_what_stood_there() 
 
 
 @pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("Dockerfile", "USER 10001\nCMD a", "CMD a"),
+        ("Dockerfile", "RUN pip install --require-hashes -r a", "RUN pip install -r a"),
+        ("app/views.py", "@login_required\ndef show(): ...", "def show(): ..."),
+        ("shop/settings.py", '"django.middleware.csrf.CsrfViewMiddleware",', ""),
+        ("src/auth.ts", "const c = jwt.verify(t, key)", "const c = jwt.decode(t)"),
+        ("app/files.py", "if not path.is_relative_to(ROOT): abort(400)", "if not path.exists(): abort(404)"),
+        ("deploy.sh", "#!/bin/sh\nset -eu\nmake", "#!/bin/sh\nmake"),
+        ("k8s/a.yaml", "runAsNonRoot: true", "runAsNonRoot: false"),
+    ],
+)
+def test_an_edit_that_takes_a_protection_out_is_objected_to_and_one_that_puts_it_in_is_not(
+    path: str, old: str, new: str
+) -> None:
+    def edit(before: str, after: str, place: str) -> str:
+        fields: JsonObject = {"path": place, "old_text": before, "new_text": after}
+        return _object_to("edit_file", fields, Access.of(writes=[f"/w/{place}"]))
+
+    assert f"takes a protection out of {path}" in edit(old, new, path)
+    assert edit(new, old, path) == ""
+    assert edit(old, f"{old}\n", path) == ""
+    assert edit(old, new, "docs/guide.md") == ""
+
+
+def test_another_form_of_the_same_protection_is_none_lost() -> None:
+    fields: JsonObject = {"path": "a.sh", "old_text": "set -e\n", "new_text": "set -euo pipefail\n"}
+    assert _object_to("edit_file", fields, Access.of(writes=["/w/a.sh"])) == ""
+
+
+@pytest.mark.parametrize(
     ("tool", "arguments", "reason"),
     [
         ("mcp__aws__call", {"action": "DeleteBucket", "bucket": "b"}, "deletes something"),
