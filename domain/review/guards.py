@@ -7,7 +7,6 @@ thereby harmless: guards catch mistakes, the sandbox and the person are the boun
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 
 from msgspec import Struct
 
@@ -17,7 +16,7 @@ from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import NO_REQUEST, Effect, PlainRequest, RequestTerms
 from quorum.domain.secrets.patterns import MASK
-from quorum.domain.shell.script import ReadScript
+from quorum.domain.shell.script import ReadScript, Script
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 DEFAULT_MAX_BYTES = 100_000
@@ -89,12 +88,14 @@ def find_objections(
             reduce_arguments,
             reduce_tool_call,
         )
-        from quorum.domain.review.hazards.database import list_deleted_data
+        from quorum.domain.review.hazards.database import list_deleted_data, list_reached_data
 
         seen = (*list_objections(reduce_tool_call(tool, arguments, read_script)),)
         if access.exclusive:
             seen += tuple(list_objections(reduce_arguments(tool, arguments, read_script)))
-            seen += tuple(list_deleted_data(list_statements(tool, arguments), is_read_by_driver=True))
+            statements = list_statements(tool, arguments)
+            seen += tuple(list_deleted_data(statements, is_read_by_driver=True))
+            seen += tuple(list_reached_data(statements))
             for text in list_shell_texts(arguments):
                 seen += _judge_command(text, paths, settings, read_script)
         found += [objection for objection in dict.fromkeys(seen) if settings.is_on(objection.guard)]
@@ -116,9 +117,16 @@ def _judge_command(
     from quorum.domain.review.effects.tool_calls import join_objections
     from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
 
-    read_script = cache(read_script)  # both look at the same texts
-    seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
-    return join_objections(seen, reduce_command(command, read_script, paths.roots))
+    known: dict[str, Script] = {}
+
+    def read_once(text: str) -> Script:  # both look at the same texts
+        script = known.get(text)
+        if script is None:
+            script = known[text] = read_script(text)
+        return script
+
+    seen = inspect_command(command, read_script=read_once, paths=paths, more=settings.commands)
+    return join_objections(seen, reduce_command(command, read_once, paths.roots))
 
 
 # ---------------------------------------------------------------- size

@@ -30,16 +30,16 @@ _NETWORK = re.compile(
     r"|(open|copy|getstore)\s*\(?\s*.https?:|XMLHttpRequest|sendBeacon|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b"
     r"|Net\.Sockets|fsockopen|stream_socket|file_get_contents\s*\(\s*.(https?|ftp):|/inet/(tcp|udp)"
     r"|socket\.(http|tcp)|WebSocket|smtp|mail\s*\(|dns\.(lookup|resolve)|Deno\.connect|use\s+Socket|socket\s*\("
-    r"|require\W+socket|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
+    r"|require\W+socket|url-(copy-file|retrieve)|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
 )
 _READS = re.compile(
-    r"(?i)readFile|readLines|readRDS|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
+    r"(?i)readFile|readTextFile|\bofFile\b|Files\.(read|lines|newInput|newBuffered|copy)|readLines|readRDS|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
     r"\bopen\s*[( ]|slurp|fopen|readfile|Get-Content|\bgc\b|ReadAll(Text|Bytes)|readdir|"
     r"\bglob\b|Dir\[|createReadStream|Deno\.read|Bun\.file|while\s*\(?\s*<|getline|"
     r"\bfile\s*\(|io\.(open|lines)|copy\s*\(|ARGF|<>"
 )
 _SENDS = re.compile(
-    r"(?i)\bPOST\b|post_form|\.(post|put|write|send|end|puts|print|syswrite)\s*[( ]|"
+    r"(?i)\bPOST\b|post_form|\.(post|put|write|send|end|puts|print|syswrite|pipe)\s*[( ]|"
     r"\bputs\b.*sock|UploadString|UploadFile|UploadData|\bbody\s*[:=]|POSTFIELDS|sendBeacon|"
     r"\bdata\s*:|print\s+[{$]?\w*sock|-InFile|-Body|fwrite|sendMail|send\s*\(|\?\w+=|"
     r"mail\s*\(|\|&|setRequestHeader|\bprint\b"
@@ -49,11 +49,14 @@ _ENVIRONMENT = re.compile(
     r"(?i:env:\*?(?=[\s)|]|$))|\bENVIRON\b|Deno\.env\.toObject|os\.environ\b|"
     r"require\(.os.\)|os\.(hostname|userInfo)|gethostname|\$\{?ENV\b"
 )
+_PICKS_SECRETS = re.compile(
+    r"(?i)[/'\"|(^]\W{0,3}(\w*_)?(passw(or)?d|secret|token|api_?key|key|credentials?)\b[^\n]{0,40}[/'\"|)]"
+)
 _RUNS = re.compile(
     r"\beval\b|new\s+Function|\bFunction\s*\(|vm\.run\w*|instance_eval|class_eval|(?i:\biex\b|Invoke-Expression)"
     r"|child_process|execSync|\bexec\b|\bsystem\b|\bassert\s*\(|create_function|include\s*\(|loadstring"
     r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
-    r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
+    r"|getRuntime|\((load|shell-command|call-process|start-process|eval-buffer)\b|\brun\s*\(|exec\.Command|syscall\.Exec"
 )
 _RUN_IN_BACKTICKS = frozenset({"ruby", "perl", "php"})
 _FILLED_BACKTICKS = re.compile(r"(`|%x[{(\[])[^`\n]{0,200}[#$@]")
@@ -106,6 +109,8 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     held |= _find_variables(text)
     if _ENVIRONMENT.search(text):
         held |= {Datum(DataKind.ENVIRONMENT, program)}
+        if _PICKS_SECRETS.search(text) and _SHOWS.search(text):
+            around.add(SideEffect(EffectKind.REVEAL, "shows the secrets of the environment"))
     for nested in list_effects_of_code(text, program):
         if isinstance(nested, NestedShell):
             held |= around.run_shell(nested.text, incoming, through=program)

@@ -232,6 +232,8 @@ def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
     files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
     if run.program in ("deno", "bun") and files[:1] == ["run"]:
         files = files[1:]
+    elif run.program == "deno" and files[:1] == ["eval"]:
+        codes, files = files[1:2], files[2:]
     if run.program.endswith("awk") and not codes:
         codes, files = files[:1], files[1:]
     if not codes and (run.program == "osascript" or run.arguments[:1] == ("-",)):

@@ -38,8 +38,25 @@ _MORE_SECRETS = re.compile(
            |backups/\S*shadow\S*
            |spool/mail|mail)(/|$)
     | /proc/([^/]+)/(environ|mem|maps|kcore|fd)$ | /proc/kcore$ | /dev/(k?mem|port|input/\S+)$
+    | ~/\.(databrickscfg|snowsql/config|dbt/profiles\.yml|kaggle/kaggle\.json|huggingface/(token|stored_tokens)
+           |cache/huggingface/(token|stored_tokens)|fly/config\.yml|wrangler/config\S*|vercel/auth\.json
+           |netlify/config\.json
+           |config/(glab-cli|netlify|containers/auth\.json|pypoetry/auth\.toml|helm/registry\S*|github-copilot|fly|openai|stripe
+           |scw|hcloud|exoscale|acli|jira|sentry\S*|ngrok|argocd|circleci|turso|neonctl)|argocd/config|circleci/cli\.yml
+           |ngrok2?/\S+
+           |cloudflared/\S+|sentryclirc|s3cfg|passwd-s3fs|smbcredentials|dockercfg|nuget/NuGet\.Config|sbt/\.credentials
+           |ivy2/\.credentials|hex/hex\.config|pub-cache/credentials\.json|local/share/(nuget|pypoetry/auth\S*|opencode/auth\.json)
+           |claude/\.credentials\.json|codex/auth\.json|gemini/oauth_creds\.json|cdsapirc|pgadmin\S*
+           |jupyter/\S*(token|cookie_secret)\S*|ipython/profile_\w+/history\.sqlite|mc/config\.json|minio/\S+|consul-token|nomad-token|step/secrets/\S+)(/|$)
+    | /etc/(mysql/debian\.cnf|exim4/passwd\.client|postfix/sasl_passwd\S*|samba/smbpasswd|cloudflared
+           |docker/key\.json|letsencrypt/(live|archive|accounts)|grafana/grafana\.ini|rundeck/\S*tokens\S*
+           |freeradius/\S+/clients\.conf|vault\.d|consul\.d|pve/priv|shadow-maint|zabbix/\S*\.conf\.php|puppetlabs/\S*private_keys|salt/pki|chef/\S+\.pem)(/|$)
     | /(var/)?run/(secrets|credentials)(/|$) | /var/run/docker\.sock$ | /run/docker\.sock$
-    | (.*/)?(wp-config\.php|\.htpasswd|shadow\.bak|id_(rsa|dsa|ecdsa|ed25519)\w*|.*\.kdbx?
+    | (.*/)?(tomcat-users\.xml|server\.keystore|sitemanager\.xml|recentservers\.xml|config\.inc\.php
+           |service[-_]?account\S*\.json|client_secrets?\S*\.json|gcp-?key\S*\.json|application_default_credentials\.json|terraform\.tfstate(\.backup)?
+           |\.?vault[-_]pass(word)?(\.txt)?|hudson\.util\.Secret|initialAdminPassword|rclone\.conf|\.pgpass|\.netrc|\.git-credentials
+           |kubeconfig(\.ya?ml)?|.*\.(jks|keystore|p12|pfx|ppk|kirbi|ccache)
+           |wp-config\.php|\.htpasswd|shadow\.bak|id_(rsa|dsa|ecdsa|ed25519)\w*|.*\.kdbx?
            |\.\w+_history|Login\ Data\S*|Cookies|logins\.json|key[34]\.db|cookies\.sqlite
            |wallet\.dat|.*\.keychain(-db)?|NTDS\.dit|unattend\.xml
            |credentials\.(json|xml|db|ya?ml|ini|txt)|passwords?\.(txt|csv|xlsx?|docx?|json|db|ya?ml)

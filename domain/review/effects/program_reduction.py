@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.code_effects import reduce_code
+from quorum.domain.review.effects.git_reduction import find_shown_by_git, follow_git, take_changes
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import (
     find_host,
@@ -232,14 +233,16 @@ def _is_remote(used: UsedProgram, path: str) -> bool:
     return REMOTE.fullmatch(path) is not None
 
 
-def install(used: UsedProgram) -> None:
-    """Take the packages, images and files that a program installs or runs."""
-    reducer = used.scope.reducer
+def install(used: UsedProgram) -> Data:
+    """Take the packages, images and files that a program installs or runs, and return what these show."""
+    reducer, shown = used.scope.reducer, NO_DATA
     for path in (*used.operands, *used.words.find(used.row.shows), *used.words.find("-r -f -i")):
-        if (file := reducer.find_file(path)) is not None:
+        if path == "/dev/stdin" and used.run.text is not None:
+            shown |= reduce_code(used.run.text, reducer, program=used.name)
+        elif (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
-            if file.text is not None and path.endswith((".go", ".rs", ".js", ".ts")):
-                reduce_code(file.text, reducer, program=used.name)
+            if file.text is not None and path.endswith(_COMPILED):
+                shown |= reduce_code(file.text, reducer, program=used.name)
         elif used.name in _OPENERS and "://" in path:
             reducer.send(used.find_data(path), path)
         elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
@@ -251,6 +254,7 @@ def install(used: UsedProgram) -> None:
     named = (*used.operands, *used.words.find("-f -i"))
     if used.row.input is Input.RUN and (not named or "-" in named or named == ("load",)):
         reducer.run_data(used.piped)
+    return shown
 
 
 def _names_module(used: UsedProgram) -> bool:
@@ -258,6 +262,23 @@ def _names_module(used: UsedProgram) -> bool:
     return used.name == "go" and used.run.arguments[:1] in (("install",), ("get",))
 
 
+_COMPILED = (
+    ".go",
+    ".rs",
+    ".js",
+    ".ts",
+    ".java",
+    ".kt",
+    ".kts",
+    ".cs",
+    ".csx",
+    ".scala",
+    ".sc",
+    ".swift",
+    ".dart",
+    ".zig",
+    ".d",
+)
 _OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SQLITES = frozenset({"sqlite3", "sqlite", "duckdb"})
@@ -273,6 +294,12 @@ _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
 _TO_OUTPUT = r"-[a-zA-Z0-9]*[cdlt][a-zA-Z0-9]*|--stdout|--decompress|--list|--test"
 _EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
+_TYPED_INTO = frozenset({"vi", "vim", "nvim", "view"})
+_READS_ORDERS = r"-[a-zA-Z]*[es]|--script=-"
+_ORDER_FILES = re.compile(
+    r"(?:^|\|)\s*:?(?:so(?:urce)?|luafile|pyfile|rubyfile)!?\s+(\S+)|\(load(?:-file)?\s+\"([^\"]+)\""
+)
+_WRITTEN_BY_ORDER = re.compile(r"(?:^|\|)\s*:?(?:w(?:rite)?|sav(?:eas)?)!?\s+(?:>>\s*)?([/~.\w]\S*)")
 _COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
 
 
@@ -291,10 +318,7 @@ def show(used: UsedProgram) -> Data:
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
     _write_database(used)
-    for path in operands:
-        if changes or (used.name in _EDITORS and starts_by_itself(path)):
-            used.scope.reducer.write_file(path, NO_DATA)
-            _keep_copy(used, path)
+    _change_files(used, operands, in_place=changes)
     if used.name in ("sed", "gsed"):
         for script in (*used.words.operands[:1], *used.words.find("-e --expression")):
             for found in _SED_WRITES.finditer(script):
@@ -305,6 +329,32 @@ def show(used: UsedProgram) -> Data:
             if used.name not in ("gpg", "zstd") and not used.has_option(r"-[a-zA-Z0-9]*k[a-zA-Z0-9]*|--keep"):
                 used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
     return NO_DATA if changes else data
+
+
+def _change_files(used: UsedProgram, paths: Sequence[str], *, in_place: bool) -> None:
+    is_editor = used.name in _EDITORS
+    for path in paths:
+        if in_place or (is_editor and starts_by_itself(path)):
+            used.scope.reducer.write_file(path, NO_DATA)
+            _keep_copy(used, path)
+    if is_editor:
+        _follow_orders(used)
+
+
+def _follow_orders(used: UsedProgram) -> None:
+    """Take the orders that an editor reads from files and from its input."""
+    reducer = used.scope.reducer
+    typed = used.run.find_values("-s") if used.name in _TYPED_INTO and "-e" not in used.run.arguments else ()
+    reducer.run_data(used.read(*used.words.find(used.row.shows), *typed))
+    if used.has_option(_READS_ORDERS) or used.name in ("ed", "ex"):
+        reducer.run_data(used.piped)
+    for code in used.words.find("-c --cmd -eval --eval --execute"):
+        for found in _ORDER_FILES.finditer(code):
+            reducer.run_data(reducer.read_file(found[1] or found[2]))
+        for path in _WRITTEN_BY_ORDER.findall(code):
+            reducer.write_file(path, NO_DATA)
+        if used.name == "emacs":
+            reduce_code(code, reducer, program="emacs")
 
 
 def _find_shown_files(used: UsedProgram) -> Sequence[str]:
@@ -424,66 +474,6 @@ def judge_endless(used: UsedProgram) -> None:
         used.scope.add(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end")
 
 
-_LOOKS_AT_TREE = frozenset(
-    {"status", "diff", "add", "rm", "mv", "commit", "stash", "grep", "checkout", "switch", "merge", "rebase"}
-)
-
-
-def follow_git(used: UsedProgram) -> None:
-    """Take what git fetches, and where it pushes to."""
-    words = [word for word in used.run.arguments if not word.startswith("-")]
-    match words:
-        case ["clone", *rest] | ["-C", _, "clone", *rest]:
-            if address := next((each for each in rest if "://" in each or REMOTE.fullmatch(each)), None):
-                used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, address)
-        case ["mv", *sources, target] if sources:
-            for source in sources:
-                used.scope.add(EffectKind.DELETE, f"moves {source} away", source)
-            used.scope.reducer.write_file(target, NO_DATA)
-        case ["rm", *paths] if "--cached" not in used.run.arguments:
-            for path in paths:
-                used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
-        case ["restore" | "checkout", *paths] if "--" in used.run.arguments or words[0] == "restore":
-            _restore(used, paths)
-        case ["bundle", "create", path, *_]:
-            used.scope.reducer.write_file(path, frozenset({Datum(DataKind.FILE, "the repository")}))
-        case ["remote", "add" | "set-url", name, *_]:
-            used.scope.remotes.add(name)
-        case ["push", *rest]:
-            target = rest[0] if rest else next(iter(used.scope.remotes), "")
-            if target in used.scope.remotes or "://" in target or REMOTE.fullmatch(target):
-                used.scope.reducer.send(frozenset({Datum(DataKind.FILE, "the repository")}), target)
-        case _:
-            return
-
-
-def _restore(used: UsedProgram, paths: Sequence[str]) -> None:
-    given = used.run.arguments
-    behind = given[given.index("--") + 1 :] if "--" in given else paths
-    for path in behind if "--staged" not in given else ():
-        used.scope.add(EffectKind.DELETE, f"throws the changes of {path} away", path)
-        secret = find_secret(path)
-        held = frozenset({Datum(DataKind.SECRET, secret)}) if secret else NO_DATA
-        used.scope.reducer.write_file(path, held)
-
-
-def _find_shown_by_git(used: UsedProgram) -> Data:
-    """The secrets in files, of any commit, whose contents git shows."""
-    command, *words = used.operands or ("",)
-    if command in _LOOKS_AT_TREE:
-        used.scope.add(EffectKind.READ, "reads the files of the repository", ".")
-    match command:
-        case "log":
-            shows = used.has_option(r"-p|-u|--patch.*|-[SGLUW].*|--cc|-c|--(color-words|word-diff|binary).*")
-            words.extend(word for word in used.run.arguments if word.startswith("-L"))
-        case "archive":
-            shows = not used.has_option(r"-o.*|--output.*")
-        case _:
-            shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff")
-    paths = (word.rpartition(":")[2] for word in words) if shows else ()
-    return frozenset(Datum(DataKind.SECRET, secret) for path in paths if (secret := find_secret(path)))
-
-
 # What these print is a name of a system or a version, which addresses of downloads hold.
 _PLAIN_MACHINE = frozenset(
     {"uname", "arch", "date", "lsb_release", "nproc", "dpkg", "rustc", "go", "getconf", "git"}
@@ -504,7 +494,9 @@ _TAKES_NAMES = {
 }
 """The options by which archivers read the names of files, and put the files into what comes out."""
 _DELETERS = frozenset({"rm", "rmdir", "unlink", "shred", *_FINDERS})
-_COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
+_COUNTERS = frozenset(
+    {"tail", "sort", "tac", "shuf", "sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"}
+)
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|0?[0-7]{3})")
 
@@ -552,11 +544,7 @@ def _use_words(used: UsedProgram) -> Data:
         case Operand.READ:
             used.read(*used.operands)
         case Operand.WRITE:
-            is_patch = used.name == "patch"  # which reads its second file
-            for path in used.operands[:1] if is_patch else used.operands:
-                used.scope.reducer.write_file(path, used.piped, used.run.text)
-                judge_program_name(used.scope, path)
-            used.read(*used.operands[1:2] if is_patch else ())
+            _write_operands(used)
         case Operand.COPY:
             data |= copy(used)
         case Operand.TRANSFER:
@@ -564,10 +552,20 @@ def _use_words(used: UsedProgram) -> Data:
         case Operand.HOST:
             data |= connect(used)
         case Operand.RUN:
-            install(used)
+            data |= install(used)
         case Operand.SEND | Operand.TEXT | Operand.USE:
             _send_words(used)
     return data
+
+
+def _write_operands(used: UsedProgram) -> None:
+    is_patch = used.name == "patch"  # which reads its second file
+    for path in used.operands[:1] if is_patch else used.operands:
+        used.scope.reducer.write_file(path, used.piped, used.run.text)
+        judge_program_name(used.scope, path)
+    if is_patch:
+        given = used.read(*used.operands[1:2], *used.words.find(used.row.shows))
+        take_changes(used, given or used.piped)
 
 
 def _send_words(used: UsedProgram) -> None:
@@ -622,7 +620,7 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         judge_endless(used)
     elif name == "git":
         follow_git(used)
-        data |= _find_shown_by_git(used)
+        data |= find_shown_by_git(used)
     elif name == "yes":
         data |= {Datum(DataKind.ENDLESS, "yes")}
     if name in _BUILDERS:
@@ -676,6 +674,8 @@ def _print(used: UsedProgram, data: Data) -> Output:
     if name in ("echo", "printf"):
         shown = [word for word in run.arguments if not re.fullmatch(r"-[neE]+", word)]
         text, data = " ".join(shown), used.find_data(*shown)
+        if name == "printf" or "-e" in run.arguments:
+            text = text.replace("\\n", "\n").replace("\\t", "\t")
         if _ESCAPED.search(text):
             data |= {Datum(DataKind.DECODED, name)}
             text = unescape(text)

@@ -18,10 +18,10 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         operands=_O.SHOW,
     ),
     ProgramEffects(
-        names="view vi vim nano pico emacs ed ex",
-        source="vim(1) 9.0",
-        values="-c -u -i -T --cmd",
-        shows="-S --rcfile",
+        names="view vi vim nvim nano pico emacs ed ex",
+        source="vim(1) 9.0, emacs(1) 28.2",
+        values="-c -i -T --cmd -eval --eval --execute",
+        shows="-S -u --rcfile -l --load -script --script",
         operands=_O.SHOW,
     ),
     ProgramEffects(

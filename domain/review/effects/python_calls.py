@@ -9,6 +9,29 @@ from collections.abc import Collection, Iterator
 from quorum.domain.review.effects.places import is_wide
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
 
+RUNS_CODE = frozenset(
+    {
+        "exec",
+        "eval",
+        "compile",
+        "builtins.exec",
+        "builtins.eval",
+        "pickle.loads",
+        "pickle.load",
+        "marshal.loads",
+        "dill.loads",
+        "cloudpickle.loads",
+        "importlib.import_module",
+        "types.FunctionType",
+        "ctypes.CDLL",
+        "yaml.unsafe_load",
+        "execfile",
+        "code.interact",
+    }
+)
+RUNS_FILES = frozenset(
+    {"runpy.run_path", "importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader"}
+)
 _SETS_USER = frozenset({"setuid", "setgid", "seteuid", "setresuid", "setreuid"})
 _SNIFFS = frozenset({"sniff", "send", "sendp", "sr1", "srp", "LiveCapture", "ARP"})
 _SNIFFERS = ("scapy.", "pcapy.", "pyshark.", "impacket.")
@@ -43,6 +66,8 @@ def judge_call(name: str, node: ast.Call, first: str | None) -> Iterator[SideEff
         last == "socket" and "SOCK_RAW" in ast.dump(node)
     ):
         yield SideEffect(EffectKind.ATTACK, "reads or makes up what others send")
+    elif last == "environ":
+        yield SideEffect(EffectKind.REVEAL, "shows the environment of other processes")
     elif last == "connect_ex":
         yield SideEffect(EffectKind.ATTACK, "looks for open ports of another machine")
     elif _CAPTURES.fullmatch(name):
@@ -54,7 +79,8 @@ def judge_calls(names: Collection[str], texts: Collection[str], *, is_socket: bo
     lasts = {name.rpartition(".")[2] for name in names}
     if is_socket and "bind" in lasts and lasts & {"listen", "recvfrom", "accept"}:
         yield SideEffect(EffectKind.ADMIT, "lets other machines connect")
-    is_wide_walk = bool(lasts & _WALKS) and any(map(is_wide, texts))
+    is_home = not {"pathlib.Path.home", "Path.home"}.isdisjoint(names)
+    is_wide_walk = bool(lasts & _WALKS) and (is_home or any(map(is_wide, texts)))
     if is_wide_walk and any(map(_SECRET_ENDING.fullmatch, texts)):
         yield SideEffect(EffectKind.REVEAL, "searches the machine for credentials")
     if is_wide_walk and "encrypt" in lasts and lasts & {"write", "write_bytes"}:
@@ -80,7 +106,9 @@ def judge_loop(node: ast.For | ast.While, names: Collection[str]) -> Iterator[Si
     inner = [each for part in node.body for each in ast.walk(part)]
     if any(isinstance(each, ast.Break | ast.Return | ast.Raise) for each in inner) or lasts & _WAITS:
         return
-    if any(name.startswith(("requests.", "httpx.", "urllib.")) for name in names):
+    if isinstance(node.test, ast.Constant) and all(isinstance(each, ast.Pass) for each in node.body):
+        yield SideEffect(EffectKind.EXHAUST, "goes on without an end, and does nothing but that")
+    elif any(name.startswith(("requests.", "httpx.", "urllib.")) for name in names):
         yield SideEffect(EffectKind.ATTACK, "asks another machine again and again")
     elif lasts & _GROWS and "get" not in lasts:
         yield SideEffect(EffectKind.EXHAUST, "goes on without an end, and takes more and more of the machine")

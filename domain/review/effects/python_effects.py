@@ -14,7 +14,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
-from quorum.domain.review.effects.python_calls import judge_call, judge_calls, judge_loop
+from quorum.domain.review.effects.python_calls import (
+    RUNS_CODE,
+    RUNS_FILES,
+    judge_call,
+    judge_calls,
+    judge_loop,
+)
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
     Data,
@@ -72,27 +78,6 @@ _ENCODES = re.compile(
     r"(b64encode|b32encode|hexlify|hex|encode|decode|dumps|join|compress|read|readlines|"
     r"readline|strip|format|replace|str|bytes|list|dict|tuple|text|content|json|splitlines|"
     r"split)"
-)
-_RUNS = frozenset(
-    {
-        "exec",
-        "eval",
-        "compile",
-        "builtins.exec",
-        "builtins.eval",
-        "runpy.run_path",
-        "pickle.loads",
-        "pickle.load",
-        "marshal.loads",
-        "dill.loads",
-        "cloudpickle.loads",
-        "importlib.import_module",
-        "types.FunctionType",
-        "ctypes.CDLL",
-        "yaml.unsafe_load",
-        "execfile",
-        "code.interact",
-    }
 )
 _SHOWS = re.compile(r"(print|pprint|sys\.(stdout|stderr)\.write|logging\.\w+|log(ger)?\.\w+|os\.write)")
 _INPUTS = frozenset({"sys.stdin", "input", "os.read", "sys.__stdin__"})
@@ -439,7 +424,7 @@ class _PythonCode:
             self._around.add(effect)
         if _SHELL.fullmatch(name):
             return self._start(node, name, given)
-        if name in _RUNS:
+        if name in RUNS_CODE or name in RUNS_FILES:
             return self._run(node, given, first)
         if (path := self._find_opened(node)) is not None:
             return self._open(node, path, last) | (self._incoming if self._opens_input(node, path) else NO_DATA)
@@ -508,7 +493,8 @@ class _PythonCode:
         if is_client or (self._is_socket and last in ("connect", "create_connection", "connect_ex")):
             self._add(EffectKind.CONNECT, f"connects to {address or first or 'another machine'}", address or "")
         if (is_client or sends) and (given | held):
-            self._around.send(given | (held if sends else NO_DATA), address or "another machine")
+            sent = self._drop_keys(node, given) | (held if sends else NO_DATA)
+            self._around.send(sent, address or "another machine")
         if (
             _SENDS_FILE.fullmatch(last)
             and first
@@ -541,6 +527,14 @@ class _PythonCode:
         if _DECODES.fullmatch(last):
             return given | held | frozenset({Datum(DataKind.DECODED, f"Python's {last}")})
         return given | held
+
+    def _drop_keys(self, node: ast.Call, given: Data) -> Data:
+        """The data of a request without the keys in its headers, which go to their own service."""
+        others = (*node.args, *(each.value for each in node.keywords if each.arg not in ("headers", "auth")))
+        rest = NO_DATA.union(*map(self._find_data, others))
+        return frozenset(
+            each for each in given if each in rest or each.kind is not DataKind.SECRET or each.origin[:1] != "$"
+        )
 
     def _find_address(self, node: ast.Call) -> str | None:
         inner = self._inner.get(id(node))
@@ -626,6 +620,10 @@ class _PythonCode:
         return data
 
     def _run(self, node: ast.Call, given: Data, first: str | None) -> Data:
+        if self._find_name(node.func) in RUNS_FILES:
+            paths = (text for text in map(self._find_text, node.args) if text)
+            self._around.run_data(NO_DATA.union(*map(self._around.read_file, paths)))
+            return given
         self._around.run_data(given)
         if first is not None and self._depth < 4:
             if find_kind(given, DataKind.DECODED) is None and node.args and isinstance(node.args[0], ast.Name):

@@ -64,7 +64,7 @@ def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tu
 def reduce_run_code(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
     """The effects of code that a tool runs: it is Python if it can be read as such, with lines for the shell as
     notebooks have them."""
-    reducer = Reducer(read_script)
+    reducer = Reducer(read_script, is_seen_elsewhere=False)
     if cell := _SHELL_CELL.match(text):
         reducer.reveal(reducer.run_shell(text[cell.end() :]))
         return tuple(reducer.effects)
@@ -78,7 +78,10 @@ def reduce_run_code(text: str, read_script: ReadScript) -> tuple[SideEffect, ...
 class Reducer:
     """Collects the effects of texts that run each other, and what they put into files."""
 
-    def __init__(self, read_script: ReadScript, roots: Sequence[str] = ()) -> None:
+    def __init__(
+        self, read_script: ReadScript, roots: Sequence[str] = (), *, is_seen_elsewhere: bool = True
+    ) -> None:
+        """`is_seen_elsewhere`: guards look at the words of the outermost text themselves."""
         self.roots = roots
         self.effects: dict[SideEffect, None] = {}
         self.fetched_tree: Datum | None = None
@@ -89,6 +92,7 @@ class Reducer:
         self._files: dict[str, WrittenText] = {}
         self._texts = 0
         self._depth = 0
+        self._seen_depth = 1 if is_seen_elsewhere else 0
 
     # ---------------------------------------------------------------- effects
 
@@ -181,7 +185,7 @@ class Reducer:
             self.add(SideEffect(EffectKind.PERSIST, does, path))
         is_far = path.startswith(("/", "~", "$HOME")) or ".." in path
         secret = find_kind(data, DataKind.SECRET)
-        if len(path) < _LONGEST_PATH and (is_device(path) or belongs_to_system(path)):
+        if len(path) < _LONGEST_PATH and (path == "/" or is_device(path) or belongs_to_system(path)):
             self.add(SideEffect(EffectKind.ALTER, f"writes to the system's own files: {path}", path))
         if secret and (is_far or secret.origin.startswith(("/", "~", "$"))) and path != "/dev/null":
             self.add(SideEffect(EffectKind.REVEAL, f"copies {secret.describe()} to {path}", path))
@@ -195,8 +199,27 @@ class Reducer:
             )
         if endless := find_kind(data, DataKind.ENDLESS):
             self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
+        if text:
+            self._judge_text(path, text)
         known = self._files.get(_shorten(path))
         self._files[_shorten(path)] = WrittenText(data | (known.data if known else NO_DATA), text)
+
+    def _judge_text(self, path: str, text: str) -> None:
+        """Take what a text has others do that is put into a file."""
+        # Most commands put no text into a file, and its tables take some milliseconds to compile.
+        from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
+
+        self.effects.update(dict.fromkeys(judge_contents(path, text)))
+        if self._depth > 2:
+            return
+        for command in list_commands(path, text):
+            written = Reducer(self._read_script, self.roots)
+            written._depth, written._seen_depth, written._texts = self._depth + 1, self._depth + 2, self._texts
+            written.reveal(written.run_shell(command))
+            self._texts = written._texts
+            for effect in written.effects:
+                if effect.kind in GRAVE_IN_FILES:
+                    self.add(SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place))
 
     def _place(self, path: str) -> str:
         return path if path.startswith(("/", "~", "$")) else posixpath.join(self.folder, path)
@@ -235,7 +258,7 @@ class Reducer:
         script = self._read_script(text)
         if script.problem is not None:
             self.add(SideEffect(EffectKind.UNKNOWN, f"cannot be read as a whole: {script.problem}"))
-        part = ScriptReduction(self, incoming, is_seen_elsewhere=self._depth == 1)
+        part = ScriptReduction(self, incoming, is_seen_elsewhere=self._depth == self._seen_depth)
         commands = script.commands[:_MOST_COMMANDS]
         part.judge_loop(commands)
         is_repeated = any(

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
-from quorum.domain.review.effects.places import find_host, is_grave, is_local, is_record
+from quorum.domain.review.effects.places import find_host, find_secret, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_effects import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
 from quorum.domain.review.effects.program_reduction import ProgramReduction
 from quorum.domain.review.effects.side_effect import (
@@ -102,6 +102,8 @@ class ScriptReduction(Struct):
             return NO_DATA
         if SUBSTITUTION.search(path):
             self.add(EffectKind.READ, f"reads what {path} names", path)
+            if path.startswith(("/", "~")) and (secret := find_secret(path)):
+                return substituted | {Datum(DataKind.SECRET, secret)}
             return substituted or frozenset({Datum(DataKind.FILE, "a file that it finds")})
         if path.startswith("$") and (held := self.find_data(path, substituted)):
             return held
@@ -351,6 +353,8 @@ class ScriptReduction(Struct):
             if starter:
                 run = replace(run, arguments=self._fill_in(run, starter, whole, names))
                 self._judge_started_shell(run, starter)
+                for path in (word for word in whole.arguments[:8] if word.endswith(f"/{run.program}")):
+                    self._code.run_file(path, piped)
             for text in list_texts_in_options(run):
                 self.reducer.run_shell(text, through=run.program)
             if starter in _FILLS_IN:  # what comes in are words, not the input of what it starts

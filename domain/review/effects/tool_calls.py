@@ -22,29 +22,24 @@ from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST = 65_536  # characters of a text that is looked at
-_GRAVE_IN_FILES = frozenset(
+_GIVES = frozenset(
     {
         *(
-            EffectKind.SEND,
-            EffectKind.REVEAL,
-            EffectKind.RUN_FETCHED,
-            EffectKind.RUN_HIDDEN,
-            EffectKind.PERSIST,
+            "add",
+            "invite",
+            "grant",
+            "share",
+            "give",
+            "assign",
+            "allow",
+            "authorize",
+            "promote",
+            "attach",
+            "bind",
         ),
-        *(EffectKind.ELEVATE, EffectKind.DISABLE, EffectKind.DISGUISE, EffectKind.EXHAUST, EffectKind.ATTACK),
+        "impersonate",
     }
 )
-"""What a file that somebody runs later should not come to do unseen."""
-_SHELL_FILE = re.compile(
-    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/[^/]+|\.git/hooks/[^/]+|configure)"
-)
-_BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
-_IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
-_WORKFLOW = re.compile(
-    r"(.*/)?(\.github/(workflows|actions)/|\.gitlab-ci|\.circleci/|azure-pipelines|\.drone).*"
-)
-_SECRETS_OF_WORKFLOW = re.compile(r"\$\{\{[^}]*\bsecrets\b[^}]*\}\}")
-_GIVES = frozenset({"add", "invite", "grant", "share", "give", "assign", "allow", "authorize", "promote"})
 _ACCESS = frozenset(
     {
         *(
@@ -61,8 +56,53 @@ _ACCESS = frozenset(
         *("admin", "guest", "owner", "sharing", "acl", "policy"),
     }
 )
-_LOSES = frozenset({"delete", "erase", "purge", "destroy", "drop", "wipe", "terminate"})
-_PAYS = frozenset({"transfer", "pay", "withdraw", "buy", "purchase", "wire", "trade", "refund"})
+_LOSES = frozenset(
+    {
+        "delete",
+        "erase",
+        "purge",
+        "destroy",
+        "drop",
+        "wipe",
+        "terminate",
+        "truncate",
+        "flush",
+        "flushall",
+        "flushdb",
+    }
+)
+_PAYS = frozenset({"transfer", "pay", "withdraw", "buy", "purchase", "wire", "trade", "refund", "payout"})
+_ASKS = frozenset(
+    {
+        *("get", "list", "search", "find", "describe", "show", "count", "query", "check", "view", "estimate"),
+        *("preview", "simulate", "explain", "validate"),
+    }
+)
+"""What a tool does that changes nothing, whatever else stands in its name."""
+_TELLS = frozenset(
+    {"get", "read", "reveal", "show", "fetch", "decrypt", "export", "view", "retrieve", "download"}
+)
+_KEPT_SECRET = re.compile(
+    r"secrets?|passwords?|credentials?|keychain|passphrase|accesskeys?|apikeys?|mnemonic|seedphrase"
+)
+_KEYS = re.compile(
+    r"(access|api|secret|private|ssh|service)(account)?(key|token)|(auth|refresh|bearer)token|loginprofile"
+)
+_INFRASTRUCTURE = frozenset(
+    {"terraform", "tofu", "pulumi", "infra", "infrastructure", "cloudformation", "terragrunt"}
+)
+_PLAIN_RIGHTS = frozenset({"create", "put", "update", "set", "attach"})
+_RIGHTS = frozenset(
+    {"policy", "role", "rolebinding", "clusterrolebinding", "binding", "permission", "permissions"}
+)
+_RUNS_CONTAINERS = frozenset(
+    {"container", "containers", "docker", "pod", "pods", "kubernetes", "podman", "k8s"}
+)
+_OF_CONTAINERS = re.compile(
+    r'"privileged": true|"(host_?pid|pid_?mode|host_?network)": ("host"|true)|docker\.sock'
+    r'|"/(etc|root|home|var)?"|"(/|/etc|/root):'
+)
+_SESSION = re.compile(r"\b(document\.cookie|localStorage|sessionStorage|indexedDB)\b")
 _MONEY = frozenset(
     {"money", "payment", "payments", "funds", "fund", "bitcoin", "crypto", "bank", "order", "stock"}
 )
@@ -81,6 +121,8 @@ _PATH_NAME = re.compile(
     r"(?i)(.*[_-])?(path|file|filename|uri|source|src|dest|destination|target|attachment|folder|dir|directory)s?"
     r"|.*(Path|File|Uri|Attachment)s?"
 )
+_ADDRESS_NAME = re.compile(r"(?i)(.*[_-])?(url|uri|href|link|endpoint|address)s?")
+_FOREIGN_ADDRESS = re.compile(r"https?://((?!localhost|127\.)[^\s/\"'`?#]+)")
 _COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
@@ -97,56 +139,62 @@ _UNCHECKED = re.compile(
     re.VERBOSE,
 )
 """How libraries of TLS are told to trust whoever answers."""
-_CODE_FILES = (
-    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
-    *(
-        ".c",
-        ".cc",
-        ".cpp",
-        ".cs",
-        ".lua",
-        ".swift",
-        ".scala",
-        ".rake",
-        ".gradle",
-        ".gemspec",
-        ".ex",
-        ".exs",
-        ".jl",
-    ),
-)
-_SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
-"""A text that code in any language hands to a shell as the value of its option."""
-_SHELL_CALL = re.compile(
-    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
-)
-_RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
-"""The commands that settings in JSON have an editor, a container or an agent run."""
 
 
 def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) -> Iterator[SideEffect]:
     """The effects of a call that runs no command."""
     path = arguments.get("path")
     if isinstance(path, str):
+        # Commands mostly do without its tables.
+        from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, find_lost_protection
+
         before = _reduce_texts(path, _list_texts(arguments, "old_text"), read_script)
         after = _reduce_texts(path, _list_texts(arguments, "new_text", "content"), read_script)
         for effect in after:
-            if effect not in before and effect.kind in _GRAVE_IN_FILES:
+            if effect not in before and effect.kind in GRAVE_IN_FILES:
                 yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
+        texts = ("\n".join(_list_texts(arguments, name)) for name in ("old_text", "new_text"))
+        if lost := find_lost_protection(path, *texts):
+            yield lost
     if tool in ("edit_file", "write_file"):
         return
-    words = {each.lower() for each in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", tool)}
-    action = arguments.get("action")
-    words |= {action.lower()} if isinstance(action, str) else set()
+    yield from _judge_names(tool, arguments)
+
+
+def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
+    """What the names of a tool, and of the action that it is told to do, say of it."""
     name = tool.rpartition("__")[2]
-    if words & _GIVES and (words & _ACCESS or "share" in words):
+    told = [str(arguments[key]) for key in _ACTIONS if isinstance(arguments.get(key), str)]
+    words = _split_words(tool).union(*map(_split_words, told))
+    own = _split_words(name).union(*map(_split_words, told))
+    joined = "".join(part for each in (name, *told) for part in re.findall(r"[A-Za-z0-9]+", each)).lower()
+    if not told and words & _TELLS and any(map(_KEPT_SECRET.fullmatch, own)):
+        yield SideEffect(EffectKind.REVEAL, f"shows secrets by {name}")
+    elif words & _GIVES and (words & _ACCESS or "share" in words):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES:
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
-    elif words & _PAYS and words & _MONEY:
-        yield SideEffect(EffectKind.HARM, f"pays or trades by {name}")
     elif words & _OPENS:
         yield SideEffect(EffectKind.DISABLE, f"opens or switches something off by {name}")
+    elif own & _ASKS:
+        return
+    elif words & _PAYS and (words & _MONEY or "refund" in own or "payout" in own):
+        yield SideEffect(EffectKind.HARM, f"pays or trades by {name}")
+    elif own & _PLAIN_RIGHTS and (own & _RIGHTS or _KEYS.search(joined)):
+        yield SideEffect(EffectKind.ELEVATE, f"gives somebody rights by {name}")
+    elif words & _INFRASTRUCTURE and own & {"apply", "up", "deploy", "import"}:
+        yield SideEffect(EffectKind.HARM, f"changes infrastructure by {name}")
+    elif "merge" in own and own & {"request", "pr", "pull", "mr"}:
+        yield SideEffect(EffectKind.HARM, f"changes what others see by {name}")
+    elif words & _RUNS_CONTAINERS and (found := _OF_CONTAINERS.search(json.dumps(arguments)[:_LONGEST])):
+        yield SideEffect(EffectKind.ELEVATE, f"gives a container rights over the machine by {name}: {found[0]}")
+
+
+_ACTIONS = ("action", "operation", "method", "api", "verb")
+
+
+def _split_words(text: str) -> set[str]:
+    return {each.lower() for each in re.findall(r"[A-Z]?[a-z]+\d*[a-z]*|[A-Z]+(?![a-z])", text)}
 
 
 def list_shell_texts(arguments: JsonObject) -> Iterator[str]:
@@ -183,10 +231,14 @@ def reduce_arguments(tool: str, arguments: JsonObject, read_script: ReadScript) 
                 yield SideEffect(kind, f"hands what is in {secret} over to {name}", secret)
             if is_writer or words & _PLACES:
                 reducer.write_file(text, NO_DATA)
-        elif is_sender and find_pattern_spans(text[:_LONGEST]):
+        elif (is_sender or _ADDRESS_NAME.fullmatch(key)) and find_pattern_spans(text[:_LONGEST]):
             yield SideEffect(EffectKind.SEND, f"sends what looks like a secret by {name}")
         if words & _RUNS and _CODE_NAME.fullmatch(key):
             yield from reduce_run_code(text[:_LONGEST], read_script)
+            if _SESSION.search(text) and (address := _FOREIGN_ADDRESS.search(text)):
+                yield SideEffect(
+                    EffectKind.SEND, f"may send what the browser keeps to {address[1]}", address[1]
+                )
     yield from reducer.effects
 
 
@@ -218,8 +270,11 @@ def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
 
 
 def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:
+    from quorum.domain.review.effects.file_contents import judge_contents, list_commands
+
     found: dict[SideEffect, None] = {}
     for text in texts:
+        found.update(dict.fromkeys(judge_contents(path, text)))
         if (off := _UNCHECKED.search(text)) and not _OF_TESTS.search(path):
             does = f"switches the check of other machines off: {off[0]}"
             found[SideEffect(EffectKind.DISABLE, does)] = None
@@ -228,7 +283,7 @@ def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> d
             found.update(
                 dict.fromkeys(each for each in effects if each.kind is not EffectKind.SEND or _is_own(each))
             )
-        for command in _list_commands(path, text):
+        for command in list_commands(path, text):
             found.update(dict.fromkeys(reduce_command(command, read_script)))
     return found
 
@@ -236,46 +291,6 @@ def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> d
 def _is_own(effect: SideEffect) -> bool:
     """Whether what is sent is no plain file: programs send files for a living."""
     return not effect.does.startswith("sends what is in") or "sends what is in ~" in effect.does
-
-
-def _list_commands(path: str, text: str) -> Iterator[str]:
-    """The shell texts in a file that programs run."""
-    if _SHELL_FILE.fullmatch(path) or text.startswith("#!/bin/"):
-        yield text
-    elif _BUILD_FILE.fullmatch(path):
-        yield "\n".join(
-            line.strip().lstrip("@-+") for line in text.split("\n") if line.startswith(("\t", "    "))
-        )
-    elif _IMAGE_FILE.fullmatch(path):
-        joined = re.sub(r"\\\n", " ", text)
-        yield "\n".join(line[4:] for line in joined.split("\n") if line.startswith("RUN "))
-    elif _WORKFLOW.fullmatch(path):
-        lines = re.findall(
-            r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
-        )
-        yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
-    elif path.rpartition("/")[2] in ("package.json", "composer.json"):
-        yield from _list_scripts(text)
-    elif path.endswith(_CODE_FILES):
-        yield from (found[1].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
-        yield from (found[2] for found in _SHELL_CALL.finditer(text))
-    elif path.endswith((".json", ".jsonc", ".code-workspace")):
-        for found in _RUN_BY_SETTINGS.findall(text):
-            yield found.replace('\\"', '"')
-
-
-def _list_scripts(text: str) -> Iterator[str]:
-    """The commands of a package, from the whole file or from lines of it."""
-    found: JsonValue = None
-    try:
-        found = json.loads(text)
-    except ValueError:
-        yield from re.findall(
-            r'"(?:(?:pre|post)?(?:install|publish|pack|prepare)\w*)"\s*:\s*"((?:\\.|[^"\\])*)"', text
-        )
-    scripts = found.get("scripts") if isinstance(found, dict) else None
-    if isinstance(scripts, dict):
-        yield from (each for each in scripts.values() if isinstance(each, str))
 
 
 def list_objections(effects: Iterable[SideEffect]) -> Iterator[Objection]:

@@ -6,7 +6,14 @@ import re
 from collections.abc import Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
-from quorum.domain.review.effects.places import is_program_folder, is_record, is_wide
+from quorum.domain.review.effects.places import (
+    find_host,
+    find_secret,
+    is_local,
+    is_program_folder,
+    is_record,
+    is_wide,
+)
 from quorum.domain.review.effects.program_effects import SHELL, ParsedWords
 from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.effects.surroundings import Scope
@@ -109,6 +116,41 @@ _USUAL_ALIAS = re.compile(
 )
 _FINDERS = frozenset({"find", "gfind", "bfs"})
 _LOCATORS = frozenset({"locate", "mdfind", "plocate", "mlocate"})
+_HTTP_CLIENTS = frozenset({"curl", "curlie", "wget", "wget2", "http", "https", "xh", "xhs", "httpie"})
+_FILE_SERVERS = frozenset(
+    {
+        *(
+            "http-server",
+            "serve",
+            "live-server",
+            "miniserve",
+            "dufs",
+            "darkhttpd",
+            "updog",
+            "webfsd",
+            "goshs",
+            "sfz",
+        ),
+        *(
+            "php",
+            "ruby",
+            "busybox",
+            "caddy",
+            "httpd",
+            "thttpd",
+            "mini_httpd",
+            "twistd",
+            "copyparty",
+            "simplehttpserver",
+        ),
+    }
+)
+_JSON_EDITORS = frozenset({"jq", "gojq", "jaq", "yq", "dasel", "sed", "gsed", "json", "fx"})
+_ADDS_SCRIPT = re.compile(
+    r"scripts\W{1,4}(pre|post)?(install|prepare|publish|pack)\w*\W{0,3}=(?!=)"
+    r"|\"(pre|post)?(install|prepare|publish|pack)\"\s*:\s*\""
+)
+"""What programs that change package.json write there."""
 _ENVIRONMENTS_OF_OTHERS = re.compile(
     r"(?!-)(?=.{1,12}$)(-?[a-df-zA-Z]*e[a-z]*ww*e?|a?uxe\w*|eww+\w*|\w*[auwx]+e\w*)"
 )
@@ -120,6 +162,8 @@ def judge_words(scope: Scope, run: Invocation) -> None:
         for found in (*list_harm(run, scope.reducer.roots), *list_ended_processes(run)):
             does = found.reason.partition(": it ")[2] or found.reason
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
+    if run.program in _FILE_SERVERS:
+        _judge_server(scope, run)
     texts = (*run.arguments, run.text or "")
     if (
         "sh" in " ".join(texts)
@@ -184,6 +228,45 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
             scope.add(EffectKind.REVEAL, "searches the history for credentials")
     elif run.program == "ps" and any(map(_ENVIRONMENTS_OF_OTHERS.fullmatch, run.arguments)):
         scope.add(EffectKind.REVEAL, "shows the environment of other processes")
+    else:
+        _judge_changes(scope, run, words)
+
+
+def _judge_changes(scope: Scope, run: Invocation, words: ParsedWords) -> None:
+    if run.program in _HTTP_CLIENTS:
+        if _asks_to_delete(run) and not any(is_local(each) or each.startswith(":") for each in words.operands):
+            host = next((each for each in words.operands if "." in each or ":" in each), "another machine")
+            scope.add(EffectKind.HARM, f"asks {find_host(host)} to delete something", host)
+    elif run.program in _JSON_EDITORS and _ADDS_SCRIPT.search(" ".join(run.arguments)):
+        scope.add(EffectKind.PERSIST, "adds a script that runs when the package is installed")
+
+
+def _judge_server(scope: Scope, run: Invocation) -> None:
+    """Take a program that serves a folder, if it does so now, and to others."""
+    words = run.arguments
+    needed = {
+        "php": "-S",
+        "ruby": "httpd",
+        "busybox": "httpd",
+        "caddy": "file-server",
+        "deno": "file_server.ts",
+    }
+    if run.program in needed and needed[run.program] not in words:
+        return
+    if any(is_local(word) and not word.startswith("0.0.0.0") for word in words):
+        return
+    own = {*run.find_values("--key", "--cert", "--ssl-key", "--ssl-cert", "-K", "-C")}
+    for word in (*run.operands, *run.find_values("-t", "-r", "-h", "--root", "--directory", "-d")):
+        if word in own:
+            continue
+        if "/" in word and (is_wide(word) or find_secret(word)):
+            scope.add(EffectKind.SEND, f"serves {word} to whoever connects", word)
+            return
+
+
+def _asks_to_delete(run: Invocation) -> bool:
+    given = (*run.find_values("-X", "--request", "--method"), *run.arguments[:1])
+    return "DELETE" in map(str.upper, given) or "-XDELETE" in run.arguments
 
 
 def judge_program_name(scope: Scope, path: str) -> None:

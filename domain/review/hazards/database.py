@@ -1,4 +1,4 @@
-"""Statements that delete data of a database."""
+"""Statements that delete data of a database, show its credentials, give rights in it, or reach beyond it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ CLIENTS = frozenset(
         "snowsql",
         "impala-shell",
         "hive",
+        "influx",
+        "clickhouse",
+        "mysqlsh",
+        "trino",
+        "presto",
+        "beeline",
+        "surreal",
     }
 )
 _STATEMENT = re.compile(
@@ -57,6 +64,39 @@ _DELETE = re.compile(rf"(?i)delete\s+from\s+(?P<names>{_NAME})(?:\s+where\s+(?:1
 _UPDATE = re.compile(rf"(?i)update\s+(?P<names>{_NAME})\s+set\b.*", re.DOTALL)
 _DROP_CALL = re.compile(r"(?:db\.)?(?P<names>\w+)\.drop\s*\(\s*\)")
 _TABLES = "tables?|collections?"
+# PostgreSQL 15, MySQL 8.0, MariaDB 10.11, SQL Server 2022, Oracle 19c, SQLite 3.40, ClickHouse 23, MongoDB 6.
+_CREDENTIALS = re.compile(
+    r"(?i)\bpg_(shadow|authid)\b|\brolpassword\b|\bauthentication_string\b|\bmysql\.(user|global_priv)\b"
+    r"|\bsys\.(sql_logins|syslogins)\b|\bpassword_hash\b[^;]{0,200}\bsys\.|\b(sys\.user\$|dba_users)|\bpg_user_mappings?\b"
+    r"|\bsystem\.users\b|\bshow\s+create\s+user\b|\bshow\s+grants\s+for\b[^;]{0,80}\bidentified\b"
+)
+_REACHES_OUT = re.compile(
+    r"(?is)\bcopy\s[^;]{0,2000}\b(from|to)\s+program\b|\bxp_(cmdshell|regwrite|dirtree)\b|\binto\s+(out|dump)file\b"
+    r"|\bload_file\s*\(|\bload\s+data\s+(?!local\b)[^;]{0,80}\binfile\b|\bpg_(read|write)_(binary_)?file\s*\(|\bpg_ls_dir\s*\("
+    r"|\blo_(import|export)\s*\(|\bload_extension\s*\(|\bsp_oacreate\b|\butl_(file|http)\.|\bcreate\s+(or\s+replace\s+)?function\b"
+    r"[^;]{0,2000}\blanguage\s+['\"]?(c|plpython3?u|plperlu|plsh)\b|\bcopy\s[^;]{0,2000}\bto\s+'/(?!tmp/|dev/std)"
+)
+_GIVES_RIGHTS = re.compile(
+    r"(?i)\bgrant\s+[^;]{1,300}\bto\b|\b(create|alter)\s+(user|role|login)\b|\bcreateUser\b|\bgrantRoles\w*"
+    r"|\bset\s+password\b|\bsp_addsrvrolemember\b|\bidentified\s+(by|with)\b|\bdisable\s+row\s+level\s+security\b"
+)
+
+
+def list_reached_data(texts: Sequence[str]) -> Iterator[Objection]:
+    """The credentials that statements show, what they reach beside the data, and the rights that they give."""
+    text = "\n".join(each for each in texts if not _ONE_WORD.fullmatch(each))
+    if _CREDENTIALS.search(text):
+        yield Objection("secret", "it shows the credentials that a database keeps")
+    if found := _REACHES_OUT.search(text):
+        yield Objection(
+            "destructive", f"{' '.join(found[0].split())[:60]}: it reaches files or programs through a database"
+        )
+    if found := _GIVES_RIGHTS.search(text):
+        yield Objection(
+            "destructive", f"{' '.join(found[0].split())[:60]}: it gives somebody rights in a database"
+        )
+
+
 _KINDS = {
     **dict.fromkeys(("database", "keyspace"), "databases?|db|keyspaces?"),
     **dict.fromkeys(("user", "role"), "users?|roles?"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.invocation import Carried, Invocation
@@ -79,7 +80,19 @@ def deletes_only_generated(run: Invocation, script: Script) -> bool:
         )
     else:
         is_spared = run.program in _SEARCHERS and "-delete" in run.arguments and _finds_only_generated(run)
-    return is_spared and stays_in_workspace(script)
+    return (is_spared or _is_fed_generated(run, script)) and stays_in_workspace(script)
+
+
+def _is_fed_generated(run: Invocation, script: Script) -> bool:
+    """Whether `xargs` has `rm` delete just what a find lists, whose names cannot be read as two."""
+    if run.program != "rm" or run.wrappers != ("xargs",) or not all(map(_FLAGS.fullmatch, run.arguments)):
+        return False
+    match [command.words for command in script.commands]:
+        case [(finder, *words), ("xargs", *options)] if finder in _SEARCHERS and "-print0" in words:
+            search = Invocation(program=finder, arguments=tuple(word for word in words if word != "-print0"))
+            return not {"-0", "--null"}.isdisjoint(options) and _finds_only_generated(search)
+        case _:
+            return False
 
 
 def _is_beside_generated(name: str, names: Sequence[str]) -> bool:
@@ -212,8 +225,13 @@ def _finds_only_empty(words: Sequence[str]) -> bool:
     plain = _drop_negated(words)
     start = next((place for place, word in enumerate(words) if word.startswith(("-", "!"))), len(words))
     sizes = (plain[place + 1] for place, word in enumerate(plain[:-1]) if word == "-size")
-    is_empty = "-empty" in plain or any(map(_EMPTY_SIZES.fullmatch, sizes))
+    is_empty = "-empty" in plain or any(map(_EMPTY_SIZES.fullmatch, sizes)) or _deletes_folders_alone(plain)
     return is_empty and all(map(_is_inside, words[:start])) and is_plain_find(plain)
+
+
+def _deletes_folders_alone(words: Sequence[str]) -> bool:
+    """Whether a find itself deletes folders: it cannot delete one that holds something."""
+    return "-delete" in words and ("-type", "d") in pairwise(words)
 
 
 def _drop_negated(words: Sequence[str]) -> tuple[str, ...]:

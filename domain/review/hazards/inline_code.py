@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from quorum.domain.review.hazards.database import list_deleted_data
+from quorum.domain.review.hazards.database import list_deleted_data, list_reached_data
 from quorum.domain.review.hazards.files import is_generated, list_written_places
 from quorum.domain.review.hazards.library_calls import read_library_calls
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
@@ -195,7 +195,7 @@ class _CodeReader:
             path = self._evaluate_text(call.func.value)
             yield from self._touch(path, writes=last in _WRITING_METHODS)
         elif last in ("execute", "executescript", "executemany") and (statement := self._evaluate_first(call)):
-            yield from list_deleted_data((statement,))
+            yield from (*list_deleted_data((statement,)), *list_reached_data((statement,)))
         elif name == "urllib.request.urlretrieve" and len(call.args) > 1:
             yield from self._touch(self._evaluate_text(call.args[1]), writes=True)
         elif name in ("exec", "eval") and call.args:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.hazards.database import CLIENTS, list_deleted_data
+from quorum.domain.review.hazards.database import CLIENTS, list_deleted_data, list_reached_data
 from quorum.domain.review.hazards.files import (
     fill_in_generated,
     list_ended_processes,
@@ -410,7 +410,7 @@ class _ScriptRun:
             names = tuple(run.find_values("-f", "--file", "-i"))
             is_whole = not run.has_unknown_input and not any(map(self._may_hold_more, names))
             texts = (*arguments, run.text or "", *(self._files.get(name, "") for name in names))
-            for effect in list_deleted_data(texts, is_whole=is_whole):
+            for effect in (*list_deleted_data(texts, is_whole=is_whole), *list_reached_data(texts)):
                 self._inspection.collect(effect, run, self._script, self._depth)
         elif program == "crontab" and not {"-l", "-r"}.intersection(arguments):
             scheduled = Objection(
@@ -459,8 +459,8 @@ class _ScriptRun:
 
     def _inspect_python(self, run: Invocation) -> None:
         code = next(run.find_values("-c"), None)
-        if code is None:  # else what comes in is data of the code
-            self._judge_source(run)
+        if code is None and run.operands[:1] in ((), ("-",)) and "-m" not in run.arguments:
+            self._judge_source(run)  # else what comes in is data of the code
         if code is None and not any(word != "-" for word in run.operands) and "-m" not in run.arguments:
             code = run.text
         if code is None:

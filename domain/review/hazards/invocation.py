@@ -93,6 +93,7 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "doas": (frozenset({"-u", "-C"}), 0),
     "pkexec": (frozenset({"--user"}), 0),
     "watch": (frozenset({"-n", "--interval"}), 0),
+    "sshpass": (frozenset({"-p", "-f", "-d", "-P"}), 0),
     "entr": (frozenset(), 0),
     "taskset": (frozenset(), 1),
     "ltrace": (frozenset({"-o", "-e", "-s", "-u", "-n", "-p"}), 0),
@@ -230,6 +231,11 @@ _STARTED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("npm", "npx"), ("-c", "--call")),
     "nix-shell": ("--run", "--command"),
     "fswatch": ("-x",),
+    "ansible": ("-a", "--args"),
+    "vagrant": ("-c", "--command"),
+    "gcloud": ("--command",),
+    **dict.fromkeys(("fly", "flyctl"), ("-C", "--command")),
+    **dict.fromkeys(("doppler", "infisical", "dotenvx"), ("--command",)),
 }
 _GIT_STARTS = {
     "rebase": ("-x", "--exec"),
@@ -244,9 +250,29 @@ _GIT_STARTS = {
     "push": ("--receive-pack", "--exec"),
     "archive": ("--exec",),
 }
+_TAKES_TEXTS = frozenset(
+    {
+        *(
+            "hyperfine",
+            "pdsh",
+            "pssh",
+            "parallel-ssh",
+            "clush",
+            "dsh",
+            "salt",
+            "salt-ssh",
+            "adb",
+            "heroku",
+            "fab",
+        ),
+        *("rexec", "knife"),
+    }
+)
+"""They hand a text to a shell, mostly of other machines."""
+_DC_RUNS = re.compile(r".*?!\s*([^<>=!\s].*)")
 _FZF_RUNS = re.compile(r".*?(?:execute(?:-silent)?|become|reload|preview|transform)[(:\[{](.*)", re.DOTALL)
 _TAR_ACTION = re.compile(r"exec=(.*)", re.DOTALL)
-_EDITOR = re.compile(r"(n?vim?|ex|view|vimdiff|gvim)")
+_EDITORS = frozenset({"vi", "vim", "nvi", "nvim", "ex", "view", "vimdiff", "gvim", "ed", "red"})
 _EDITOR_RUNS = re.compile(r":?\s*(?:silent!?\s+)?(?:r(?:ead)?\s+|%|\.|\d*,?\$?)?!(.*)", re.DOTALL)
 _SQLITE_RUNS = re.compile(r"\s*\.(?:shell|system)\s+(.*)", re.DOTALL)
 _DEBUGGER_RUNS = re.compile(
@@ -258,37 +284,58 @@ _COMMAND_LINES: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _SQLITE_RUNS),
     **dict.fromkeys(("gdb", "lldb"), _DEBUGGER_RUNS),
     **dict.fromkeys(("psql", "mysql", "mariadb"), _CLIENT_RUNS),
+    "dc": _DC_RUNS,
 }
+_RUNS_VALUES = {
+    **dict.fromkeys(("ssh", "scp", "sftp"), (_SSH_RUNS, "-o")),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), (_TAR_ACTION, "--checkpoint-action")),
+    "fzf": (_FZF_RUNS, "--bind"),
+}
+"""Options of programs with values of which a part is started."""
+_START_TEXTS = frozenset(
+    {
+        *_STARTED_BY,
+        *_COMMAND_LINES,
+        *_TAKES_TEXTS,
+        *_RUNS_VALUES,
+        *_EDITORS,
+        *("git", "nix", "sed", "gsed", "make", "gmake"),
+    }
+)
 _SED_RUNS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*e[ \t]+([^\n]+)")
 
 
 def list_texts_in_options(run: Invocation) -> Iterator[str]:
     """The texts that a program hands to a shell, as far as its words and input show them."""
     program = run.program
+    if program not in _START_TEXTS:
+        return
     yield from run.find_values(*_STARTED_BY.get(program, ()))
     if program == "git":
         yield from _cut(_GIT_RUNS, run.find_values("-c"))
         yield from _list_started_by_git(run)
-    elif program in ("ssh", "scp", "sftp"):
-        yield from _cut(_SSH_RUNS, run.find_values("-o"))
-    elif program in ("tar", "bsdtar", "gtar"):
-        yield from _cut(_TAR_ACTION, run.find_values("--checkpoint-action"))
+    elif program in _RUNS_VALUES:
+        pattern, option = _RUNS_VALUES[program]
+        yield from _cut(pattern, run.find_values(option))
     elif program in _COMMAND_LINES:
         yield from _cut(_COMMAND_LINES[program], (*run.arguments, *_list_lines(run)))
     elif program == "nix":
         yield from _list_started_by_nix(run)
-    elif program == "fzf":
-        yield from _cut(_FZF_RUNS, run.find_values("--bind"))
-    elif program == "hyperfine":
-        yield from run.operands
+    elif program in _TAKES_TEXTS:
+        yield from _list_handed_on(run)
     elif program in ("sed", "gsed"):
         for script in (*run.operands[:1], *run.find_values("-e", "--expression")):
             yield from (found[1] for found in _SED_RUNS.finditer(script))
     elif program in ("make", "gmake"):
         yield from (line.lstrip("\t@-+ ") for line in _list_lines(run) if line.startswith("\t"))
-    elif program in ("ed", "red") or _EDITOR.fullmatch(program):
+    elif program in _EDITORS:
         words = (word[1:] for word in run.arguments if word.startswith("+"))
         yield from _cut(_EDITOR_RUNS, (*words, *run.find_values("-c", "--cmd"), *_list_lines(run)))
+
+
+def _list_handed_on(run: Invocation) -> Iterator[str]:
+    is_any = run.program == "hyperfine"
+    return (word for word in run.operands if is_any or " " in word)
 
 
 def _list_started_by_git(run: Invocation) -> Iterator[str]:

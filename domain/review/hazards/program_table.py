@@ -9,6 +9,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from quorum.domain.review.hazards.invocation import REHEARSAL, HarmfulUse, Invocation
+from quorum.domain.review.hazards.service_uses import CLOUD_USES, SERVICE_USES
 from quorum.domain.review.hazards.started_programs import drop_started_words
 from quorum.domain.review.hazards.system_uses import SYSTEM_USES
 from quorum.domain.review.objection import Objection
@@ -84,6 +85,14 @@ DATA_USES = (
     ),
     HarmfulUse("git tag", r"--delete|-d", "deletes tags", request=_DISCARDED),
     HarmfulUse("git stash", "drop|clear", "throws stashed changes away", request=_DISCARDED_STASHES),
+    HarmfulUse(
+        "svn|bzr|hg|darcs", "revert", "throws uncommitted changes away", _DRY, request=_DISCARDED_CHANGES
+    ),
+    HarmfulUse(
+        "hg update|checkout|up|co", "-C|--clean", "throws uncommitted changes away", request=_DISCARDED_CHANGES
+    ),
+    HarmfulUse("hg|jj", "purge|strip|abandon|prune", "throws changes away", _DRY, request=_DISCARDED),
+    HarmfulUse("svn", "--remove-unversioned|--remove-ignored", "deletes files that svn does not know"),
     HarmfulUse("git reflog", "expire|delete", "removes the way back to lost commits"),
     HarmfulUse("git filter-branch", "", "rewrites history"),
     HarmfulUse("git filter-repo", "", "rewrites history", request=RequestTerms(effect=Effect.REWRITE)),
@@ -146,7 +155,7 @@ DATA_USES = (
     HarmfulUse(
         "helm", "delete|uninstall|rollback", "deletes what runs in a cluster", "--dry-run.*", request=_DELETION
     ),
-    HarmfulUse("terraform|tofu|pulumi", "destroy|apply|up", "changes infrastructure"),
+    HarmfulUse("terraform|tofu|pulumi", "destroy|apply|up", "changes infrastructure", "-help|-h"),
     HarmfulUse(
         "aws|gcloud|gsutil|az|doctl|heroku|fly|flyctl|s3cmd|mc",
         _CLOUD,
@@ -174,6 +183,7 @@ DATA_USES = (
     HarmfulUse("dropdb", "", "deletes a database", "--help|--version", request=_DELETED_DATABASE),
     HarmfulUse("dropuser", "", "deletes who may use a database", "--help|--version"),
     HarmfulUse("mysqladmin", "drop", "deletes a database"),
+    HarmfulUse("redis-cli|valkey-cli", "(?i)del|unlink|getdel|xtrim|ltrim", "deletes keys of a database"),
     HarmfulUse("redis-cli", "(?i)flushall|flushdb", "deletes a database", request=_FLUSHED),
     HarmfulUse(
         "rails|rake|bundle|bin/rails",
@@ -399,103 +409,6 @@ MACHINE_USES = (
 )
 
 
-CLOUD_USES: tuple[HarmfulUse, ...] = (
-    HarmfulUse(
-        "aws",
-        (
-            r"(stop|delete|disable|update|put)-(logging|trail|detector|flow-logs|log-group|"
-            r"log-stream|alarms|configuration-recorder|event-selectors|metric-filter|alarm-actions|"
-            r"web-acl|rule|bucket-logging|retention-policy|insight-rules)|put-event-selectors|"
-            r"disassociate-.*|disable-.*|delete-.*|terminate-.*|modify-(instance|db|image|snapshot|"
-            r"cluster)-attribute|deregister-.*|revoke-.*|release-.*|reset-.*|purge-.*|reboot-.*|"
-            r"stop-.*"
-        ),
-        "switches a protection or a record of the cloud off",
-        "--generate-cli-skeleton.*",
-    ),
-    HarmfulUse(
-        "aws",
-        (
-            r"put-bucket-(acl|policy|website|cors|replication|lifecycle.*|ownership.*|encryption|"
-            r"versioning)|put-public-access-block|delete-public-access-block|put-object-acl|"
-            r"authorize-security-group-.*|modify-(snapshot|image)-attribute|add-permission|"
-            r"set-repository-policy|put-resource-policy|public-read.*|--publicly-accessible|"
-            r"create-access-point|share-.*|create-resource-share|modify-db-snapshot-attribute|"
-            r"0\.0\.0\.0/0|update-function-(code|configuration)|put-role-policy|send-command|"
-            r"start-session|create-login-profile|create-snapshot|copy-snapshot|get-secret-value|"
-            r"get-password-data|run-instances|create-key-pair|import-key-pair|send-ssh-public-key|"
-            r"put-rule|put-targets"
-        ),
-        "opens or changes what is kept in a cloud",
-        "--generate-cli-skeleton.*",
-    ),
-    HarmfulUse(
-        "gcloud",
-        (
-            r"delete|disable|remove-.*|reset.*|stop|undelete|clear-.*|add-metadata|allUsers|"
-            r"allAuthenticatedUsers|--member=all.*|0\.0\.0\.0/0|--allow-unauthenticated|ssh|"
-            r"create-key|add-labels|import|export|suspend|set-iam-policy|firewall-rules"
-        ),
-        "opens, changes or stops what is kept in a cloud",
-        "list|describe",
-    ),
-    HarmfulUse(
-        "az",
-        (
-            r"delete|purge|stop|deallocate|disable|remove|reset.*|revoke|run-command|invoke|"
-            r"open-port|--public-access|add|update|set|grant-access|regenerate|renew|failover"
-        ),
-        "opens, changes or stops what is kept in a cloud",
-        "list|show|--help",
-    ),
-    HarmfulUse(
-        (
-            "doctl|linode-cli|hcloud|flyctl|fly|heroku|vercel|netlify|railway|render|wrangler|"
-            "firebase|supabase|scw|ibmcloud|oci|aliyun|tccli|exo|civo|vultr-cli"
-        ),
-        (
-            r".*(delete|destroy|remove|reset|rm|scale=?0|suspend|unset|transfer|purge|terminate|"
-            r"maintenance|access:add|members:add|collaborators|rollback|wipe|disable|nuke|env:rm|"
-            r"db:push).*"
-        ),
-        "opens, changes or stops what is kept in a cloud",
-        "list|show|get|--help|--dry-run",
-    ),
-    HarmfulUse(
-        (
-            "terraform|tofu|pulumi|cdk|cdktf|sam|serverless|sls|eksctl|kops|ansible-playbook|"
-            "ansible|vagrant|packer|helmfile|argocd|flux|nomad|consul|vault|boundary|juju|"
-            "openstack|virsh|VBoxManage|govc|qm|pct|proxmox"
-        ),
-        (
-            r"destroy|undefine|force-unlock|taint|untaint|import|rm|state|delete|shutdown|poweroff|"
-            r"-auto-approve|--auto-approve|unregistervm|seal|revoke|delete-cluster|remove|purge|"
-            r"undeploy|uninstall|unseal|operator|managedsave"
-        ),
-        "changes infrastructure",
-        r"--check|--dry-run|list|show|status|get|-n",
-    ),
-    HarmfulUse(
-        "kubectl|oc",
-        r"delete|scale|drain|cordon|rollout|patch|replace|edit|annotate|label|set|evict|apply-set-last",
-        "changes what runs in a cluster",
-        (
-            r"status|history|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
-            r"get-contexts|"
-        ),
-    ),
-    HarmfulUse(
-        "etcdctl|consul kv|zkCli.sh|nomad|crictl|ctr|lxc|lxd|incus|machinectl",
-        (
-            r"del|delete|rmdir|deleteall|rmr|rm|rmi|rmp|stop|kill|remove|destroy|terminate|purge|"
-            r"prune|compact|defrag|snapshot"
-        ),
-        "deletes or stops what runs in containers, or their data",
-        r"--help|ls|list|info",
-    ),
-)
-
-
 class _Row(Struct, frozen=True):
     """A row of a table without its programs."""
 
@@ -528,7 +441,7 @@ def _index_by_program(uses: Iterable[HarmfulUse]) -> dict[str, tuple[_Row, ...]]
 
 
 _ROWS = _index_by_program((*DATA_USES, *MACHINE_USES))
-_SYSTEM_ROWS = _index_by_program((*SYSTEM_USES, *CLOUD_USES))
+_SYSTEM_ROWS = _index_by_program((*SYSTEM_USES, *SERVICE_USES, *CLOUD_USES))
 _VERSIONED = re.compile(r"(mkfs|python|pip)[.0-9][a-z0-9.]*")
 
 
@@ -568,7 +481,9 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
-    arguments = drop_started_words(run) if rows else ()
+    if not rows:
+        return
+    arguments = drop_started_words(run)
     if _ASKS_ABOUT_ITSELF.fullmatch(" ".join(arguments)):
         rows = [row for row in rows if not (row.words or row.needed.pattern)] if arguments[1:] else ()
     if not _ADD_WORDS.isdisjoint(run.wrappers):

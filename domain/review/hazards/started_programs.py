@@ -62,7 +62,25 @@ _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
     **dict.fromkeys([("composer", "run"), ("composer", "run-script")], (frozenset(), 0)),
     ("direnv", "exec"): (frozenset(), 1),
     ("conda", "run"): (frozenset({"-n", "-p"}), 0),
-    ("lxc", "exec"): (frozenset(), 1),
+    **dict.fromkeys(
+        [(name, "exec") for name in ("lxc", "incus", "multipass", "nvm", "chamber")], (frozenset({"--user"}), 1)
+    ),
+    **dict.fromkeys([("limactl", "shell"), ("distrobox", "enter"), ("colima", "ssh")], (frozenset({"-n"}), 1)),
+    ("aws-vault", "exec"): (frozenset({"-d", "--duration", "--region"}), 1),
+    **dict.fromkeys(
+        [
+            *((name, "run") for name in ("op", "doppler", "infisical", "toolbox", "devbox", "pixi", "volta")),
+            *((name, "run") for name in ("mamba", "micromamba", "foreman", "heroku", "dotenv")),
+            *((name, word) for name in ("mise", "rtx") for word in ("exec", "x")),
+            ("adb", "shell"),
+        ],
+        (
+            frozenset(
+                {"-n", "-p", "-c", "--container", "--env-file", "--project", "--config", "-f", "-a", "--app"}
+            ),
+            0,
+        ),
+    ),
     ("git", "bisect"): (frozenset(), 1),
 }
 # A script of the project has mostly the name of the program that it runs, but may run anything.
@@ -106,10 +124,17 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
             "linux64",
             "screen",
             "tsocks",
+            "wsl",
+            "dotenvx",
+            "distrobox-enter",
             "cpulimit",
             "numactl",
         ),
         (frozenset(), 0),
+    ),
+    **dict.fromkeys(
+        ("xvfb-run", "srun", "mpirun", "mpiexec", "prun", "jsrun", "aprun", "torchrun"),
+        (frozenset({"-n", "-np", "-N", "-s", "-p", "-c", "-t", "-e", "-A", "-J", "--host", "--hostfile"}), 0),
     ),
     **dict.fromkeys(
         (

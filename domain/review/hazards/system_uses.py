@@ -95,15 +95,6 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse("gh", r"ssh-key|gpg-key|deploy-key", _RIGHTS, "list"),
     HarmfulUse("gh repo edit|create|fork", r"--visibility=public|public|--public", _PUBLIC, guard="network"),
     HarmfulUse("glab|hub", r"delete|--public", "changes what others see"),
-    HarmfulUse(
-        "psql|mysql|mariadb|sqlcmd|mongosh",
-        (
-            r"(?is).*\b(grant\s+|create\s+(user|role|login)|alter\s+(user|role|login)|"
-            r"copy\s+.*\bprogram\b|xp_cmdshell|into\s+(out|dump)file|load_file|pg_read_file|"
-            r"lo_import|createUser|grantRoles).*"
-        ),
-        "gives somebody rights in a database, or reaches files through it",
-    ),
     # ------------------------------------------------------------ protections and records
     HarmfulUse(
         "iptables|ip6tables|nft|ufw|firewall-cmd|pfctl|ebtables|socketfilterfw|esxcli|ipfw",
@@ -190,7 +181,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
             r"(?i)(http\.)?sslverify(=.*)?|http\..*\.?(proxy|sslverify|extraheader)|https?\.proxy|"
             r"url\..*\.(pushinsteadof|insteadof)|transfer\.fsckobjects|safe\.directory|"
             r"core\.(gitproxy|askpass|attributesfile|excludesfile|alternaterefscommand|worktree)|"
-            r"protocol\..*allow|gpg\..*program|diff\..*|filter\..*|merge\..*driver|"
+            r"protocol\..*allow(=.*)?|gpg\..*program|diff\..*|filter\..*|merge\..*driver|"
             r"uploadpack\.packobjectshook|include(if)?\..*path|remote\..*\.(url|pushurl|uploadpack|"
             r"receivepack|proxy)|submodule\..*|user\.signingkey"
         ),
@@ -203,7 +194,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     ),
     HarmfulUse(
         "git",
-        r"http\.sslVerify=(false|0)|.*GIT_SSL_NO_VERIFY.*",
+        r"http\.sslVerify=(false|0)|.*GIT_SSL_NO_VERIFY.*|protocol\.ext\.allow=.*|ext::.*",
         "changes whom git trusts, or what it runs",
     ),
     HarmfulUse("git", "--no-verify|-n.*-no-verify", "leaves out the checks of the repository", "push|-n"),
@@ -291,6 +282,12 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
             r"-f=?https?.*|--find-links=?http.*|--no-verify|--no-secure-http|--unsafe-perm.*|"
             r"--insecure.*|--allow-insecure.*|--disable-tls.*"
         ),
+        "takes packages from elsewhere, or leaves out their checks",
+        guard="network",
+    ),
+    HarmfulUse(
+        "conda|mamba|micromamba|helm|luarocks|cpan|cpanm|opam|nix|nix-channel",
+        r"(-c=?|--channel=|--mirror=|--server=)?http://(?!localhost|127\.).*",
         "takes packages from elsewhere, or leaves out their checks",
         guard="network",
     ),
@@ -564,6 +561,8 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "hides files, or hinders later changes",
     ),
     HarmfulUse("curl|openssl", r"-?-engine(=.*)?|-provider(-path)?", "loads code from a file", guard="network"),
+    HarmfulUse("ssh-keygen", "-p", "changes what protects a key", "-P.+"),
+    HarmfulUse("gpg|gpg2", r"--delete-(secret-)?.*keys?", "deletes keys"),
     HarmfulUse("ssh-keygen|ssh-add|ssh", "-D|-s|-I", "loads code from a file", r"\d+|.*@.*", guard="network"),
     HarmfulUse(
         "install|cp|rsync",

@@ -52,6 +52,15 @@ def _is_objected_to(command: str) -> bool:
         "env A=1 poetry run",
         "timeout 9 uv run",
         "poetry run uv run",
+        "aws-vault exec web --",
+        "op run --env-file a.env --",
+        "mise exec --",
+        "distrobox enter box --",
+        "multipass exec box --",
+        "srun -n 2",
+        "xvfb-run -a",
+        "micromamba run -n web",
+        "adb shell",
     ],
 )
 def test_a_program_is_judged_behind_what_starts_it(started: str) -> None:

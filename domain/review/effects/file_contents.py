@@ -1,0 +1,302 @@
+"""What a file has others do: its commands, where packages come from, which rights containers, workflows and
+clouds give, and what agents no longer ask about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from quorum.domain.review.effects.places import is_local
+from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
+from quorum.domain.text.json_value import JsonValue
+
+_LONGEST = 65_536  # characters of a text that is looked at
+_ADDRESS = (
+    r"[\"'(]?\s*(?P<address>(?:git\+|registry\+|sparse\+|vcs\+)?"
+    r"(?P<scheme>https?|git|ssh|ftp)\\?:/{0,1}/[^\s\"'<>),;\]]+)"
+)
+# How each kind of file names where packages come from: npm 9, yarn 4, pip 23, uv 0.4, Poetry 1.8, Cargo 1.7x,
+# Go 1.22, Maven 3.9, Gradle 8, Bundler 2.5, Composer 2.7, NuGet 6, conda 24, apt 2.6.
+_SOURCES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
+    (re.compile(rf"(.*/)?({name})"), re.compile(rf"(?im){before}{_ADDRESS}"))
+    for name, before in (
+        (r"\.npmrc|\.yarnrc(\.yml)?|bunfig\.toml", r"(registry|registryServer)[\"']?\s*[:=]\s*"),
+        (r"pip\.(conf|ini)|\.pypirc|\.pydistutils\.cfg", r"(index-url|find-links|repository|index_url)\s*=\s*"),
+        (
+            r"(requirements|constraints)[\w./-]*\.(txt|in)",
+            r"(^\s*|--(extra-)?index-url[ =]|--find-links[ =]|^-[if] |@\s*)",
+        ),
+        (r"pyproject\.toml|uv\.toml|Pipfile|poetry\.toml", r"\b(url|index-url|extra-index-url|git)\s*=\s*\[?"),
+        (r"environment\.ya?ml|\.condarc", r"^\s*-\s*"),
+        (r"Cargo\.toml|\.cargo/config(\.toml)?", r"\b(git|registry|index|replace-with)\s*=\s*"),
+        (
+            r"pom\.xml|settings\.xml",
+            r"<(?:plugin)?(?:repository|mirror)>(?:(?!</(?:plugin)?repository>).)*?<url>",
+        ),
+        (r"[\w.-]+\.gradle(\.kts)?", r"\burl\s*[=(]?\s*(uri\()?"),
+        (r"gradle-wrapper\.properties|maven-wrapper\.properties", r"^(distributionUrl\s*=\s*)?"),
+        (r"Gemfile|[\w.-]+\.gemspec", r"\b(source|git:|git\s*=>)\s*"),
+        (r"composer\.json", r"\"url\"\s*:\s*"),
+        (
+            r"package\.json",
+            r"\"(?!homepage|url|bugs|proxy|repository|funding|author|license|\$schema)[@\w./-]+\"\s*:\s*",
+        ),
+        (r"(?i:nuget\.config)", r"<add\b[^>]*\bvalue\s*=\s*"),
+        (r"\.gitmodules", r"\burl\s*=\s*"),
+        (
+            r"sources\.list|[\w.-]+\.(list|sources|repo)",
+            r"(^deb(-src)?\s+(\[[^\]]*\]\s*)?|^URIs:\s*|^baseurl\s*=\s*)",
+        ),
+        (
+            r"package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock|uv\.lock|Cargo\.lock"
+            r"|Gemfile\.lock|composer\.lock",
+            r"\b(resolved|tarball|registry|source|remote|url)[\"']?\s*[:=]?\s*",
+        ),
+    )
+)
+_REPLACED_MODULE = re.compile(r"(?m)^\s*(?:replace\s+)?\S+(?:\s+v\S+)?\s+=>\s+([\w-]+(?:\.[\w-]+)+)/\S*")
+_KNOWN = re.compile(
+    r"(?i)(?:.*\.)?(npmjs\.org|npmjs\.com|yarnpkg\.com|pypi\.org|pythonhosted\.org|pytorch\.org|crates\.io|github\.com"
+    r"|githubusercontent\.com|gitlab\.com|bitbucket\.org|codeberg\.org|sr\.ht|golang\.org|gopkg\.in|maven\.apache\.org"
+    r"|maven\.org|google\.com|gradle\.org|sonatype\.(org|com)|spring\.io|jitpack\.io|rubygems\.org|packagist\.org"
+    r"|nuget\.org|anaconda\.(org|com)|conda-forge\.org|debian\.org|ubuntu\.com|fedoraproject\.org|centos\.org"
+    r"|kotlin(lang)?\.org|jetbrains\.(com|space)|apache\.org|eclipse\.org|nvidia\.com|jsr\.io|deno\.land|hex\.pm"
+    r"|pub\.dev|hackage\.haskell\.org|cran\.r-project\.org)"
+)
+"""Where packages are commonly kept, and repositories of all people."""
+_UNCHECKED = re.compile(
+    r"(?im)^\s*(strict-ssl\s*=\s*false|trusted-host\s*=|enableStrictSsl:\s*false|\"?secure-http\"?\s*:\s*false"
+    r"|.*\[[^\]]*trusted=yes|gpgcheck\s*=\s*0|.*\ballowInsecureProtocol\s*=?\s*true|--trusted-host\s)"
+)
+_UNCHECKED_SCHEMES = frozenset({"http", "ftp", "git"})
+"""Nobody checks who answers; lists of apt are signed instead."""
+_SETTINGS = re.compile(r".*\.(ya?ml|json|jsonc|tf|hcl|toml|tpl|template|bicep)")
+_CONTAINER_RIGHTS = re.compile(
+    r"""(?im)privileged["']?\s*[:=]\s*["']?true|host(PID|Network|IPC)["']?\s*[:=]\s*["']?true
+    |^\s*["']?hostPath["']?\s*[:=]
+    |cap_add["']?\s*[:=][^:]{0,80}\b(SYS_ADMIN|SYS_MODULE|SYS_PTRACE|SYS_RAWIO|DAC_READ_SEARCH|ALL)\b
+    |allowPrivilegeEscalation["']?\s*[:=]\s*["']?true|docker\.sock|^\s*pid:\s*["']?host\b
+    |^\s*-\s*["']?(/(etc|root|home|proc|sys|boot|var|usr)?/?|~/?(\.ssh|\.aws)?):/""",
+    re.VERBOSE,
+)
+_RIGHTS = re.compile(
+    r"""(?ix)\bcluster-admin\b | ^\s*permissions:\s*write-all\b
+    | ["']?Principal["']?\s*[:=]\s*(\{\s*["']?AWS["']?\s*[:=]\s*)?["']\*["']
+    | ["']?Actions?["']?\s*[:=]\s*\[?\s*["']\*(:\*)?["'] | AdministratorAccess
+    | \broles/(owner|editor)\b | \ballUsers\b""",
+    re.MULTILINE,
+)
+_WIDE_ACTION = re.compile(r"(?i)\bactions?[\"']?\s*[:=]\s*\[?\s*[\"']\w+:\*[\"']")
+_ALL_RESOURCES = re.compile(r"(?i)\bresources?[\"']?\s*[:=]\s*\[?\s*[\"']\*[\"']")
+_OF_DOCUMENTS = re.compile(r"(?i)(.*/)?(docs?|tests?|specs?|examples?)/.*|.*\.(md|rst|txt)|(.*/)?test_[^/]*")
+_SHOWN = re.compile(
+    r"""(?ix)["']public-read(-write)?["'] | \bpublicly_?accessible["']?\s*[:=]\s*["']?true
+    | \bblock_public_(acls|policy)["']?\s*[:=]\s*["']?false
+    | \b(allow_blob_public_access|public_network_access_enabled)\s*=\s*true"""
+)
+_OPEN_TO_ALL = re.compile(r"0\.0\.0\.0/0|::/0")
+_ALL_PORTS = re.compile(
+    r"(?i)\b(ip_?)?protocol[\"']?\s*[:=]\s*[\"']?(-1|all)\b"
+    r"|\bfrom_?port[\"']?\s*[:=]\s*[\"']?(0|22|23|445|3389|5432|3306|6379|27017)\b"
+)
+_INGRESS = re.compile(r"(?i)ingress|source_ranges|SecurityGroupIngress|inbound")
+_WORKFLOW = re.compile(r"(.*/)?\.github/workflows/.*\.ya?ml")
+_RUNS_STRANGERS = re.compile(r"(?s)pull_request_target.*github\.(event\.pull_request\.head|head_ref)")
+_OF_AGENTS = re.compile(
+    r"(.*/)?((AGENTS|CLAUDE|GEMINI|QWEN|WARP)(\.\w+)?\.md|\.(cursorrules|windsurfrules|clinerules|rules)|copilot-instructions\.md"
+    r"|\.(claude|codex|gemini|cursor|quorum|opencode|qwen|continue|roo|kiro)/.*|(quorum|permissions)\.toml|opencode\.jsonc?|\.mcp\.json)"
+)
+_ASKS_NOBODY = re.compile(
+    r"(?i)--dangerously-\S+|bypassPermissions|--yolo\b|danger-full-access|\"(Bash|Shell|run_command)(\(\*?(:\*)?\))?\""
+    r"|\"\*\"\s*:\s*\"allow\""
+    r"|approval_policy\s*=\s*\"never\"|^\s*mode\s*=\s*\"(auto|full-auto|yolo)\""
+    r"|(never|not|don.t|without)\s+(ever\s+)?ask\w*\b.{0,40}\b(permission|approval|confirm\w*|before|first)\b"
+    r"|auto[-_]?approve\"?\s*[:=]\s*\"?(true|\[\s*\"\*)",
+    re.MULTILINE,
+)
+_OF_GIT = re.compile(r"(.*/)?(\.git/config|\.gitconfig|\.config/git/config)")
+_RUN_BY_GIT = re.compile(
+    r"(?im)^\s*(fsmonitor|hooksPath|sshCommand|askPass|gitProxy|external|textconv|clean|smudge|process|pager|editor"
+    r"|uploadpack|receivepack|insteadOf|pushInsteadOf|proxy)\s*=\s*"
+    r"(?!true\b|false\b|less\b|vim?\b|nano\b|code\b|git-lfs )\S"
+)
+
+GRAVE_IN_FILES = frozenset(
+    {
+        *(
+            EffectKind.SEND,
+            EffectKind.REVEAL,
+            EffectKind.RUN_FETCHED,
+            EffectKind.RUN_HIDDEN,
+            EffectKind.PERSIST,
+            EffectKind.ADMIT,
+        ),
+        *(EffectKind.ELEVATE, EffectKind.DISABLE, EffectKind.DISGUISE, EffectKind.EXHAUST, EffectKind.ATTACK),
+    }
+)
+"""What a file that somebody runs later should not come to do unseen."""
+_SHELL_FILE = re.compile(
+    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/[^/]+|\.git/hooks/[^/]+|configure)"
+)
+_BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
+_IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
+_ANY_WORKFLOW = re.compile(
+    r"(.*/)?(\.github/(workflows|actions)/|\.gitlab-ci|\.circleci/|azure-pipelines|\.drone).*"
+)
+_LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?![\w-]+:(?:\s|$))[\"']?([^\n]+?)[\"']?[ \t]*$")
+"""What stands in lists, as most runners of workflows take commands."""
+_SECRETS_OF_WORKFLOW = re.compile(r"\$\{\{[^}]*\bsecrets\b[^}]*\}\}")
+_CODE_FILES = (
+    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
+    *(
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cs",
+        ".lua",
+        ".swift",
+        ".scala",
+        ".rake",
+        ".gradle",
+        ".gemspec",
+        ".ex",
+        ".exs",
+        ".jl",
+    ),
+)
+_SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
+"""A text that code in any language hands to a shell as the value of its option."""
+_SHELL_CALL = re.compile(
+    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
+)
+_RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
+"""The commands that settings in JSON have an editor, a container or an agent run."""
+
+# Django 5, Flask 3, Rails 7, Express 4, Spring 6, ASP.NET 8, Laravel 11, Docker, Kubernetes, pip, npm, cargo.
+_PROTECTION = re.compile(
+    r"""(?mx)CsrfViewMiddleware | \bcsrf_protect\b | \bCSRFProtect\( | \bSecurityMiddleware\b
+    | @login_required\b
+    | @permission_required\b | \bIsAuthenticated\b | \bprotect_from_forgery\b | before_action\s+:authenticate\w*
+    | \bhelmet\(| \bcsurf\(| \brateLimit\( | @(PreAuthorize|Secured|RolesAllowed)\b | \[Authorize\b
+    | \[ValidateAntiForgeryToken\] | ->middleware\(\s*['"]auth | \bjwt\.verify\( | \.is_relative_to\(
+    | \bcommonpath\(
+    | \bsecure_filename\( | \bfilepath\.IsLocal\( | \b(timingSafeEqual|compare_digest|fixed_time_compare)\b
+    | \b(DOMPurify\.sanitize|bleach\.clean|html\.escape|htmlspecialchars|escapeHtml)\(
+    | ^USER\s+(?!root\b|0\b)\S+ | --require-hashes\b | --frozen-lockfile\b | --ignore-scripts\b | --locked\b
+    | \bsha(256|512)sum\s+(-c|--check)\b | \bgpgv?\s+(--batch\s+)?--verify\b | \bcosign\s+verify\b
+    | \breadOnlyRootFilesystem:\s*true | \brunAsNonRoot:\s*true | \ballowPrivilegeEscalation:\s*false
+    | ^\s*set\s+-[a-z]*e[a-z]*\b"""
+)
+
+
+def find_lost_protection(path: str, before: str, after: str) -> SideEffect | None:
+    """The protection that an edit takes out of a file without putting another of its kind there."""
+    if _OF_DOCUMENTS.fullmatch(path):
+        return None
+    kept = {_strip_protection(found[0]) for found in _PROTECTION.finditer(after[:_LONGEST])}
+    lost = (found[0].strip() for found in _PROTECTION.finditer(before[:_LONGEST]))
+    found = next((each for each in lost if _strip_protection(each) not in kept), None)
+    return SideEffect(EffectKind.DISABLE, f"takes a protection out of {path}: {found}", path) if found else None
+
+
+def _strip_protection(text: str) -> str:
+    return re.sub(r"^\s*(USER|set)\b.*", r"\1", text).strip()
+
+
+def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
+    """What a text in a file of this name has others do."""
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST].rpartition("\n")[0]
+    yield from _judge_sources(path, text)
+    if _SETTINGS.fullmatch(path):
+        yield from _judge_rights(text)
+    if _WORKFLOW.fullmatch(path) and _RUNS_STRANGERS.search(text):
+        yield SideEffect(
+            EffectKind.RUN_FETCHED, "runs changes of strangers with the rights of the repository", path
+        )
+    if _OF_AGENTS.fullmatch(path) and (found := _ASKS_NOBODY.search(text)):
+        yield SideEffect(EffectKind.DISABLE, f"has agents ask nobody: {found[0].strip()[:60]}", path)
+    if _OF_GIT.fullmatch(path) and (found := _RUN_BY_GIT.search(text)):
+        yield SideEffect(
+            EffectKind.PERSIST, f"has git run something, or go elsewhere: {found[0].strip()[:60]}", path
+        )
+
+
+def _judge_sources(path: str, text: str) -> Iterator[SideEffect]:
+    if path.rpartition("/")[2] == "go.mod":
+        for found in _REPLACED_MODULE.finditer(text):
+            if not _KNOWN.fullmatch(found[1]):
+                yield SideEffect(EffectKind.RUN_FETCHED, f"takes packages from {found[1]}", found[1])
+    for name, pattern in _SOURCES:
+        if not name.fullmatch(path):
+            continue
+        for found in pattern.finditer(text):
+            authority = found["address"].partition("//")[2].partition("/")[0]
+            host = re.split(r"[:?#]", authority.rpartition("@")[2], maxsplit=1)[0]
+            if is_local(host) or "." not in host:
+                continue
+            is_checked = found["scheme"] not in _UNCHECKED_SCHEMES or name.fullmatch("sources.list")
+            if not (is_checked and _KNOWN.fullmatch(host)):
+                yield SideEffect(EffectKind.RUN_FETCHED, f"takes packages from {host}", host)
+        if off := _UNCHECKED.search(text):
+            does = f"leaves out the checks of packages: {off[0].strip()[:60]}"
+            yield SideEffect(EffectKind.DISABLE, does, path)
+        return
+
+
+def _judge_rights(text: str) -> Iterator[SideEffect]:
+    if found := _CONTAINER_RIGHTS.search(text):
+        does = f"gives a container rights over the machine: {found[0].strip()[:60]}"
+        yield SideEffect(EffectKind.ELEVATE, does)
+    if found := _RIGHTS.search(text):
+        yield SideEffect(EffectKind.ELEVATE, f"gives all rights: {found[0].strip()[:60]}")
+    elif (wide := _WIDE_ACTION.search(text)) and _ALL_RESOURCES.search(text):
+        yield SideEffect(EffectKind.ELEVATE, f"gives all rights: {wide[0].strip()[:60]}")
+    if found := _SHOWN.search(text):
+        yield SideEffect(EffectKind.ELEVATE, f"shows something to everybody: {found[0].strip()[:60]}")
+    if _OPEN_TO_ALL.search(text) and _INGRESS.search(text) and (ports := _ALL_PORTS.search(text)):
+        yield SideEffect(EffectKind.ADMIT, f"lets every machine in: {ports[0].strip()[:60]}")
+
+
+def list_commands(path: str, text: str) -> Iterator[str]:
+    """The shell texts in a file that programs run."""
+    if _SHELL_FILE.fullmatch(path) or text.startswith("#!/bin/"):
+        yield text
+    elif _BUILD_FILE.fullmatch(path):
+        yield "\n".join(
+            line.strip().lstrip("@-+") for line in text.split("\n") if line.startswith(("\t", "    "))
+        )
+    elif _IMAGE_FILE.fullmatch(path):
+        joined = re.sub(r"\\\n", " ", text)
+        yield "\n".join(line[4:] for line in joined.split("\n") if line.startswith("RUN "))
+    elif _ANY_WORKFLOW.fullmatch(path):
+        lines = re.findall(
+            r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
+        )
+        if "github/" not in path:
+            lines += _LISTED.findall(text)
+        yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
+    elif path.rpartition("/")[2] in ("package.json", "composer.json"):
+        yield from _list_scripts(text)
+    elif path.endswith(_CODE_FILES):
+        yield from (found[1].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
+        yield from (found[2] for found in _SHELL_CALL.finditer(text))
+    elif path.endswith((".json", ".jsonc", ".code-workspace")):
+        for found in _RUN_BY_SETTINGS.findall(text):
+            yield found.replace('\\"', '"')
+
+
+def _list_scripts(text: str) -> Iterator[str]:
+    """The commands of a package, from the whole file or from lines of it."""
+    found: JsonValue = None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        yield from re.findall(
+            r'"(?:(?:pre|post)?(?:install|publish|pack|prepare)\w*)"\s*:\s*"((?:\\.|[^"\\])*)"', text
+        )
+    scripts = found.get("scripts") if isinstance(found, dict) else None
+    if isinstance(scripts, dict):
+        yield from (each for each in scripts.values() if isinstance(each, str))
