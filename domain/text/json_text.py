@@ -17,6 +17,7 @@ from quorum.domain.text.json_value import JsonValue
 _WORDS = re.compile(
     r"(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|\b(?P<word>True|False|None)\b|,(?=\s*[}\]])", re.DOTALL
 )
+_DOUBLED = re.compile(r"(?P<text>\"(?:[^\"\\]|\\.)*+\")|\{\{|\}\}", re.DOTALL)
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null", "": ""}
 _LONGEST_DEEP = 10_000_000  # characters
 
@@ -193,6 +194,22 @@ def read_python_words(text: str) -> str:
     """JSON with Python's words for true, false and null, or a comma at the end, as JSON; "" without such."""
     fitted = _WORDS.sub(lambda found: found["text"] or _JSON_WORDS[found["word"] or ""], text)
     return fitted if fitted != text else ""
+
+
+def halve_braces(text: str) -> str:
+    """JSON whose braces are doubled, all of them or the outer ones, as templates escape them; else ""."""
+    if not (text.startswith("{{") and text.endswith("}}")):
+        return ""
+    outer = text[1:-1]
+    return outer if _is_read(outer) else _DOUBLED.sub(lambda found: found["text"] or found[0][:1], text)
+
+
+def _is_read(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _has_text_keys(value: object) -> bool:

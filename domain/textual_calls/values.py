@@ -9,7 +9,13 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python, read_python_words
+from quorum.domain.text.json_text import (
+    double_backslashes,
+    escape_line_breaks,
+    halve_braces,
+    read_python,
+    read_python_words,
+)
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _TOKEN = re.compile(
@@ -61,6 +67,7 @@ def read_json(text: str) -> tuple[JsonValue, tuple[str, ...]] | None:
         ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
         ("Python's form of it was read", read_python(text)),
         ("Python's words in it were read", read_python_words(text)),
+        ("its doubled braces were read as single ones", halve_braces(text)),
     )
     for what, candidate in repairs:
         try:

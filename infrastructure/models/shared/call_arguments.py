@@ -65,6 +65,7 @@ def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     from quorum.domain.text.json_text import (
         double_backslashes,
         escape_line_breaks,
+        halve_braces,
         read_python,
         read_python_words,
     )
@@ -78,6 +79,7 @@ def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
         ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
         ("Python's form of it was read", read_python(text)),
         ("Python's words in it were read", read_python_words(text)),
+        ("its doubled braces were read as single ones", halve_braces(text)),
     ):
         if candidate:
             arguments, problem = parse_arguments(candidate)
