@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quorum.domain.text.json_text import require_one_value
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _NOTHING: JsonObject = {}
@@ -82,7 +83,7 @@ def require_objects_field(source: JsonObject, key: str) -> Sequence[JsonObject]:
     raise WrongKindError(f'"{key}" must be an array of objects')
 
 
-def parse_foreign_json(text: str | bytes) -> JsonValue:
+def parse_foreign_json(text: str | bytes, reader: json.JSONDecoder | None = None) -> JsonValue:
     """A JSON value from outside. Raises ValueError for what is not JSON, or could never be sent again.
 
     Python reads more than that: numbers that are none, or too large, and trees that it cannot write.
@@ -90,7 +91,7 @@ def parse_foreign_json(text: str | bytes) -> JsonValue:
     try:
         if isinstance(text, bytes):
             text = text.decode(json.detect_encoding(text))
-        value: JsonValue = _READER.decode(text)
+        value: JsonValue = (reader or _READER).decode(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if isinstance(value, dict | list) and _is_deep(value, text):
@@ -127,7 +128,7 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     if raw.strip() in ("", "null"):
         return {}, None
     try:
-        value = parse_foreign_json(raw)
+        value = parse_foreign_json(raw, _ARGUMENTS_READER)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return {}, "the arguments hold half of a surrogate pair, which is no character"
@@ -150,6 +151,9 @@ def _require_finite(text: str) -> float:
 
 
 _READER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_require_finite)
+_ARGUMENTS_READER = json.JSONDecoder(
+    parse_constant=_reject_constant, parse_float=_require_finite, object_pairs_hook=require_one_value
+)
 
 
 def _is_deep(value: JsonValue, text: str) -> bool:
