@@ -73,7 +73,7 @@ _STARTS = (
 )
 _QUOTES = "\"'`“‘«„‹「『\\~"
 # quotation marks that open and close
-_QUOTE_PAIRS = ("“”", "«»", "„“", "‹›", "「」", "『』")
+_QUOTE_PAIRS = tuple(zip("“«„‹「『", "”»“›」』", strict=True))
 # a quotation, a row of a table, indented code, a comment in code
 _QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)|[ \t]*(?://+|#+|--+|;+|\$)[ \t]*\Z")
 # words that speak of a call, and what goes on with their sentence behind it: there it is mentioned, not made
