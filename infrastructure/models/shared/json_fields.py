@@ -13,6 +13,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 _NOTHING: JsonObject = {}
 _LARGEST_COUNT = 2**53
 _DEEPEST = 100
+_LONGEST_NUMBER = 10
 _OPENINGS = ("[", "{")
 
 
@@ -57,8 +58,13 @@ def require_text_field(source: JsonObject, key: str) -> str:
 
 
 def require_count_field(source: JsonObject, key: str) -> int | None:
-    """Like `read_count_field`, for a part of a call. Raises WrongKindError where it is there, but no count."""
+    """Like `read_count_field`, for a part of a call. Raises WrongKindError where it is there, but no count.
+
+    Some servers number in text.
+    """
     value = source.get(key)
+    if isinstance(value, str) and value.isdecimal() and len(value) < _LONGEST_NUMBER:
+        return int(value)
     number = read_count_field(source, key)
     if value is not None and number is None:
         raise WrongKindError(f'"{key}" must be a whole number from 0, not {_name_kind(value)}')
