@@ -350,3 +350,36 @@ def test_a_pattern_of_another_language_is_left_to_the_server(pattern: str) -> No
 
     assert adapted["properties"] == {"a": {"type": "string"}, "b": {"type": "string", "pattern": "^x"}}
     assert find_schema_problem(adapted) is None
+
+
+@pytest.mark.parametrize("union", ["allOf", "anyOf", "oneOf"])
+def test_a_schema_whose_branches_lead_back_to_it_is_read_once(union: str) -> None:
+    itself = [{"$ref": "#/$defs/Filter"}] * 6
+    filter = {"type": "object", "properties": {"field": {"type": "string"}}, union: itself}
+    adapted = adapt_schema({"type": "object", "$defs": {"Filter": filter}, union: itself}).schema
+
+    assert adapted["properties"] == {"field": {"type": "string"}}
+
+
+def test_a_schema_of_many_branches_in_branches_is_read_to_a_limit() -> None:
+    levels = {
+        f"L{at}": {"allOf": [{"$ref": f"#/$defs/L{at + 1}"}] * 6, "properties": {f"p{at}": {"type": "string"}}}
+        for at in range(20)
+    }
+    adapted = adapt_schema({"$defs": levels, "allOf": [{"$ref": "#/$defs/L0"}]}).schema
+
+    assert isinstance(properties := adapted["properties"], dict)
+    assert "p0" in properties
+
+
+def test_a_schema_within_itself_is_written_out_twice_and_no_more() -> None:
+    nested = {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/Block"}},
+        },
+    }
+    schema = {"type": "object", "properties": {"block": {"$ref": "#/$defs/Block"}}, "$defs": {"Block": nested}}
+
+    assert json.dumps(adapt_schema(schema).schema).count("children") == 2
