@@ -40,7 +40,7 @@ _THINKING = PlainBlock(
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
 _SHOWN_TAGS = r"(?:example|quote|blockquote|pre|code)s?"
-# the same, where they begin a line
+# the same, where they begin a line and no words follow in it
 _CONTAINERS = "output|result|stdout|stderr|observation|transcript|log|file|document|content|snippet|sample"
 _SHOWN = tuple(
     PlainBlock(
@@ -56,7 +56,7 @@ _SHOWN = tuple(
         (r"<function_results?>", r"</function_results?>"),
         (r"\[TOOL_RESULTS\]", r"\[/TOOL_RESULTS\]"),
         (rf"<{_SHOWN_TAGS}\b[^<>\n]{{0,80}}>", rf"</{_SHOWN_TAGS}>"),
-        (rf"<(?:{_CONTAINERS})s?\b[^<>\n]{{0,200}}>", rf"</(?:{_CONTAINERS})s?>"),
+        (rf"<(?:{_CONTAINERS})s?\b[^<>\n]{{0,200}}>(?=[ \t]*(?:\n|[^\s\w]))", rf"</(?:{_CONTAINERS})s?>"),
         (r"<!--", r"-->"),
     )
 )

@@ -521,7 +521,14 @@ def test_a_call_that_a_sentence_or_a_quotation_holds_is_mentioned_not_made(
 
 
 @pytest.mark.parametrize(
-    "frame", ["I write it. {} Then I go on.", "So I call {} now", "First {}", "{} and I wait."]
+    "frame",
+    [
+        "I write it. {} Then I go on.",
+        "<file> is no tag that I know:\n{}",
+        "So I call {} now",
+        "First {}",
+        "{} and I wait.",
+    ],
 )
 def test_words_around_a_call_do_not_unmake_it(frame: str) -> None:
     for step in (0, 1, 9):
