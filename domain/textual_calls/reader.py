@@ -233,7 +233,9 @@ class TextualCallReader:
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
         match outcome:
             case ReadCalls(_, end) if self._is_mentioned(match.start(), end):
+                was_unread = self.unread
                 self._pass_over(match)
+                self.unread = was_unread
             case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
@@ -499,7 +501,8 @@ def _list_endings(text: str) -> Iterator[str]:
     said = text.rstrip()
     if said.endswith("}"):
         for opened in islice(_OBJECT.finditer(said), _MOST_OBJECTS):
-            if find_extent(said, opened.start()).end == len(said):
+            line = said[said.rfind("\n", 0, opened.start()) + 1 : opened.start()]
+            if not _QUOTED_LINE.match(line) and find_extent(said, opened.start()).end == len(said):
                 yield said[opened.start() :]
                 return
 
