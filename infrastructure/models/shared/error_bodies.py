@@ -250,7 +250,9 @@ _OF_ELSE = re.compile(
     r"|\bcredits?\b|\bbalance\b|\bbilling\b"
     r"|\bstring.{0,20}too long|\bmaximum length \d{1,4}\b|\bat most \d{1,4} (?:characters|items)"
     r"|\blength (?:is|of) \d{1,3}\b|\(max(?:imum)? \d{1,3}\)|\bcontext (?:deadline|(?:was )?cancel)"
-    r"|\btools[.\[]|\bimages?\b(?! and text)|\btool[_ ]call|\bcontent-length\b",
+    r"|\btools[.\[]|\bimages?\b(?! and text)|\btool[_ ]call|\bcontent-length\b"
+    r"|\binputs? (?:are not permitted|should be)\b|\bunexpected tokens?\b|\bschema is too\b"
+    r"|\bfail(?:ed|ure)? to parse (?:input at|tool)\b|\barguments too long\b|'[\w.]{1,40}' length\b",
     re.IGNORECASE,
 )
 # Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
