@@ -8,13 +8,19 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 
-from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
 
-# texts, which stay, also one that is cut off, and what stands between them
-_WORDS = r"(?s)(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|\b(?P<word>True|False|None)\b|,(?=\s*[}\]])"
+# a text, which stays, also one that is cut off
+_TEXT = r"(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))"
+_TEXTS = re.compile(_TEXT, re.DOTALL)
+_CONTROL = r"[\x00-\x1f]"
+_WORDS = rf"(?s){_TEXT}|\b(?P<word>True|False|None)\b|,(?=\s*[}}\]])"
+_DOUBLED = rf"(?s){_TEXT}|\{{\{{|\}}\}}"
+_ODD_QUOTES = rf"(?s){_TEXT}|(?<=[{{,\s])(?P<key>[A-Za-z_]\w{{0,80}}+)(?=\s*+:)|[“”](?P<curly>[^“”\"\\]*+)”"
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null", "": ""}
 _LONGEST_DEEP = 10_000_000  # characters
 
@@ -169,11 +175,20 @@ def double_backslashes(text: str) -> str:
 
 
 def escape_line_breaks(text: str) -> str:
-    """With control characters in its strings written as escapes; "" where that makes no JSON of it."""
-    try:
-        return json.dumps(json.loads(text, strict=False), ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return ""
+    """With control characters in its strings written as escapes."""
+    return _TEXTS.sub(
+        lambda found: compile_once(_CONTROL).sub(lambda each: f"\\u{ord(each[0]):04x}", found[0]), text
+    )
+
+
+def require_one_value(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    """The object of these pairs. Raises ValueError where a key has two values: readers of JSON take the last of
+    them, and a model may have meant the first."""
+    found: dict[str, JsonValue] = {}
+    for key, value in pairs:
+        if found.setdefault(key, value) != value:
+            raise ValueError(f"{key[:80]!r} is given twice, with different values")
+    return found
 
 
 def read_python(text: str) -> str:
@@ -181,7 +196,10 @@ def read_python(text: str) -> str:
     if "\\" in text or len(text) > _LONGEST_PYTHON or not text.startswith(("{", "[")):
         return ""
     try:
-        value = ast.literal_eval(text)
+        tree = ast.parse(text, mode="eval")
+        if any(isinstance(node, ast.Dict) and _says_twice(node) for node in ast.walk(tree)):
+            return ""
+        value = ast.literal_eval(tree)
         return json.dumps(value, allow_nan=False) if _has_text_keys(value) else ""
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return ""
@@ -191,6 +209,39 @@ def read_python_words(text: str) -> str:
     """JSON with Python's words for true, false and null, or a comma at the end, as JSON; "" without such."""
     fitted = compile_once(_WORDS).sub(lambda found: found["text"] or _JSON_WORDS[found["word"] or ""], text)
     return fitted if fitted != text else ""
+
+
+def quote_keys(text: str) -> str:
+    """An object with keys or texts in other quotes, or keys in none, as JSON; "" where it has no such."""
+    fitted = compile_once(_ODD_QUOTES).sub(
+        lambda found: found["text"] or f'"{found["key"] or found["curly"]}"', text
+    )
+    return fitted if fitted != text else ""
+
+
+def halve_braces(text: str) -> str:
+    """JSON whose braces are doubled, all of them or the outer ones, as templates escape them; else ""."""
+    if not (text.startswith("{{") and text.endswith("}}")):
+        return ""
+    outer = text[1:-1]
+    return (
+        outer
+        if _is_read(outer)
+        else compile_once(_DOUBLED).sub(lambda found: found["text"] or found[0][:1], text)
+    )
+
+
+def _is_read(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _says_twice(node: ast.Dict) -> bool:
+    keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+    return len(set(keys)) < len(keys)
 
 
 def _has_text_keys(value: object) -> bool:

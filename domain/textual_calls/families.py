@@ -22,7 +22,7 @@ class PlainBlock(Struct, frozen=True):
     """A stretch of an answer in which nothing is a call: thinking, or text that an answer says is text.
 
     Where it may begin in the prompt, its end alone tells that all before it belongs to it. `keeps_marks`: what
-    it begins and ends with is text, too.
+    it begins and ends with is text, too. `begins_line`: nothing may stand before it in its line.
     """
 
     opening: re.Pattern[str]
@@ -30,6 +30,7 @@ class PlainBlock(Struct, frozen=True):
     is_thought: bool = True
     begins_in_prompt: bool = True
     keeps_marks: bool = False
+    begins_line: bool = False
 
 
 class Family(Struct, frozen=True):
@@ -45,14 +46,18 @@ _NAME = r"(?P<name>[^\s<>\[\]{}()\"'`|｜=,:]{1,100})"
 _PLAIN_NAME = r"(?P<name>[\w.:/-]{1,100})"
 _BARE_JSON = r"(?=\[?\s*+\{)"
 # the whole name of a tag that holds a call: in a longer one, such as <example_call>, other words may deny it
-_CALL_TAG = r"(?P<tag>(?i:(?:tool|function)s?[ _.:-]?calls?|tools?[ _.:-]?uses?|tools?|functions?|calls?))>"
+_CALL_WORD = r"(?i:(?:tool|function)s?[ _.:-]?calls?|tools?[ _.:-]?uses?|tools?|functions?|calls?)"
+_CALL_TAG = rf"(?P<tag>{_CALL_WORD})>"
+
+# the equals sign before a name, as models also write it: with a space, a quote or the word "name"
+_IS = r"(?:\s*+|\s++name\s*+)=\s*+\"?"
 
 _TOOL_CALL_TAGS = JsonForm(
     re.compile(rf"<tool_call>\s*+(?:```(?:json)?)?{_OBJECT}"), re.compile(r"\s*+(?:```\s*+)?</tool_call>")
 )
 _FUNCTION_TAGS = TaggedForm(
-    re.compile(rf"(?:<(?:\w+:)?tool_call>\s*+)?<function={_NAME}>(?!\s*+\{{)"),
-    parameter=rf"<parameter={KEY}>",
+    re.compile(rf"(?:<(?:\w+:)?tool_call>\s*+){{0,2}}<function{_IS}{_NAME}\"?\s*+>(?!\s*+\{{)"),
+    parameter=rf"<parameter{_IS}{KEY}\"?\s*+>",
     parameter_end="</parameter>",
     closing=r"</function>(?:\s*+</(?:\w+:)?tool_call>)?|</(?:\w+:)?tool_call>",
     newlines=True,
@@ -62,8 +67,8 @@ _FUNCTION_JSON = NamedForm(
     re.compile(r"\s*+</function>(?:\s*+</tool_call>)?"),
 )
 _INVOKE = TaggedForm(
-    re.compile(rf"(?:<(?:minimax:tool_call|function_calls)>\s*+)?<invoke name=\"?{_NAME}\"?\s*+/?>"),
-    parameter=rf"<parameter name=\"?{KEY}\"?>",
+    re.compile(rf"(?:<(?:minimax:tool_call|function_calls)>\s*+)?<invoke name=[\"']?{_NAME}[\"']?\s*+/?>"),
+    parameter=rf"<parameter name=[\"']?{KEY}[\"']?>",
     parameter_end="</parameter>",
     closing=r"</invoke>(?:\s*+</(?:minimax:tool_call|function_calls)>)?",
 )
@@ -89,10 +94,15 @@ _CHANNEL_END = re.compile(r"<\|(?:end|return|call)\|>|(?=<\|start\|>)")
 
 _FAMILIES: dict[ToolParser, Family] = {
     "hermes": Family((_TOOL_CALL_TAGS,), ("<tool_call>",)),
-    "qwen-coder": Family((_FUNCTION_TAGS, _TOOL_CALL_TAGS), ("<tool_call>", "<function=", "<seed:tool_call>")),
+    "qwen-coder": Family(
+        (_FUNCTION_TAGS, _FUNCTION_JSON, _TOOL_CALL_TAGS), ("<tool_call>", "<function", "<seed:tool_call>")
+    ),
     "llama": Family(
         (
-            JsonForm(re.compile(rf"<\|python_tag\|>{_OBJECT}"), re.compile(r"\s*+<\|e\w+_id\|>")),
+            JsonForm(
+                re.compile(rf"<\|python_(?:tag|start)\|>{_OBJECT}"),
+                re.compile(r"\s*+<\|(?:e\w+_id|python_end)\|>"),
+            ),
             PythonForm(
                 re.compile(r"<\|python_(?:tag|start)\|>\s*+(?=[\[\w])"), re.compile(r"\s*+<\|python_end\|>")
             ),
@@ -144,6 +154,7 @@ _FAMILIES: dict[ToolParser, Family] = {
                 parameter_end="</arg_value>",
                 closing="</tool_call>",
             ),
+            _TOOL_CALL_TAGS,
         ),
         ("<tool_call>",),
     ),
@@ -190,8 +201,25 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             NamedForm(re.compile(rf"{_START}{_TO}<\|channel\|>{_MESSAGE}\s*+"), _CALL_END, needs_offer=True),
             NamedForm(re.compile(rf"{_START}<\|channel\|>\w+{_TO}{_MESSAGE}\s*+"), _CALL_END, needs_offer=True),
+            NamedForm(
+                # from servers that leave the tokens out
+                re.compile(
+                    r"(?:assistant)?(?:commentary|analysis) to=functions\."
+                    rf"{_PLAIN_NAME}\s*+(?:json|code)?\s*+(?=\{{)"
+                ),
+                needs_offer=True,
+            ),
         ),
-        ("<|start|>", "<|channel|>", " to=", "to="),
+        (
+            "<|start|>",
+            "<|channel|>",
+            " to=",
+            "to=",
+            "assistantc",
+            "assistanta",
+            "commentary to=",
+            "analysis to=",
+        ),
         (
             PlainBlock(
                 re.compile(rf"{_START}<\|channel\|>analysis{_MESSAGE}"),
@@ -210,7 +238,10 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             NamedForm(re.compile(rf"{_PLAIN_NAME}\n\s*+(?=\{{)"), is_alone=True, needs_offer=True),
             NamedForm(
-                re.compile(rf">>>{_PLAIN_NAME}\n\s*+(?=\{{)"), re.compile(r"\s*+<\|eot_id\|>"), begins_line=True
+                re.compile(rf">>>{_PLAIN_NAME}\n\s*+(?=\{{)"),
+                re.compile(r"\s*+<\|eot_id\|>"),
+                begins_line=True,
+                needs_offer=True,
             ),
             NamedForm(
                 re.compile(
@@ -293,8 +324,10 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             _TOOL_CALL_TAGS,
             JsonForm(
-                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*+|<{_CALL_TAG}\s*+)?{_BARE_JSON}"),
-                re.compile(rf"\s*+(?:```|</{_CALL_TAG})"),
+                re.compile(
+                    rf"(?:```(?:(?i:json|xml)|{_CALL_WORD})?[ \t]*\n\s*+)?(?:<{_CALL_TAG}\s*+)?{_BARE_JSON}"
+                ),
+                re.compile(rf"\s*+(?:</{_CALL_TAG}\s*+(?:```)?|```)"),
                 is_alone=True,
             ),
         ),

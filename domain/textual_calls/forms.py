@@ -18,8 +18,15 @@ from quorum.domain.textual_calls.values import BareObject, find_extent, read_jso
 Tools: TypeAlias = Mapping[str, JsonObject]
 """The JSON Schemas of the arguments of the offered tools, by their names."""
 
-_NAME_KEYS = ("name", "tool_name", "tool", "function")
-_ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
+_NAME_KEYS = ("name", "tool_name", "tool", "function", "action")
+_ARGUMENT_KEYS = ("arguments", "parameters", "input", "args", "action_input")
+# of a call that nothing marks: any other key may tell what came of it, as logs of calls do
+_KEYS_OF_CALLS = frozenset(
+    (
+        *(*_NAME_KEYS, *_ARGUMENT_KEYS, "function_call", "id", "type", "index", "tool_call_id", "call_id"),
+        *("thought", "thoughts", "reason", "reasoning", "explanation", "purpose"),
+    )
+)
 _LONGEST_NAME = 100
 KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
 """The name of an argument in the tag that opens its value."""
@@ -144,14 +151,18 @@ def _read_envelope(
     """The call in an object that names its tool; a strict one has arguments, too. A definition is no call."""
     if not isinstance(value, Mapping):
         return None
-    if isinstance(function := value.get("function"), Mapping):
+    if is_strict and not value.keys() <= _KEYS_OF_CALLS:
+        return None
+    if isinstance(function := value.get("function", value.get("function_call")), Mapping):
         value = function
     name = next((each for key in _NAME_KEYS if isinstance(each := value.get(key), str)), "")
     present = [value[key] for key in _ARGUMENT_KEYS if key in value]
     arguments = present[0] if present else {}
     if isinstance(arguments, str):
         decoded = read_json(arguments) if arguments.strip() else ({}, ())
-        arguments = decoded[0] if decoded is not None else None
+        if decoded is None:
+            return None
+        arguments = decoded[0]
     if not _is_name(name) or (is_strict and not present) or not isinstance(arguments, Mapping | None):
         return None
     if arguments and _is_schema(arguments, tools.get(name, {})):
@@ -258,8 +269,11 @@ class TaggedForm(_Place, frozen=True):
             key, kind = html.unescape(opens["key"].strip()), opens.groupdict().get("kind")
             arguments[key] = self._read_value(value, kind, properties.get(key))
             position = stop.end()
-        if re.match(rf"\s*+(?:{self.parameter_end}|{self.closing})", text[closed.end() :]):
+        following = text[closed.end() :]
+        if re.match(rf"\s*+(?:(?:{self.closing})\s*+)*+(?:{self.parameter_end})", following):
             return None  # a text in it holds a call itself, and it is not plain where it ends
+        if not arguments and name not in tools:
+            return None
         calls = [TextualCall(name, _write_json(arguments), "")]
         return _close(text, opened, closed.end(), calls, None)
 

@@ -40,6 +40,9 @@ _THINKING = PlainBlock(
     re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷"), re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
+_SHOWN_TAGS = r"(?:example|quote|blockquote|pre|code)s?"
+# the same, where they begin a line and no words follow in it
+_CONTAINERS = "output|result|stdout|stderr|observation|transcript|log|file|document|content|snippet|sample"
 _SHOWN = tuple(
     PlainBlock(
         re.compile(opening),
@@ -47,32 +50,46 @@ _SHOWN = tuple(
         is_thought=False,
         begins_in_prompt=False,
         keeps_marks=True,
+        begins_line=_CONTAINERS in opening,
     )
     for opening, closing in (
         (r"<tool_(?:response|result|output)s?>", r"</tool_(?:response|result|output)s?>"),
         (r"<function_results?>", r"</function_results?>"),
         (r"\[TOOL_RESULTS\]", r"\[/TOOL_RESULTS\]"),
-        (
-            r"<(?:example|quote|blockquote|pre|code)s?\b[^<>\n]{0,80}>",
-            r"</(?:example|quote|blockquote|pre|code)s?>",
-        ),
+        (rf"<{_SHOWN_TAGS}\b[^<>\n]{{0,80}}>", rf"</{_SHOWN_TAGS}>"),
+        (rf"<(?:{_CONTAINERS})s?\b[^<>\n]{{0,200}}>(?=[ \t]*(?:\n|[^\s\w]))", rf"</(?:{_CONTAINERS})s?>"),
         (r"<!--", r"-->"),
     )
 )
 _FENCE = re.compile(r"`{3,}|~{3,}")
 # what the end of a fence may begin with, at the end of a text
 _FENCE_BEGUN = r"(?:(?<!`)`++|(?<!~)~++)[^\S\n]*+\Z"
+_CODE_MARK = r"`+"
 _FENCE_PREFIX = r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*"
 _FENCE_MARKS = "`~"
 _STARTS = (
     *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
     *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
+    *(f"<{name}" for name in _CONTAINERS.split("|")),
 )
-_QUOTES = "\"'`“‘«„‹「『"
-# a quotation, a row of a table, indented code
-_QUOTED_LINE = r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)"
+_QUOTES = "\"'`“‘«„‹「『\\~"
+# quotation marks that open and close
+_QUOTE_PAIRS = tuple(zip("“«„‹「『", "”»“›」』", strict=True))
+# a quotation, a row of a table, indented code, a comment in code
+_QUOTED_LINE = r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)|[ \t]*(?://+|#+|--+|;+|\$)[ \t]*\Z"
+# words that speak of a call, and what goes on with their sentence behind it: there it is mentioned, not made
+_MENTION = (
+    r"(?i)\b(?:not|never|instead|without|avoid|rather|means?|emits?|writes?|prints?|printed|outputs?|returns?|returned|"
+    r"expects?|contains?|shows?|sends?|produces?|says?|said|between|as|is|was|nicht|nie|statt|sans|jamais|nunca)\b|n['’]t\b"
+)
+_SENTENCE_GOES_ON = r"[ \t]*(?:[.:!?)»”’'\"~]|[,;][ \t]*\w)|[ \t]+(?!\d)(?=\w)(?P<word>\w)"
 # the mark that ends a turn, which some servers leave in the text
-_TURN_END = r"(?:<\|(?:im_end|e\w{1,3}_id|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>)\s*+\Z"
+_TURN_END = r"(?:<\|(?:im_end|e\w{1,3}_id|eo[tm]|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<eos>|<end_of_turn>)\s*+\Z"
+# the mark that begins the model's turn, which some servers leave, too
+_TURN_START = (
+    r"\s*+(?:<\|im_start\|>assistant|<\|(?:start_header_id|header_start)\|>assistant<\|(?:end_header_id|header_end)\|>|"
+    r"<\|start_of_role\|>assistant<\|end_of_role\|>)\s*+"
+)
 # words that present what follows as an illustration
 _EXAMPLE = (
     r"(?i)\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
@@ -212,6 +229,10 @@ class TextualCallReader:
             return True
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
         match outcome:
+            case ReadCalls(_, end) if self._is_mentioned(match.start(), end):
+                was_unread = self.unread
+                self._pass_over(match)
+                self.unread = was_unread
             case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
@@ -232,6 +253,12 @@ class TextualCallReader:
             case _:
                 self._pass_over(match)
         return True
+
+    def _is_mentioned(self, at: int, end: int) -> bool:
+        """Whether a sentence speaks of what was read here, and goes on behind it."""
+        goes_on = compile_once(_SENTENCE_GOES_ON).match(self._pending, end)
+        is_sentence = goes_on is not None and not (goes_on["word"] or "").isupper()
+        return is_sentence and compile_once(_MENTION).search(self._get_line(at)) is not None
 
     def _reread(self) -> None:
         """Look at what is pending in pieces again."""
@@ -339,7 +366,7 @@ class TextualCallReader:
 
     def _may_be_alone(self) -> bool:
         """Whether what has come may be a call that nothing marks."""
-        text = self._pending.lstrip()
+        text = _strip_turn_start(self._pending).lstrip()
         probe = text[:_WINDOW]
         if any(isinstance(form, NamedForm) and form.is_alone for form in self._family.forms) and any(
             name.startswith(text) or text == f"{name}\n" for name in self._tools
@@ -352,7 +379,7 @@ class TextualCallReader:
 
     def _read_alone(self) -> ReadCalls | None:
         """The call, or calls, that are all of the answer."""
-        text = compile_once(_TURN_END).sub("", self._pending).strip()
+        text = _strip_turn_start(compile_once(_TURN_END).sub("", self._pending)).strip().rstrip(";")
         for form in self._family.forms:
             opened = form.opening.match(text) if form.is_alone else None
             if opened is None:
@@ -364,13 +391,14 @@ class TextualCallReader:
 
     def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
         """Whether what begins here, behind this much of its line, is shown, not said."""
-        is_open = any(line.count(quote) % 2 for quote in '`"')
+        is_open = len(compile_once(_CODE_MARK).findall(line)) % 2 or line.count('"') % 2
+        is_open = is_open or any(line.count(opens) > line.count(closes) for opens, closes in _QUOTE_PAIRS)
         if is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(_QUOTED_LINE).match(line):
+            return True
+        if mark.begins_line and line.strip():
             return True
         if isinstance(mark, PlainBlock):
             return False
-        if mark.begins_line and line.strip():
-            return True
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
         return bool(compile_once(_EXAMPLE).search(before.rpartition("\n")[2]))
 
@@ -411,6 +439,11 @@ class TextualCallReader:
             self._tail = (self._tail + text)[-_TAIL:]
             self._has_words = self._has_words or bool(text.strip())
             yield Words(text)
+
+
+def _strip_turn_start(text: str) -> str:
+    begun = compile_once(_TURN_START).match(text)
+    return text[begun.end() :] if begun else text
 
 
 _LEAKED_CALL_LONGEST = 200_000
@@ -465,7 +498,10 @@ def _list_endings(text: str) -> Iterator[str]:
     said = text.rstrip()
     if said.endswith("}"):
         for opened in islice(compile_once(_OBJECT).finditer(said), _MOST_OBJECTS):
-            if find_extent(said, opened.start()).end == len(said):
+            line = said[said.rfind("\n", 0, opened.start()) + 1 : opened.start()]
+            if not compile_once(_QUOTED_LINE).match(line) and find_extent(said, opened.start()).end == len(
+                said
+            ):
                 yield said[opened.start() :]
                 return
 

@@ -9,7 +9,15 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python, read_python_words
+from quorum.domain.text.json_text import (
+    double_backslashes,
+    escape_line_breaks,
+    halve_braces,
+    quote_keys,
+    read_python,
+    read_python_words,
+    require_one_value,
+)
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
 
@@ -62,10 +70,12 @@ def read_json(text: str) -> tuple[JsonValue, tuple[str, ...]] | None:
         ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
         ("Python's form of it was read", read_python(text)),
         ("Python's words in it were read", read_python_words(text)),
+        ("its keys or texts were put into quotes", quote_keys(text)),
+        ("its doubled braces were read as single ones", halve_braces(text)),
     )
     for what, candidate in repairs:
         try:
-            value: JsonValue = json.loads(candidate)
+            value: JsonValue = json.loads(candidate, object_pairs_hook=require_one_value)
         except (ValueError, RecursionError):
             continue
         return value, (f"the text of the call: {what}",) if what else ()

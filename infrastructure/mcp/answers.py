@@ -300,6 +300,13 @@ async def iterate_pages(
 
 RequestId: TypeAlias = int | str
 
+
+def _is_answer(message: JsonObject) -> bool:
+    """Whether it is meant as one, and is no line of a log, which many servers print as JSON, too."""
+    marks = ("jsonrpc" in message) + ("id" in message) + ("result" in message or "error" in message)
+    return marks > 1
+
+
 _PARSE_ERROR = -32700
 _INTERNAL_ERROR = -32603
 _LONGEST_EXCERPT = 2_000
@@ -367,7 +374,8 @@ class ServerAnswers:
             return [] if answers is None else [self.refuse(answers, "it is no message", _show_value(piece))]
         if "method" in piece:
             return [{**piece, "jsonrpc": "2.0"}]
-        request_id = self._find_request(piece.get("id"), answers)
+        is_answer = answers is not None or _is_answer(piece)
+        request_id = self._find_request(piece.get("id"), answers) if is_answer else None
         if request_id is None:
             return []  # nobody waits for it
         request = self._open.pop(request_id, _Request(""))
@@ -456,6 +464,8 @@ class ServerAnswers:
     def _fit_result(self, request: _Request, result: JsonValue) -> JsonObject | None:
         if request.method == "tools/call":
             return self._fit_call_result(request.tool, result)
+        if isinstance(result, list) and request.method in _LISTS:
+            result = {_LISTS[request.method][0]: result}
         if not isinstance(result, Mapping):
             return None
         match request.method:

@@ -59,6 +59,8 @@ _LEFT_OUT = frozenset(
 _COUNTS = frozenset(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
 _DEEPEST = 12
 _MOST_NODES = 4_000
+_MOST_BRANCHES = 500
+_MOST_WITHIN = 2
 
 
 class ArgumentSchema(Struct, frozen=True):
@@ -98,9 +100,11 @@ class _Adapter:
     def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._nodes = 0
+        self._branches = 0
+        self._open: list[str] = []
 
     def adapt_top(self, names: _Names) -> JsonObject:
-        merged = self._merge(self._root, 0)
+        merged = self._merge(self._root, frozenset())
         alternatives = self._describe_alternatives(self._root)
         top = {key: value for key, value in merged.items() if key not in _ONLY_BELOW}
         top["type"] = "object"
@@ -121,20 +125,26 @@ class _Adapter:
         ]
         return f"Needs one of: {'; or '.join(groups)}." if len(groups) > 1 else ""
 
-    def _merge(self, schema: JsonObject, depth: int) -> dict[str, JsonValue]:
-        """An object schema with the properties of all branches; required is what each of a union requires."""
+    def _merge(self, schema: JsonObject, within: frozenset[str]) -> dict[str, JsonValue]:
+        """An object schema with the properties of all branches; required is what each of a union requires.
+
+        What a branch refers to is left out `within` itself, where it adds nothing.
+        """
+        self._branches += 1
+        reference = str(schema.get("$ref", ""))
+        if reference in within or self._branches > _MOST_BRANCHES:
+            return {}
         schema = self._resolve(schema)
-        if depth > _DEEPEST:
-            return dict(schema)
+        within |= {reference} - {""}
         merged = dict(schema)
         properties = dict(_get_object(schema, "properties"))
         required = _list_texts(schema.get("required"))
         for branch in _list_objects(schema.get("allOf")):
-            part = self._merge(branch, depth + 1)
+            part = self._merge(branch, within)
             properties = _join_properties(properties, _get_object(part, "properties"))
             required += _list_texts(part.get("required"))
         for union in _UNIONS:
-            parts = [self._merge(branch, depth + 1) for branch in _list_objects(schema.get(union))]
+            parts = [self._merge(branch, within) for branch in _list_objects(schema.get(union))]
             for part in parts:
                 properties = _join_properties(properties, _get_object(part, "properties"))
             if parts:
@@ -178,7 +188,15 @@ class _Adapter:
         self._nodes += 1
         if not isinstance(schema, Mapping) or depth > _DEEPEST or self._nodes > _MOST_NODES:
             return {}  # anything goes: the server checks it
-        schema = self._resolve(schema)
+        reference = str(schema.get("$ref", ""))
+        if reference and self._open.count(reference) >= _MOST_WITHIN:
+            return {}  # a model that has read it twice knows it
+        self._open.append(reference)
+        adapted = self._adapt_resolved(self._resolve(schema), names, depth)
+        self._open.pop()
+        return adapted
+
+    def _adapt_resolved(self, schema: JsonObject, names: _Names, depth: int) -> dict[str, JsonValue]:
         adapted: dict[str, JsonValue] = {}
         for key, value in schema.items():
             if key not in _LEFT_OUT and _is_sound(key, value):

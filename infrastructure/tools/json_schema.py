@@ -13,7 +13,7 @@ import msgspec
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from quorum.domain.text.fuzzy import count_edits, find_nearest_word
-from quorum.domain.text.json_text import name_json_type, read_python, read_python_words
+from quorum.domain.text.json_text import name_json_type, read_python, read_python_words, require_one_value
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
 
@@ -130,25 +130,55 @@ def repair_arguments(
     schema: JsonObject, arguments: JsonObject, tool: str
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     """The arguments as near to the schema as they can be read, and what was changed for that."""
-    repairs: list[str] = []
-    given = _unwrap(schema, arguments, tool, repairs)
-    repaired = _repair_object(schema, given, "", repairs, 0)
-    return repaired, tuple(repairs)
+    reading = _Reading(schema)
+    given = _unwrap(reading, arguments, tool)
+    repaired = _repair_object(reading, schema, given, "", 0)
+    return repaired, tuple(reading.repairs)
 
 
-def _unwrap(schema: JsonObject, arguments: JsonObject, tool: str, repairs: list[str]) -> JsonObject:
+class _Reading(msgspec.Struct):
+    """What was changed so far in arguments of this schema, of which references name parts."""
+
+    schema: JsonObject
+    repairs: list[str] = msgspec.field(default_factory=list)
+
+    def note(self, repair: str) -> None:
+        self.repairs.append(repair)
+
+    def flatten(self, schema: JsonObject) -> JsonObject:
+        """The schema with what it refers to, or the only branch that it has beside null, put in its place."""
+        for _ in range(_DEEPEST):
+            simpler = _flatten(self._follow(schema))
+            if simpler is schema:
+                break
+            schema = simpler
+        return schema
+
+    def _follow(self, schema: JsonObject) -> JsonObject:
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return schema
+        part: JsonValue = self.schema
+        for step in reference[1:].split("/")[1:]:
+            part = part.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
+        if not isinstance(part, Mapping):
+            return schema
+        return {**part, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _unwrap(reading: _Reading, arguments: JsonObject, tool: str) -> JsonObject:
     """What stands in a whole call of this tool that was given as its arguments."""
     held = [name for name in arguments if name in _ENVELOPES]
     beside = {name: each for name, each in arguments.items() if name not in _ENVELOPES}
     is_call = all(name in _ENVELOPE_NAMES and each == tool for name, each in beside.items())
-    if len(held) != 1 or not is_call or not _get_properties(schema).keys().isdisjoint(arguments):
+    if len(held) != 1 or not is_call or not _get_properties(reading.schema).keys().isdisjoint(arguments):
         return arguments
     inside = arguments[held[0]]
     if isinstance(inside, str):
         inside = _decode(inside, dict)
     if not isinstance(inside, Mapping):
         return arguments
-    repairs.append(f"what stands in {held[0]} was read as the arguments")
+    reading.note(f"what stands in {held[0]} was read as the arguments")
     return inside
 
 
@@ -175,36 +205,41 @@ def explain_unknown_names(schema: JsonObject, arguments: JsonObject) -> tuple[st
 
 
 def _repair_object(
-    schema: JsonObject, value: JsonObject, place: str, repairs: list[str], depth: int
+    reading: _Reading, schema: JsonObject, value: JsonObject, place: str, depth: int
 ) -> dict[str, JsonValue]:
     properties, others = _get_properties(schema), schema.get("additionalProperties")
     if (not properties and not isinstance(others, Mapping)) or depth > _DEEPEST:
         return dict(value)
     listed = schema.get("required")
     required = listed if isinstance(listed, list) else []
-    given = _rename(value, list(properties), place, repairs)
+    given = _rename(reading, value, list(properties), place)
     repaired: dict[str, JsonValue] = {}
     for name, each in given.items():
         below = properties.get(name, others)
-        below = _flatten(below) if isinstance(below, Mapping) else below
+        below = reading.flatten(below) if isinstance(below, Mapping) else below
         is_closed = others is False
         if is_closed and name not in properties and name in _EXPLAINING and isinstance(each, str):
-            repairs.append(f"{place}{name}: the explanation was left out")
+            reading.note(f"{place}{name}: the explanation was left out")
         elif (
             is_closed
             and name not in properties
             and (each is None or _is_said_twice(name, each, given, list(properties)))
         ):
-            repairs.append(f"{place}{name[:80]} was left out, as it adds nothing")
+            reading.note(f"{place}{name[:80]} was left out, as it adds nothing")
         elif not isinstance(below, Mapping):
             repaired[name] = each
-        elif name == _COMMAND and _list_kinds(below) == ["string"] and _are_words(each):
-            repairs.append(f"{place}{name}: its words were joined")
+        elif (
+            name == _COMMAND
+            and _list_kinds(below) == ["string"]
+            and _are_words(each)
+            and "commands" not in value
+        ):
+            reading.note(f"{place}{name}: its words were joined")
             repaired[name] = shlex.join(map(str, each if isinstance(each, list | tuple) else ()))
         elif name not in required and _is_absent(below, each):
-            repairs.append(f"{place}{name}: {json.dumps(each)} was left out")
+            reading.note(f"{place}{name}: {json.dumps(each)} was left out")
         else:
-            repaired[name] = _repair_value(below, each, f"{place}{name}", repairs, depth + 1)
+            repaired[name] = _repair_value(reading, below, each, f"{place}{name}", depth + 1)
     return repaired
 
 
@@ -234,7 +269,7 @@ def _are_words(value: JsonValue) -> bool:
 
 
 def _rename(
-    value: JsonObject, properties: Sequence[str], place: str, repairs: list[str]
+    reading: _Reading, value: JsonObject, properties: Sequence[str], place: str
 ) -> dict[str, JsonValue]:
     free = [name for name in properties if name not in value]
     wishes = {name: _find_aliases(name, free) for name in value if name not in properties}
@@ -243,7 +278,7 @@ def _rename(
         targets = wishes.get(name, [])
         rivals = [other for other, theirs in wishes.items() if set(theirs) & set(targets)]
         if len(targets) == 1 and len(rivals) == 1:
-            repairs.append(f"{place}{name[:80]} was read as {targets[0]}")
+            reading.note(f"{place}{name[:80]} was read as {targets[0]}")
             renamed[targets[0]] = each
         else:
             renamed[name] = each
@@ -265,39 +300,37 @@ def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
     ]
 
 
-def _repair_value(
-    schema: JsonObject, value: JsonValue, place: str, repairs: list[str], depth: int
-) -> JsonValue:
-    schema = _flatten(schema)
+def _repair_value(reading: _Reading, schema: JsonObject, value: JsonValue, place: str, depth: int) -> JsonValue:
+    schema = reading.flatten(schema)
     kinds = _list_kinds(schema)
     if depth > _DEEPEST:
         return value
     if _is_of(value, kinds):
         if (meant := _find_allowed(schema, value)) is not None:
-            repairs.append(f"{place}: {value!r} was read as {meant!r}")
+            reading.note(f"{place}: {value!r} was read as {meant!r}")
             return meant
-        return _repair_within(schema, value, place, repairs, depth)
+        return _repair_within(reading, schema, value, place, depth)
     wanted = [kind for kind in kinds if kind != "null"]
     if len(wanted) != 1:
         return value
     found = _convert(wanted[0], value)
     if found is None and wanted[0] == "array":
-        found = _read_only_item(schema, value)
+        found = _read_only_item(reading, schema, value)
     if found is None:
         return value
-    repairs.append(f"{place}: {_name_kind(value)} was read as {wanted[0]}")
-    return _repair_within(schema, found, place, repairs, depth)
+    reading.note(f"{place}: {_name_kind(value)} was read as {wanted[0]}")
+    return _repair_within(reading, schema, found, place, depth)
 
 
 def _repair_within(
-    schema: JsonObject, value: JsonValue, place: str, repairs: list[str], depth: int
+    reading: _Reading, schema: JsonObject, value: JsonValue, place: str, depth: int
 ) -> JsonValue:
     if isinstance(value, Mapping):
-        return _repair_object(schema, value, f"{place}.", repairs, depth)
+        return _repair_object(reading, schema, value, f"{place}.", depth)
     items = schema.get("items")
     if isinstance(value, list | tuple) and isinstance(items, Mapping):
         return [
-            _repair_value(items, each, f"{place}[{number}]", repairs, depth + 1)
+            _repair_value(reading, items, each, f"{place}[{number}]", depth + 1)
             for number, each in enumerate(value)
         ]
     return value
@@ -348,7 +381,7 @@ def _decode(text: str, kind: type[list[JsonValue]] | type[dict[str, JsonValue]])
 def _load(text: str) -> JsonValue:
     """The value of a text that is JSON; None where it is none."""
     try:
-        value: JsonValue = json.loads(text)
+        value: JsonValue = json.loads(text, object_pairs_hook=require_one_value)
     except (ValueError, RecursionError):
         return None
     return value
@@ -364,12 +397,12 @@ def _find_allowed(schema: JsonObject, value: JsonValue) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _read_only_item(schema: JsonObject, value: JsonValue) -> list[JsonValue] | None:
+def _read_only_item(reading: _Reading, schema: JsonObject, value: JsonValue) -> list[JsonValue] | None:
     """A list of what it holds; a text that begins as JSON is one that could not be read."""
     items = schema.get("items")
     if not isinstance(items, Mapping) or (isinstance(value, str) and value.lstrip()[:1] in ("[", "{")):
         return None
-    kinds = _list_kinds(items)
+    kinds = _list_kinds(reading.flatten(items))
     if kinds and _is_of(value, kinds):
         return [value]
     found = _convert(kinds[0], value) if len(kinds) == 1 and isinstance(value, str) else None
@@ -391,7 +424,7 @@ def _list_kinds(schema: JsonObject) -> list[str]:
 
 
 def _flatten(schema: JsonObject) -> JsonObject:
-    """The schema with the only branch that it has, or has beside null, put in its place."""
+    """The schema with the only branch that it has beside null put in its place; itself where it has none."""
     for union in ("anyOf", "oneOf", "allOf"):
         branches = schema.get(union)
         if not isinstance(branches, list):

@@ -84,11 +84,7 @@ class ChatCalls:
 
     def read_piece(self, source: JsonObject) -> None:
         """Take one piece of one call. Raises WrongKindError."""
-        index = source.get("index")
-        if isinstance(index, str) and index.isdecimal() and len(index) < 10:
-            self._read_call(source, int(index))
-        else:
-            self._read_call(source, require_count_field(source, "index"))
+        self._read_call(source, require_count_field(source, "index"))
 
     def take_legacy(self, function: JsonObject) -> None:
         """Take a piece of the one call of the API's first form; some servers tell a call in both forms."""

@@ -64,19 +64,24 @@ def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     from quorum.domain.text.json_text import (
         double_backslashes,
         escape_line_breaks,
+        halve_braces,
+        quote_keys,
         read_python,
         read_python_words,
     )
 
-    text = raw.strip()
+    text = raw.strip().removeprefix("\ufeff")
     for what, candidate in (
         ("it was encoded twice", _unquote(text)),
-        ("an empty or equal object beside it was left out", _drop_repeated(text)),
+        ("an empty or equal object, or a bracket, behind it was left out", _drop_repeated(text)),
         ("what stood around it was left out", _strip_frame(text)),
+        ("the list around it was left out", _take_only(text)),
         ("backslashes were taken as they stand", double_backslashes(text)),
         ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
         ("Python's form of it was read", read_python(text)),
         ("Python's words in it were read", read_python_words(text)),
+        ("its keys or texts were put into quotes", quote_keys(text)),
+        ("its doubled braces were read as single ones", halve_braces(text)),
     ):
         if candidate:
             arguments, problem = parse_arguments(candidate)
@@ -98,26 +103,35 @@ def _unquote(text: str) -> str:
 
 
 def _drop_repeated(text: str) -> str:
-    """The one object of a text that holds several, where the others are empty or the same."""
+    """The one object of a text that holds several, where the others are empty or the same, or more brackets."""
     found: list[object] = []
     decoder, position, meant = json.JSONDecoder(), 0, ""
     while position < len(text) and len(found) < _MOST_OBJECTS:
         try:
             value, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
-            return ""
+            break
         if value != {}:
             found.append(value)
             meant = text[position:end]
         position = end + len(text[end:]) - len(text[end:].lstrip())
-    is_read = position == len(text)
-    return meant if is_read and found and all(each == found[0] for each in found) else ""
+    is_read = not text[position:].strip("}] \n") and bool(found)
+    return meant if is_read and all(each == found[0] for each in found) else ""
 
 
 def _strip_frame(text: str) -> str:
     """The object without a code fence around it, or tags of a template behind it."""
     found = compile_once(_FRAMED).fullmatch(text)
     return found[1] if found else ""
+
+
+def _take_only(text: str) -> str:
+    """The one object that a list holds."""
+    try:
+        value = parse_foreign_json(text)
+    except ValueError:
+        return ""
+    return json.dumps(value[0]) if isinstance(value, list) and len(value) == 1 else ""
 
 
 _LONGEST_ID = 64

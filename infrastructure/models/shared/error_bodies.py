@@ -216,6 +216,8 @@ _TOO_LONG_CODES = frozenset(
         "model_max_prompt_tokens_exceeded",  # GitHub Copilot
     }
 )
+# one request alone is more than a minute's allowance, which waiting does not mend: OpenAI and Groq
+_LARGER_THAN_RATE = r"(?is)request too large.{0,300}?limit (?P<limit>\d+), requested (?P<asked>\d+)"
 # How it is said where there is no such code, by Anthropic (in two ways), Bedrock, OpenAI (in two), vLLM, xAI,
 # llama.cpp, LM Studio, Google, Groq, Moonshot, MiniMax, Ollama and GitHub Copilot.
 _TOO_LONG = (
@@ -223,11 +225,13 @@ _TOO_LONG = (
     r"|exceeds the context window|context[ _]length[ _]exceeded|maximum prompt length"
     r"|exceeds? .{0,30}context (size|length)"
     r"|greater than the context length|input token count.{0,40}exceeds|reduce the length of the messages"
+    r"|max_(?:completion_)?tokens must be at least 1, got -\d"  # vLLM, for what the prompt leaves
     r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds"
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.
 _OF_LENGTH = (
     r"(?is)(?<![a-z])(?:tokens|[ck]ontext[eo]?|length|token[ _-]?(?:count|limit|budget))(?![a-z])"
+    r"|\bmax_(?:seq|model)_len\b"
     r"|\btoo (?:long|large|big)\b|\bn_ctx\b|\bkv[ _-]cache\b|\bmax(?:imum)? (?:input|prompt|message|sequence)"
     r"|\b(?:input|prompt|request|conversation|history|messages)\b.{0,60}\bexceed"
     r"|上下文|超长|过长|token ?数|コンテキスト長|長すぎ|トークン数"
@@ -242,12 +246,23 @@ _OF_ELSE = (
     r"|\bstring.{0,20}too long|\bmaximum length \d{1,4}\b|\bat most \d{1,4} (?:characters|items)"
     r"|\blength (?:is|of) \d{1,3}\b|\(max(?:imum)? \d{1,3}\)|\bcontext (?:deadline|(?:was )?cancel)"
     r"|\btools[.\[]|\bimages?\b(?! and text)|\btool[_ ]call|\bcontent-length\b"
+    r"|\binputs? (?:are not permitted|should be)\b|\bunexpected tokens?\b|\bschema is too\b"
+    r"|\bfail(?:ed|ure)? to parse (?:input at|tool)\b|\barguments too long\b|'[\w.]{1,40}' length\b"
 )
 # Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
 _NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
 _LOADING = (
     r"(?i)\bloading (?:the )?model\b|\bmodel\b[^.]{0,80}\b(?:is|being) (?:still |currently )?load(?:ing|ed)\b"
-    r"|\bmodel\b[^.]{0,80}\bnot (?:yet )?(?:ready|loaded)\b"
+    r"|\bmodel\b[^.]{0,80}\bnot (?:yet )?(?:ready|loaded)\b|\bmodel\b[^.]{0,80}\bwarming up\b"
+)
+_OF_KEY = (
+    r"(?i)\b(?:invalid|incorrect|wrong|expired|missing|no) api[ _-]?key\b"
+    r"|\bapi[ _-]?key (?:is |has )?(?:not valid|invalid|incorrect|expired|missing|not found)\b"
+)
+_OF_PAYMENT = (
+    r"(?i)\binsufficient (?:account )?(?:balance|credits?|funds|quota)\b|\bno (?:remaining |more )?credits\b"
+    r"|\bcheck your (?:plan|billing)\b|\bbilling details\b|\brecharge\b"
+    r"|\baccount (?:is|was|has been) suspended\b|余额不足|欠费|请充值"
 )
 _PASSING = frozenset({425, 429, 500, 502, 503, 504})
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
@@ -288,7 +303,10 @@ def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
 
 def speaks_of_length(status: int | None, text: str) -> bool:
     """Whether the words of a refusal are about the length of the request."""
-    return status not in _NOT_OF_LENGTH and compile_once(_TOO_LONG).search(text[:_LONGEST_SEARCHED]) is not None
+    text = text[:_LONGEST_SEARCHED]
+    if (told := compile_once(_LARGER_THAN_RATE).search(text)) is not None:
+        return int(told["asked"]) > int(told["limit"])
+    return status not in _NOT_OF_LENGTH and compile_once(_TOO_LONG).search(text) is not None
 
 
 def speaks_of_loading(error: JsonObject, status: int | None, text: str) -> bool:
@@ -297,6 +315,21 @@ def speaks_of_loading(error: JsonObject, status: int | None, text: str) -> bool:
         return False
     words = (read_text_field(error, "message"), read_text_field(error, "detail"), "" if error else text)
     return compile_once(_LOADING).search(" ".join(words)[:_LONGEST_SEARCHED]) is not None
+
+
+def speaks_of_key(error: JsonObject, status: int | None, text: str) -> bool:
+    """Whether a refusal that has no status of its own for it is about the key."""
+    return status in (400, 403) and compile_once(_OF_KEY).search(_read_words(error, text)) is not None
+
+
+def speaks_of_payment(error: JsonObject, text: str) -> bool:
+    """Whether it takes a payment, and no wait, to be served."""
+    return compile_once(_OF_PAYMENT).search(_read_words(error, text)) is not None
+
+
+def _read_words(error: JsonObject, text: str) -> str:
+    told = (read_text_field(error, key) for key in ("message", "detail", "type"))
+    return " ".join((*told, "" if error else text))[:_LONGEST_SEARCHED]
 
 
 def may_speak_of_length(error: JsonObject, status: int | None, text: str) -> bool:

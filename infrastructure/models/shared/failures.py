@@ -30,8 +30,10 @@ from quorum.infrastructure.models.shared.error_bodies import (
     is_too_long,
     may_speak_of_length,
     read_plain_text,
+    speaks_of_key,
     speaks_of_loading,
     speaks_of_model,
+    speaks_of_payment,
 )
 from quorum.infrastructure.models.shared.json_fields import read_object_field, read_text_field
 from quorum.infrastructure.models.shared.retry import parse_retry_after
@@ -58,22 +60,30 @@ _FIELDS: Mapping[str, float] = {
     "resetsat": 1.0,
     "resettime": 1.0,
     "retryat": 1.0,
+    "resetseconds": 1.0,
+    "xratelimitreset": 1.0,
+    "estimatedtime": 1.0,  # until the model is loaded
 }
 # A larger number of seconds is a moment since 1970, and of milliseconds a still larger one.
 _FIRST_MOMENT_SECS = 1e9
 _FIRST_MOMENT_MS = 1e12
 _CLOCK = r"(\d{1,4}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)(?![\d:])"
 _MOMENT = r"(?i)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?\s?(?:Z|UTC|[+-]\d\d:?\d\d)?"
-_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS: Mapping[str, float] = {
+    **{"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0},
+    **{"秒": 1.0, "分": 60.0, "小": 3600.0},
+}
 _PART = (
     r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s{0,3}"
-    r"(ms|milliseconds?|msecs?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|days?|d)(?![a-z])"
+    r"(ms|milliseconds?|msecs?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|days?|d|秒|分钟|分|小时)(?![a-z])"
 )
+_BARE = r"\d{1,9}(?=[\s,;)\"'.]*\Z|[,;)]\s)"
 _GAP = r"\s{0,3}(?:,|and)?\s{0,3}(?=\d)"
 # Only words that ask to come again are about a wait; limits "per 60 s" are not.
 _ASKS = (
     r"(?i)\b(?:(?:try|retry|wait|retrying)(?: your request)?(?: again)?(?: in| after| for| at least| about)?"
-    r"|(?:again|retry|resets?|available|wait)(?: again)? (?:in|after|at|until|on))\s{0,3}[:=~]?\s{0,3}(?=\d)"
+    r"|(?:again|retry|resets?|refreshed|available|allowed|wait)(?: again)?[ -](?:in|after|at|until|on))"
+    r"\s{0,3}[:=~]?\s{0,3}(?=\d)|请(?:在|等待|等)\s{0,3}(?=\d{1,6}\s{0,3}(?:秒|分|小时))"
 )
 
 
@@ -148,9 +158,17 @@ def _read_sentence(text: str) -> float | None:
     found = [
         wait
         for asks in compile_once(_ASKS).finditer(text)
-        if (wait := _read_duration(text[asks.end() :])) is not None
+        if (wait := _read_named_field(asks[0], text[asks.end() :])) is not None
     ]
     return max(found, default=None)
+
+
+def _read_named_field(asks: str, told: str) -> float | None:
+    """A duration, or the bare seconds of a header that a sentence quotes, as in "Retry-After: 9"."""
+    is_header = (
+        asks.lower().startswith("retry-after") and (number := compile_once(_BARE).match(told)) is not None
+    )
+    return float(number[0]) if is_header and number else _read_duration(told)
 
 
 def _read_duration(text: str) -> float | None:
@@ -286,21 +304,22 @@ class Failures(Struct, frozen=True, kw_only=True):
         error = find_error(response.content)
         body = read_plain_text(response.content)
         wish = response.headers.get("x-should-retry")
+        wait = self._find_wait(response)
         unknown = is_stranger_to_amazon(response.headers.get("x-amzn-errortype", ""))
         refusal = self._explain_status(
             status,
             self._read_detail(error) or self._clean_text(body),
             kind=_Kind.AUTHENTICATION
-            if unknown
+            if unknown or speaks_of_key(error, status, body)
             else _Kind.TOO_LONG
             if is_too_long(error, status, body)
             else None,
             remedy=self._explain_address(response, is_of_model=speaks_of_model(error, body)),
-            final=is_final(error) or wish == "false",
+            final=is_final(error) or wish == "false" or (wait is None and speaks_of_payment(error, body)),
             passing=wish == "true",
             http_status=status,
             request_id=response.headers.get("request-id") or response.headers.get("x-request-id"),
-            retry_after=self._find_wait(response),
+            retry_after=wait,
         )
         refusal.may_be_length = may_speak_of_length(error, status, body)
         refusal.is_loading = speaks_of_loading(error, status, body)

@@ -7,11 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quorum.domain.text.json_text import require_one_value
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _NOTHING: JsonObject = {}
 _LARGEST_COUNT = 2**53
 _DEEPEST = 100
+_LONGEST_NUMBER = 10
 _OPENINGS = ("[", "{")
 
 
@@ -56,8 +58,13 @@ def require_text_field(source: JsonObject, key: str) -> str:
 
 
 def require_count_field(source: JsonObject, key: str) -> int | None:
-    """Like `read_count_field`, for a part of a call. Raises WrongKindError where it is there, but no count."""
+    """Like `read_count_field`, for a part of a call. Raises WrongKindError where it is there, but no count.
+
+    Some servers number in text.
+    """
     value = source.get(key)
+    if isinstance(value, str) and value.isdecimal() and len(value) < _LONGEST_NUMBER:
+        return int(value)
     number = read_count_field(source, key)
     if value is not None and number is None:
         raise WrongKindError(f'"{key}" must be a whole number from 0, not {_name_kind(value)}')
@@ -82,7 +89,7 @@ def require_objects_field(source: JsonObject, key: str) -> Sequence[JsonObject]:
     raise WrongKindError(f'"{key}" must be an array of objects')
 
 
-def parse_foreign_json(text: str | bytes) -> JsonValue:
+def parse_foreign_json(text: str | bytes, reader: json.JSONDecoder | None = None) -> JsonValue:
     """A JSON value from outside. Raises ValueError for what is not JSON, or could never be sent again.
 
     Python reads more than that: numbers that are none, or too large, and trees that it cannot write.
@@ -90,7 +97,7 @@ def parse_foreign_json(text: str | bytes) -> JsonValue:
     try:
         if isinstance(text, bytes):
             text = text.decode(json.detect_encoding(text))
-        value: JsonValue = _READER.decode(text)
+        value: JsonValue = (reader or _READER).decode(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if isinstance(value, dict | list) and _is_deep(value, text):
@@ -127,7 +134,7 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     if raw.strip() in ("", "null"):
         return {}, None
     try:
-        value = parse_foreign_json(raw)
+        value = parse_foreign_json(raw, _ARGUMENTS_READER)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return {}, "the arguments hold half of a surrogate pair, which is no character"
@@ -150,6 +157,9 @@ def _require_finite(text: str) -> float:
 
 
 _READER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_require_finite)
+_ARGUMENTS_READER = json.JSONDecoder(
+    parse_constant=_reject_constant, parse_float=_require_finite, object_pairs_hook=require_one_value
+)
 
 
 def _is_deep(value: JsonValue, text: str) -> bool:

@@ -88,6 +88,8 @@ def test_a_call_of_a_tool_that_there_is_not_is_one_where_it_is_nothing_else() ->
         '{"tool": "read_file", "arguments": {}',
         '"read_file"',
         f"The form is `{TAGGED}`.",
+        f"> {CALL}",
+        f"One never writes {TAGGED} in a sentence.",
         f"<think>\n{TAGGED}\n</think>\nThere is nothing to do.",
         '{"a":' * 5_000 + "1" + "}" * 5_000,
         CALL[:-1] + " " * 1_000_000 + "}",

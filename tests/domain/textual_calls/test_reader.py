@@ -374,6 +374,24 @@ def test_results_examples_and_comments_are_shown_and_stay_in_the_text(frame: str
         ("json", f"<tools>\n{CALL}\n</tools>"),
         ("json", f"{CALL}\n<|im_end|>"),
         ("json", f"```json\n{CALL}\n```</s>"),
+        ("json", f"```JSON\n{CALL}\n```"),
+        ("json", f"```tool_call\n{CALL}\n```"),
+        ("json", f"```xml\n{TAGGED}\n```"),
+        ("json", '{"function_call": {"name": "read_file", "arguments": {"path": "a.py"}}}'),
+        ("json", '{"thought": "It helps.", "action": "read_file", "action_input": {"path": "a.py"}}'),
+        ("hermes", '<tool_call>{{"name": "read_file", "arguments": {"path": "a.py"}}}</tool_call>'),
+        ("hermes", '<tool_call>{{"name": "read_file", "arguments": {{"path": "a.py"}}}}</tool_call>'),
+        ("qwen-coder", '<tool_call>\n<function=read_file>\n{"path": "a.py"}\n</function>\n</tool_call>'),
+        ("qwen-coder", '<function name="read_file"><parameter name="path">a.py</parameter></function>'),
+        ("qwen-coder", '<function="read_file"><parameter="path">a.py</parameter></function>'),
+        ("qwen-coder", "<function= read_file ><parameter= path >a.py</parameter></function>"),
+        ("llama", f"<|python_start|>{CALL}<|python_end|><|eom|>"),
+        ("llama", f"<|start_header_id|>assistant<|end_header_id|>\n\n{CALL}<|eot_id|>"),
+        ("llama", f"{CALL};"),
+        ("llama", f"{CALL}<|eot|>"),
+        ("glm", TAGGED),
+        ("gpt-oss", 'analysisIt is there.assistantcommentary to=functions.read_file json{"path": "a.py"}'),
+        ("minimax", "<invoke name='read_file'>\n<parameter name='path'>a.py</parameter>\n</invoke>"),
     ],
 )
 def test_further_forms_of_a_family_are_read(parser: ToolParser, text: str) -> None:
@@ -466,3 +484,75 @@ def test_a_text_that_holds_many_calls_is_one_argument_however_it_arrives(step: i
     text = f"<function=write_file><parameter=content>{inner}</parameter></function>"
 
     assert list_calls(read(text, "qwen-coder", step=step)) == [("write_file", {"content": inner})]
+
+
+@pytest.mark.parametrize("parser", ["qwen-coder", "glm", "hermes"])
+def test_a_closing_mark_that_is_written_twice_belongs_to_its_call(parser: ToolParser) -> None:
+    for step in (0, 1):
+        assert list_calls(read(f"{WRITTEN[parser]}\n</tool_call>", parser, step=step)) == [("write_file", FULL)]
+
+
+@pytest.mark.parametrize("parser", [each for each in TOOL_PARSERS if each not in ("command", "functionary")])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Do not write {} here.",
+        "The parser expects {}, as the page says.",
+        "It never prints {}.",
+        "So « {} » is what it says.",
+        "It is ``{}`` in code.",
+        "“{}”",
+        "\\{}",
+        "// {}",
+        "<output>\n{}\n</output>\nThat is what it printed.",
+        '<file path="a.txt">\n{}\n</file>\nThat is in it.',
+    ],
+)
+def test_a_call_that_a_sentence_or_a_quotation_holds_is_mentioned_not_made(
+    parser: ToolParser, frame: str
+) -> None:
+    call = (
+        WRITTEN[parser].replace("\n", " ")
+        if parser != "gpt-oss"
+        else ('<|channel|>commentary to=functions.read_file <|message|>{"path": "a.py"}<|call|>')
+    )
+    for step in (0, 1, 9):
+        assert list_calls(read(frame.replace("{}", call), parser, step=step)) == []
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "I write it. {} Then I go on.",
+        "<file> is no tag that I know:\n{}",
+        "So I call {} now",
+        "First {}",
+        "{} and I wait.",
+    ],
+)
+def test_words_around_a_call_do_not_unmake_it(frame: str) -> None:
+    for step in (0, 1, 9):
+        assert list_calls(read(frame.replace("{}", TAGGED), step=step)) == [READ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "read_file", "arguments": {"path": "a.py"}, "result": "ok"}',
+        '[{"time": 3, "name": "read_file", "arguments": {"path": "a.py"}}]',
+        '{"name": "read_file", "arguments": "the path"}',
+    ],
+)
+def test_what_tells_of_a_call_in_json_makes_none(text: str) -> None:
+    assert list_calls(read(text, "json")) == list_calls(read(text, "llama")) == []
+
+
+def test_a_tag_without_arguments_names_a_tool_that_is_offered() -> None:
+    assert list_calls(read("<tool_call>list_jobs</tool_call>", "glm")) == [("list_jobs", {})]
+    assert list_calls(read("<tool_call>none</tool_call>", "glm")) == []
+
+
+def test_doubled_braces_within_texts_stay() -> None:
+    text = '<tool_call>{{"name": "write_file", "arguments": {{"content": "{{ x }} {y}"}}}}</tool_call>'
+
+    assert list_calls(read(text)) == [("write_file", {"content": "{{ x }} {y}"})]

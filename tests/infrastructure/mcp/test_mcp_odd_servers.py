@@ -15,6 +15,7 @@ from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.program_tables import McpServerTable
+from quorum.infrastructure.mcp.answers import ServerAnswers
 from quorum.infrastructure.mcp.argument_schema import adapt_schema
 from quorum.infrastructure.tools.json_schema import find_schema_problem
 from tests.infrastructure.mcp.server_bench import ServerBench
@@ -54,6 +55,8 @@ TEXT = '"result":{"content":[{"type":"text","text":"caf'
         ('{\n "jsonrpc": "2.0",\n "id": @ID,\n ' + TEXT + '"}\n]}}\n', "caf"),
         ('INFO answer: {"jsonrpc":"2.0","id":@ID,' + TEXT + '"}]}} sent\n', "caf"),
         ('{"jsonrpc":"2.0","id":"@ID",' + TEXT + '"}]}}\n', "caf"),
+        ('{"level":30,"msg":"read"}\n{"error":"slow"}\n{"jsonrpc":"2.0","id":@ID,' + TEXT + '"}]}}\n', "caf"),
+        ('{"id":@ID,"msg":"read"}\n{"jsonrpc":"2.0","id":@ID,' + TEXT + '"}]}}\n', "caf"),
         ('{"jsonrpc":"2.0","id":@ID,' + TEXT + '\nnext"}]}}\n', "caf\nnext"),
         ('{"id":@ID,"error":null,' + TEXT + '"}]}}', "caf"),
         ('{"jsonrpc":"2.0","id":@ID,"error":{"code":"E_FAIL","message":"nope"}}\n', "E_FAIL: nope"),
@@ -350,3 +353,55 @@ def test_a_pattern_of_another_language_is_left_to_the_server(pattern: str) -> No
 
     assert adapted["properties"] == {"a": {"type": "string"}, "b": {"type": "string", "pattern": "^x"}}
     assert find_schema_problem(adapted) is None
+
+
+@pytest.mark.parametrize("union", ["allOf", "anyOf", "oneOf"])
+def test_a_schema_whose_branches_lead_back_to_it_is_read_once(union: str) -> None:
+    itself = [{"$ref": "#/$defs/Filter"}] * 6
+    filter = {"type": "object", "properties": {"field": {"type": "string"}}, union: itself}
+    adapted = adapt_schema({"type": "object", "$defs": {"Filter": filter}, union: itself}).schema
+
+    assert adapted["properties"] == {"field": {"type": "string"}}
+
+
+def test_a_schema_of_many_branches_in_branches_is_read_to_a_limit() -> None:
+    levels = {
+        f"L{at}": {"allOf": [{"$ref": f"#/$defs/L{at + 1}"}] * 6, "properties": {f"p{at}": {"type": "string"}}}
+        for at in range(20)
+    }
+    adapted = adapt_schema({"$defs": levels, "allOf": [{"$ref": "#/$defs/L0"}]}).schema
+
+    assert isinstance(properties := adapted["properties"], dict)
+    assert "p0" in properties
+
+
+def test_a_schema_within_itself_is_written_out_twice_and_no_more() -> None:
+    nested = {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/Block"}},
+        },
+    }
+    schema = {"type": "object", "properties": {"block": {"$ref": "#/$defs/Block"}}, "$defs": {"Block": nested}}
+
+    assert json.dumps(adapt_schema(schema).schema).count("children") == 2
+
+
+def test_a_list_that_is_the_whole_result_is_read() -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request({"id": 1, "method": "tools/list"})
+    (message,) = answers.read({"id": 1, "result": [{"name": "ok", "inputSchema": PLAIN}]})
+
+    assert message["result"]["tools"] == [{"name": "ok", "inputSchema": PLAIN}]  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize(
+    "line", [{"msg": "read"}, {"error": "slow"}, {"id": 1, "msg": "read"}, {"jsonrpc": "2.0"}]
+)
+def test_a_line_of_a_log_answers_no_request(line: JsonObject) -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request({"id": 1, "method": "initialize"})
+
+    assert answers.read(line) == []
+    assert answers.read({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}})

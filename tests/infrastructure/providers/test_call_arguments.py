@@ -17,6 +17,14 @@ from quorum.infrastructure.models.shared.error_bodies import may_speak_of_length
         ('{"path": "a",}', {"path": "a"}),
         (r'{"text": "a\nTrue,", "all": False,}', {"text": "a\nTrue,", "all": False}),
         (r'{"pattern": "\w+\("}', {"pattern": r"\w+\("}),
+        ('{path: "a", limit : 5}', {"path": "a", "limit": 5}),
+        ("{“path”: “a: {b: 1}”}", {"path": "a: {b: 1}"}),
+        ('{"path": “a”, "text": "say “a” {b: 1}"}', {"path": "a", "text": "say “a” {b: 1}"}),
+        ('{{"path": "a", "text": "{{ x }}"}}', {"path": "a", "text": "{{ x }}"}),
+        ('{"path": "a"}}', {"path": "a"}),
+        ('[{"path": "a"}]', {"path": "a"}),
+        ('\ufeff{"path": "a",}', {"path": "a"}),
+        ('{"text": "a\n\tb"}', {"text": "a\n\tb"}),
     ],
 )
 def test_a_text_with_one_reading_is_read_and_told(raw: str, read: object) -> None:
@@ -26,7 +34,9 @@ def test_a_text_with_one_reading_is_read_and_told(raw: str, read: object) -> Non
     assert block.repairs
 
 
-@pytest.mark.parametrize("raw", ['{"path": "a', '{"a": 1}{"b": 2}', r'{"p": "a\nb\w"}', "[1]"])
+@pytest.mark.parametrize(
+    "raw", ['{"path": "a', '{"a": 1}{"b": 2}', r'{"p": "a\nb\w"}', "[1]", '[{"a": 1}, {"b": 2}]', '{"a": 1}} b']
+)
 def test_a_text_without_a_single_reading_is_an_error(raw: str) -> None:
     block = build_call_block("1", "t", raw)
 
@@ -34,8 +44,27 @@ def test_a_text_without_a_single_reading_is_an_error(raw: str) -> None:
     assert not block.repairs
 
 
-def test_a_call_that_is_cut_off_within_a_long_text_is_an_error_at_once() -> None:
-    block = build_call_block("1", "write_file", '{"path": "a", "content": "' + 'x\\"' * 100_000)
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"path": "a", "path": "b"}',
+        '{"path": "a", "path": "b",}',
+        "{'path': 'a', 'path': 'b'}",
+        '{"edits": [{"a": 1, "a": 2}], "text": "a\nb"}',
+        '"{\\"path\\": \\"a\\", \\"path\\": \\"b\\"}"',
+    ],
+)
+def test_an_argument_with_two_values_is_an_error_that_names_it(raw: str) -> None:
+    block = build_call_block("1", "t", raw)
+
+    assert block.parse_error
+    assert not block.repairs
+    assert build_call_block("1", "t", '{"path": "a", "path": "a"}').input == {"path": "a"}
+
+
+@pytest.mark.parametrize("begun", ['{"path": "a", "content": "', '{{"content": "', '{content: "'])
+def test_a_call_that_is_cut_off_within_a_long_text_is_an_error_at_once(begun: str) -> None:
+    block = build_call_block("1", "write_file", begun + 'x\\"' * 100_000)
 
     assert block.parse_error
     assert not block.repairs
@@ -57,6 +86,13 @@ def test_an_object_beside_many_equal_ones_is_never_left_out() -> None:
         (400, "max_tokens: 99999 is above the limit of output tokens", False),
         (400, "8000 tokens per minute are allowed", False),
         (429, "too many tokens", False),
+        (400, "prompt length (5000) is above max_seq_len", True),
+        (400, "thinking.budget_tokens: Input should be greater than or equal to 1024", False),
+        (400, "context_management: Extra inputs are not permitted", False),
+        (500, 'unexpected tokens remaining in message header: Some("to=functions.x")', False),
+        (500, 'Failed to parse input at pos 3: {"path": "context.py"}', False),
+        (400, "JSON schema is too large", False),
+        (400, "'metadata.user_id' length 300 exceeds 256", False),
         (400, "unknown parameter: colour", False),
         (400, "n_ctx (4096) is too small", True),
         (500, "no slot is left in the KV cache", True),

@@ -20,6 +20,7 @@ from quorum.domain.conversation.response import (
     StreamedReasoning,
     StreamedToolCall,
     StreamEvent,
+    TextBlock,
     ToolUseBlock,
     Usage,
 )
@@ -657,3 +658,10 @@ async def test_a_chunk_of_null_says_nothing_and_the_mark_of_the_end_may_be_quote
         response = await rig.session.send("hi")
 
     assert response.text_content() == "Hello"
+
+
+def test_an_answer_that_is_numbered_in_text_is_read() -> None:
+    answer = ChatAnswer("p", lambda _event: None, FAILURES)
+    answer.read_event("", {"choices": [{"index": "0", "delta": {"content": "so"}, "finish_reason": "stop"}]})
+
+    assert answer.build_response().content == (TextBlock("so"),)

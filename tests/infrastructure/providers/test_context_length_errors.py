@@ -71,6 +71,15 @@ _REFUSALS: list[tuple[Any, Refuse]] = [
         ),
     ),
     ("openai-chat", Refuse(status=413, message="Payload Too Large")),
+    ("openai-chat", Refuse(status=400, message="max_tokens must be at least 1, got -523.")),
+    (
+        "openai-chat",
+        Refuse(
+            status=429,
+            message="Request too large for m in organization o on tokens per min (TPM): Limit 30000, "
+            "Requested 48000. The input or output tokens must be reduced in order to run successfully.",
+        ),
+    ),
 ]
 
 
@@ -125,6 +134,16 @@ async def test_so_is_one_that_is_refused_inside_a_stream(dialect: Any, event: di
             ProviderErrorKind.RATE_LIMIT,
         ),
         (Refuse(status=401, message="prompt is too long"), ProviderErrorKind.AUTHENTICATION),
+        (
+            Refuse(status=429, message="Request too large: TPM: Limit 30000, Requested 2000. Come again."),
+            ProviderErrorKind.RATE_LIMIT,
+        ),
+        (
+            Refuse(status=400, message="API key not valid. Pass a valid API key."),
+            ProviderErrorKind.AUTHENTICATION,
+        ),
+        (Refuse(status=403, message="Invalid API-key provided"), ProviderErrorKind.AUTHENTICATION),
+        (Refuse(status=403, message="this key may not use m"), ProviderErrorKind.PERMISSION),
     ],
 )
 async def test_other_refusals_stay_what_they_are(

@@ -213,6 +213,21 @@ async def test_an_empty_account_is_not_asked_again(rig: ServerRig) -> None:
     assert rig.requests() == 1
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Insufficient balance or no resource package. Please recharge.",
+        "You have no remaining credits",
+        "余额不足或无可用资源包,请充值。",
+        "Your account is suspended, please check your plan and billing details",
+    ],
+)
+async def test_nor_is_one_that_says_so_in_words_and_names_no_wait(rig: ServerRig, message: str) -> None:
+    rig.script(Refuse(status=429, message=message))
+    await _failure(rig)
+    assert rig.requests() == 1
+
+
 async def test_a_stream_that_breaks_off_is_not_repeated(rig: ServerRig) -> None:
     rig.script(Say(pieces=("so",), ending="drop"), Say(pieces=("again",)))
     error, _ = await _failure(rig)

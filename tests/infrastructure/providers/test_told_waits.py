@@ -25,6 +25,13 @@ from quorum.infrastructure.models.shared.failures import find_body_wait
         ("Rate limited. Retry after 00:00:30", 30.0),
         ("Try again in 1:02:03.5.", 3723.5),
         ("Your window resets at 12:30", None),
+        ("Rate limited; the next request is allowed in 12 s", 12.0),
+        ("The request was throttled, retry-after: 9", 9.0),
+        ("The request was throttled (Retry-After: 9).", 9.0),
+        ("Retry after 9 requests", None),
+        ("请求过于频繁，请在 30 秒后重试", 30.0),
+        ("请等待 2 分钟", 120.0),
+        ("请在 3 个文件中", None),
     ],
 )
 def test_a_sentence_asks_for_a_wait_only_where_it_asks_to_come_again(message: str, secs: float | None) -> None:
@@ -44,6 +51,9 @@ def test_a_sentence_asks_for_a_wait_only_where_it_asks_to_come_again(message: st
         ({"retry_after": "00:00:30"}, 30.0),
         ({"error": {"reset_after": 42}}, 42.0),
         ({"detail": {"resetAfterSeconds": "7"}}, 7.0),
+        ({"error": {"rate_limit": {"reset_seconds": 4}}}, 4.0),
+        ({"error": "Model m is currently loading", "estimated_time": 20.5}, 20.5),
+        ({"error": {"metadata": {"headers": {"X-RateLimit-Reset": "7"}}}}, 7.0),
         ({"retry_after": True}, None),
         ({"retry_after": -1}, None),
         ({"retry_after": "nan"}, None),

@@ -127,3 +127,62 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_a_default_is_left_to_t
     }
     served = ToolDefinition(name="s", description="d", parameters=(), input_schema=schema)
     assert JsonSchema().find_problems(served, {}) == ()
+
+
+REFERRING: JsonObject = {
+    "type": "object",
+    "$defs": {
+        "Item": {
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer"},
+                "kind": {"$ref": "#/$defs/Kind"},
+                "inner": {"anyOf": [{"$ref": "#/$defs/Item"}, {"type": "null"}]},
+            },
+            "additionalProperties": False,
+        },
+        "Kind": {"type": "string", "enum": ["file", "folder"]},
+        "Loop": {"$ref": "#/$defs/Loop"},
+    },
+    "properties": {
+        "item": {"$ref": "#/$defs/Item"},
+        "items": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
+        "loop": {"$ref": "#/$defs/Loop"},
+        "lost": {"$ref": "#/$defs/None"},
+    },
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"item": {"n": "3", "kind": "File"}}, {"item": {"n": 3, "kind": "file"}}),
+        ({"item": '{"n": 3}'}, {"item": {"n": 3}}),
+        ({"item": {"N": 3, "inner": {"n": "4"}}}, {"item": {"n": 3, "inner": {"n": 4}}}),
+        ({"items": {"n": "1"}}, {"items": [{"n": 1}]}),
+        ({"items": '[{"n": 1}]'}, {"items": [{"n": 1}]}),
+    ],
+)
+def test_what_a_schema_refers_to_is_read_as_if_it_stood_there(given: JsonObject, read: JsonObject) -> None:
+    tool = ToolDefinition(name="t", description="d", parameters=(), input_schema=REFERRING)
+    repaired, repairs = JsonSchema().repair(tool, given)
+
+    assert repaired == read
+    assert repairs
+
+
+@pytest.mark.parametrize("name", ["loop", "lost"])
+def test_a_reference_that_leads_nowhere_repairs_nothing(name: str) -> None:
+    tool = ToolDefinition(name="t", description="d", parameters=(), input_schema=REFERRING)
+
+    assert JsonSchema().repair(tool, {name: "5"}) == ({name: "5"}, ())
+
+
+def test_several_commands_are_not_the_words_of_one() -> None:
+    parameter = ToolParameter(name="command", type="string", description="d", required=True)
+    tool = ToolDefinition(name="run_command", description="d", parameters=(parameter,))
+
+    assert JsonSchema().repair(tool, {"command": ["ls", "a b"]})[0] == {"command": "ls 'a b'"}
+    assert JsonSchema().repair(tool, {"commands": ["ls"]})[0] == {"command": "ls"}
+    assert JsonSchema().repair(tool, {"commands": ["ls", "pwd"]}) == ({"commands": ["ls", "pwd"]}, ())
