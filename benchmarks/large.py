@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.chat_server import END, ChatServer, make_workspace
 from benchmarks.keys import App, environment_in, fill
 from benchmarks.one_shot import cpu_of_children
-from benchmarks.start import launched
+from benchmarks.start import launch
 from benchmarks.turns import HEAD, measure_task, tell
 
 QUORUM = str(Path(sys.executable).parent / "quorum")
@@ -81,7 +81,7 @@ def tell_continue(entries: int) -> None:
         for _ in range(RUNS):
             for number, figures in taken.items():
                 home = root / f"{number}"
-                _, echoed = launched([QUORUM, "--continue"], str(home))
+                echoed = launch([QUORUM, "--continue"], str(home), b"").echoed
                 began = time.perf_counter()
                 app = App([QUORUM, "--continue"], home, environment_in(home))
                 app.wait_for(b"the very end")
