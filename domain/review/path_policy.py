@@ -412,8 +412,10 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
         return tuple(name for name in path.split("/") if name)
 
 
+@lru_cache(maxsize=1024)
 def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...], *, copies: bool = False) -> bool:
-    """Whether one of the patterns ends at one of the names, or the last is that of a copy."""
+    """Whether one of the patterns ends at one of the names, or the last is that of a copy. One call asks about
+    its path several times."""
     return bool(names) and (_is_end_matched(names, patterns, copies) or _matches_folder(names[:-1], patterns))
 
 
