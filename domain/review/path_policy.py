@@ -223,10 +223,10 @@ class NamePatterns:
 
     def covers(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""
-        spellings = _list_spellings(name)
-        if any(self._covers(spelling) for spelling in spellings):
-            return True
-        return self._copies and any(map(self._covers_copied, spellings))
+        for spelling in _list_spellings(name):  # no generator: every file of a workspace is asked about
+            if self._covers(spelling) or (self._copies and self._covers_copied(spelling)):
+                return True
+        return False
 
     def _covers_copied(self, name: str) -> bool:
         """Whether they cover what this name says that it is a copy of; there may be copies of copies."""
