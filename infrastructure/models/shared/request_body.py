@@ -40,7 +40,7 @@ class _EncodedHistory(Struct, eq=False):
             self.encoded += b"," + piece if self.ends else piece
             self.messages.append(message)
             self.ends.append(len(self.encoded))
-        return b"[%b]" % self.encoded
+        return b"[" + self.encoded + b"]"
 
 
 class BodyEncoder:
