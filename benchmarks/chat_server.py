@@ -23,6 +23,7 @@ SECTION = (
     "that is a hundred and twenty columns wide:\n\n- one\n- two\n\n```python\ndef f(x):\n    return x\n```\n\n"
 )
 PIECE = 6
+FILES = 400
 END = "END-OF-"
 MODEL = "bench/m"
 
@@ -142,7 +143,7 @@ def _count_answers(messages: list) -> int:
 
 
 def _read(turn: int, index: int, calls: int) -> dict:
-    return _call(turn, index, "read_file", {"path": f"f{(turn * calls + index) % 40:02}.txt"})
+    return _call(turn, index, "read_file", {"path": f"f{(turn * calls + index) % FILES:03}.txt"})
 
 
 def _change(turn: int) -> dict:
@@ -163,8 +164,8 @@ def _chunk(delta: dict, stop: str | None = None) -> bytes:
 
 
 def make_workspace(folder: Path) -> None:
-    """Forty files of sixty lines."""
+    """Files of sixty lines, so many that no turn reads what another one has read: such a session is ended."""
     folder.mkdir()
-    for number in range(40):
+    for number in range(FILES):
         lines = (f"line {line} of file {number}: some plain text here\n" for line in range(60))
-        (folder / f"f{number:02}.txt").write_text("".join(lines))
+        (folder / f"f{number:03}.txt").write_text("".join(lines))

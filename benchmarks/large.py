@@ -4,7 +4,7 @@ Prints three tables. How long 1, 2, 4 and 10 runs of twenty turns with ten files
 when all start at once. Milliseconds from the launch of `quorum --continue` until a typed letter is echoed,
 and in another launch until the last entry is shown, and CPU until then, with a session of 2 and of 10,000
 entries. Milliseconds between an answer with one high-risk call, a command and a written file in turn, and the
-next request, in `quorum run --mode auto`, in folders of 40 files, of 300,000, and of 40 with one of 1 GB: the
+next request, in `quorum run --mode auto`, in folders of 400 files, of 300,000, and of 400 with one of 1 GB: the
 first, median and 95th of 100 of the others, and the CPU of a turn. Some minutes, and 3 GB of disk.
 """
 
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.chat_server import END, ChatServer, make_workspace
 from benchmarks.keys import App, environment_in, fill
 from benchmarks.one_shot import cpu_of_children
-from benchmarks.start import launched
+from benchmarks.start import launch
 from benchmarks.turns import HEAD, measure_task, tell
 
 QUORUM = str(Path(sys.executable).parent / "quorum")
@@ -56,7 +56,7 @@ def tell_changes(server: ChatServer, files: int) -> None:
         home = Path(folder).resolve() / "home"
         home.mkdir()
         server.configure(home)
-        for name in ("40 files", f"{files:,} files", "40 files and one of 1 GB"):
+        for name in ("400 files", f"{files:,} files", "400 files and one of 1 GB"):
             cwd = Path(folder).resolve() / name.replace(" ", "-")
             make_workspace(cwd)
             if name == f"{files:,} files":
@@ -81,7 +81,7 @@ def tell_continue(entries: int) -> None:
         for _ in range(RUNS):
             for number, figures in taken.items():
                 home = root / f"{number}"
-                _, echoed = launched([QUORUM, "--continue"], str(home))
+                echoed = launch([QUORUM, "--continue"], str(home), b"").echoed
                 began = time.perf_counter()
                 app = App([QUORUM, "--continue"], home, environment_in(home))
                 app.wait_for(b"the very end")

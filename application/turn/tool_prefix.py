@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 from typing import Protocol
 
 from quorum.application.event_bus import EventBus
@@ -13,7 +14,6 @@ from quorum.domain.calls.server_tools import (
     find_tool_changes,
     is_of_server,
     list_callable,
-    list_tools,
     render_unread_changes,
     select_listed,
 )
@@ -36,6 +36,29 @@ class ChosenModel(Protocol):
     def serving(self) -> str:
         """The full name of the model that answers for it."""
         ...
+
+
+# So many schemas are those of all models and modes of a session, and of what servers offered before.
+_MOST_DIGESTS = 2_000
+
+
+class _Digests:
+    """The digests of schemas, each computed once: nobody changes a schema that is offered."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[JsonObject, str]] = {}  # the schema stays, and so its place in memory
+
+    def compute(self, schema: JsonObject) -> str:
+        known = self._known.get(id(schema))
+        if known is None:
+            if len(self._known) >= _MOST_DIGESTS:
+                self._known.clear()
+            known = self._known[id(schema)] = schema, compute_tool_digest(schema)
+        return known[1]
+
+    def list_tools(self, schemas: Sequence[JsonObject]) -> tuple[RecordedTool, ...]:
+        """These tools by name and digest, without what the record may have of them already."""
+        return tuple(RecordedTool(name=str(each["name"]), sha256=self.compute(each)) for each in schemas)
 
 
 class ToolPrefix:
@@ -72,6 +95,8 @@ class ToolPrefix:
         self._compute_room = compute_room
         self._small_windows: dict[str, bool] = {}
         self._refused: set[tuple[str, str]] = set()
+        self._digests = _Digests()
+        self._shortened: tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]] = (), ()
         self.callable: frozenset[str] = frozenset()
         self.schemas: tuple[JsonObject, ...] = ()
         self.listed_bytes: int | None = None
@@ -79,23 +104,24 @@ class ToolPrefix:
     async def choose(self) -> tuple[JsonObject, ...]:
         """Return the tools of the next request. Of the calls in its answer, those of `callable` may run."""
         current = self._fit_current()
-        by_digest = {compute_tool_digest(each): each for each in current}
-        tools = list_tools(current)
+        by_digest = {self._digests.compute(each): each for each in current}
+        tools = self._digests.list_tools(current)
         listed = self._find_listed(tools)
         if listed is None:
             listed = self._begin_list(current)
             if listed:
                 await self._record(listed, by_digest)
         recorded = self._events.state.tool_schemas
-        self.schemas = tuple(by_digest.get(each.sha256) or recorded[each.sha256] for each in listed)
-        self.listed_bytes = count_json_bytes(self.schemas)
+        schemas = tuple(by_digest.get(each.sha256) or recorded[each.sha256] for each in listed)
+        if self.listed_bytes is None or not _are_same(schemas, self.schemas):
+            self.schemas, self.listed_bytes = schemas, count_json_bytes(schemas)
         self.callable = list_callable([each.name for each in listed], [each.name for each in tools])
         return self.schemas
 
     def tell_changes(self) -> None:
         """Have the model read which tools of servers are not as the list says, where it has not read it yet."""
         current = self._fit_current()
-        tools = list_tools(current)
+        tools = self._digests.list_tools(current)
         listed = self._find_listed(tools)
         changes = find_tool_changes(self._begin_list(current) if listed is None else listed, tools)
         if changes is None:
@@ -125,12 +151,19 @@ class ToolPrefix:
         if is_small is None:
             is_small = self._has_small_window(model)
         self._small_windows[model] = is_small
-        return _shorten(current) if is_small else current
+        return self._shorten(current) if is_small else current
+
+    def _shorten(self, current: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
+        if not _are_same(self._shortened[0], current):
+            from quorum.domain.calls.server_tools import shorten_tools  # most models have no use for it
+
+            self._shortened = current, shorten_tools(current)
+        return self._shortened[1]
 
     def _begin_list(self, current: Sequence[JsonObject]) -> tuple[RecordedTool, ...]:
-        return list_tools(select_listed(current, self._compute_room(self._choice.model)))
+        return self._digests.list_tools(select_listed(current, self._compute_room(self._choice.model)))
 
-    def _find_size(self, current: Sequence[JsonObject]) -> bool | None:
+    def _find_size(self, current: tuple[JsonObject, ...]) -> bool | None:
         """Whether the model gets the short tools, as it was decided with the first request: each change costs
         it all that it has read. None where that is to be decided yet."""
         model = self._choice.model
@@ -138,9 +171,10 @@ class ToolPrefix:
             return self._small_windows[model]
         if not any(each.model == model for each in self._events.state.listed_tools):
             return None
-        if self._find_listed(list_tools(current)) is not None:
+        if self._find_listed(self._digests.list_tools(current)) is not None:
             return False
-        return True if self._find_listed(list_tools(_shorten(current))) is not None else None
+        shortened = self._digests.list_tools(self._shorten(current))
+        return True if self._find_listed(shortened) is not None else None
 
     def _find_listed(self, tools: Sequence[RecordedTool]) -> tuple[RecordedTool, ...] | None:
         """The newest list on the record that requests to this model can carry for these tools."""
@@ -164,7 +198,5 @@ class ToolPrefix:
         await self._events.record(ToolsListed(model=self._choice.model, tools=recorded))
 
 
-def _shorten(schemas: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-    from quorum.domain.calls.server_tools import shorten_tools  # most models have no use for it
-
-    return shorten_tools(schemas)
+def _are_same(one: Sequence[JsonObject], other: Sequence[JsonObject]) -> bool:
+    return len(one) == len(other) and all(map(is_, one, other))

@@ -66,11 +66,6 @@ def compute_tool_digest(schema: JsonObject) -> str:
     return hashlib.sha256(json.dumps(schema).encode()).hexdigest()
 
 
-def list_tools(schemas: Sequence[JsonObject]) -> tuple[RecordedTool, ...]:
-    """These tools by name and digest, without what the record may have of them already."""
-    return tuple(RecordedTool(name=str(each["name"]), sha256=compute_tool_digest(each)) for each in schemas)
-
-
 def select_listed(schemas: Sequence[JsonObject], room: int) -> tuple[JsonObject, ...]:
     """The tools for a new list: all of quorum's own, and those of servers that fit into `room`, in bytes of
     JSON, the tools of one server together and small ones first. The others are found with `find_tools`;

@@ -224,10 +224,10 @@ class NamePatterns:
 
     def covers(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""
-        spellings = _list_spellings(name)
-        if any(self._covers(spelling) for spelling in spellings):
-            return True
-        return self._copies and any(map(self._covers_copied, spellings))
+        for spelling in _list_spellings(name):  # no generator: every file of a workspace is asked about
+            if self._covers(spelling) or (self._copies and self._covers_copied(spelling)):
+                return True
+        return False
 
     def _covers_copied(self, name: str) -> bool:
         """Whether they cover what this name says that it is a copy of; there may be copies of copies."""
@@ -415,8 +415,10 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
         return tuple(name for name in path.split("/") if name)
 
 
+@lru_cache(maxsize=1024)
 def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...], *, copies: bool = False) -> bool:
-    """Whether one of the patterns ends at one of the names, or the last is that of a copy."""
+    """Whether one of the patterns ends at one of the names, or the last is that of a copy. One call asks about
+    its path several times."""
     return bool(names) and (_is_end_matched(names, patterns, copies) or _matches_folder(names[:-1], patterns))
 
 

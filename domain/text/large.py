@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
 from quorum.domain.replacing import list_fields
 
 LARGE_CHARS = 16_384
 """Characters and items of collections; to go through so many takes longer than a thread costs."""
-_WITHOUT_SIZE: set[type] = {type(None), bool, int, float}  # and all others that were met
+# Of the classes that were met: to tell them anew costs more than all else here.
+_WITHOUT_SIZE: set[type] = {type(None), bool, int, float}
+_FIELDS: dict[type, Callable[[object], tuple[object, ...]]] = {}
 
 
 def is_large(*values: object) -> bool:
@@ -23,6 +26,9 @@ def is_large(*values: object) -> bool:
         kind = type(value)
         if kind in _WITHOUT_SIZE:
             continue
+        if (read_fields := _FIELDS.get(kind)) is not None:
+            left += read_fields(value)
+            continue
         match value:
             case str():
                 size += len(value)
@@ -30,13 +36,19 @@ def is_large(*values: object) -> bool:
                 size += len(value)
                 if size < LARGE_CHARS:
                     left += value
-            case Mapping():
+            case dict() | Mapping():
                 size += len(value)
                 if size < LARGE_CHARS:
                     left += (*value, *value.values())
             case _:
                 if names := list_fields(kind):
-                    left += [getattr(value, name) for name in names]
+                    _FIELDS[kind] = _build_reader(names)
+                    left.append(value)
                 else:
                     _WITHOUT_SIZE.add(kind)
     return size >= LARGE_CHARS
+
+
+def _build_reader(names: Sequence[str]) -> Callable[[object], tuple[object, ...]]:
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda value: (read(value),)

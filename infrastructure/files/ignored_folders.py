@@ -28,6 +28,7 @@ class IgnoredFolders:
         self._roots = roots
         self._bases: dict[str, str] = {}
         self._rules: dict[str, IgnoreRules | None] = {}
+        self._ignored: dict[str, bool] = {}
         self._seen: dict[str, FileMark] = {}
 
     def refresh(self, marks: Mapping[str, FileMark]) -> None:
@@ -36,11 +37,16 @@ class IgnoredFolders:
         if seen != self._seen:
             self._seen = seen
             self._rules.clear()
+            self._ignored.clear()
 
     def contains(self, path: str) -> bool:
         """Whether a file lies in an ignored folder."""
-        root = self._find_root(path)
-        return root is not None and self._read_rules(os.path.dirname(path), root) is None
+        folder = path.rpartition("/")[0]
+        if (is_ignored := self._ignored.get(folder)) is None:  # hundreds of thousands may lie in some folders
+            if (root := self._find_root(path)) is None:
+                return False
+            is_ignored = self._ignored[folder] = self._read_rules(os.path.dirname(path), root) is None
+        return is_ignored
 
     def covers(self, path: str, changed_rules: Collection[str] = ()) -> bool:
         """Whether a file lies in an ignored folder or is ignored itself.

@@ -37,6 +37,7 @@ from quorum.infrastructure.models.shared.network_loading import (
     load_sdk_lazily,
     read_certificates,
 )
+from quorum.infrastructure.models.shared.request_body import BodyEncoder
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -75,6 +76,7 @@ class OpenAiClient:
             )
             self._failures = replace(self._failures, other_api=other_api)
         self._client: AsyncOpenAI | None = None
+        self._encoder = BodyEncoder()
         self._loading = threading.Lock()
         self._first_request = FirstRequest()
 
@@ -175,7 +177,8 @@ class OpenAiClient:
             return
         import openai  # at hand by now
 
-        async with post_body(client.post, _PATHS[self._api], body, openai.AsyncStream[object]) as response:
+        encoded, stream = self._encoder.encode(body), openai.AsyncStream[object]
+        async with post_body(client.post, _PATHS[self._api], encoded, stream) as response:
             yield response
 
     def _create(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pytest
+
 from quorum.application.event_bus import EventBus
 from quorum.application.steering import PendingMessages
+from quorum.application.turn import tool_prefix
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.server_tools import CALL_TOOL, MOST_TOOLS
 from quorum.domain.events.event import ToolsListed
@@ -69,6 +72,22 @@ async def test_a_model_that_is_chosen_again_gets_the_list_that_it_had() -> None:
     rig.choice.model = "a/a"
     assert await rig.prefix.choose() == first
     assert "mcp__db__new" in rig.prefix.callable
+
+
+@pytest.mark.parametrize("small", [[], ["a/a"]])
+async def test_a_list_that_stays_is_gone_through_once(
+    small: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig(small=small)
+    rig.tools.append(schema("mcp__db__find"))
+    first = await rig.prefix.choose()
+    await rig.prefix.choose()
+    gone_through: list[object] = []
+    monkeypatch.setattr(tool_prefix, "compute_tool_digest", gone_through.append)
+    monkeypatch.setattr(tool_prefix, "count_json_bytes", gone_through.append)
+    assert await rig.prefix.choose() == first
+    rig.prefix.tell_changes()
+    assert gone_through == []
 
 
 async def test_the_schema_of_a_tool_is_recorded_once() -> None:

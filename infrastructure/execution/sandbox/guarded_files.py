@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".tox",
 _TICK_NS = 2_000_000_000
 KERNEL_TICK_NS = 20_000_000
 _PAUSE_SECS = 0.01
+_CHECK_SECS = 0.05
 _SETTLE_SECS = 1.0
 _NAME = attrgetter("name")
 _GLOB = r"[*?\[]"
@@ -98,11 +100,23 @@ def _link(path: str) -> str:
 class FolderCache:
     """What searches found in single folders, so that a folder is read again only once it has changed.
 
-    It belongs to one policy. Searches in several threads may share it.
+    It belongs to one policy. Searches in several threads share it, and come one after the other: what the first
+    is still reading would otherwise be read by all.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bool], tuple[_Stamp, _Findings]] = {}
+        self._searching = threading.Lock()
+
+    @contextmanager
+    def hold(self, check: Callable[[], None]) -> Iterator[None]:
+        """Search alone. `check` is called while another one does, and ends the waiting by raising."""
+        while not self._searching.acquire(timeout=_CHECK_SECS):
+            check()
+        try:
+            yield
+        finally:
+            self._searching.release()
 
     def get(self, folder: str, is_packages: bool, stamp: _Stamp) -> _Findings | None:
         """What was found in the folder when it had this stamp."""
@@ -187,7 +201,8 @@ def find_guarded(
     """
     tops = tuple(dict.fromkeys(folders))
     usable = cache if cache is not None and are_local(tops) else None
-    return _Search(policy, entries, most, usable, check).search(tops)
+    with usable.hold(check) if usable is not None else nullcontext():
+        return _Search(policy, entries, most, usable, check).search(tops)
 
 
 class _Search:

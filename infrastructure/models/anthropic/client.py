@@ -65,6 +65,7 @@ from quorum.infrastructure.models.shared.network_loading import (
     read_certificates,
 )
 from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
+from quorum.infrastructure.models.shared.request_body import BodyEncoder
 from quorum.infrastructure.models.shared.sent_attachments import select_documents, select_images
 from quorum.infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
 
@@ -355,6 +356,7 @@ class AnthropicMessages:
         is_official = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
         self._history = build_messages_history(endpoint.provider, needs_signatures=is_official)
         self._client: _Client | None = None
+        self._encoder = BodyEncoder()
         self._loading = threading.Lock()
         self._first_request = FirstRequest()
 
@@ -420,7 +422,8 @@ class AnthropicMessages:
             return
         import anthropic  # at hand by now
 
-        async with post_body(client.post, _PATH, body, anthropic.AsyncStream[object]) as response:
+        encoded = self._encoder.encode(body)
+        async with post_body(client.post, _PATH, encoded, anthropic.AsyncStream[object]) as response:
             yield response
 
     async def list_models(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quorum.application.cancellation import raise_if_cancelled
+from quorum.application.cancellation import raise_if_cancelled, run_off_loop
 from quorum.application.ports.storage import ContentStore
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.calls.effects import (
@@ -67,6 +67,17 @@ class Survey:
         """Add the state of a file that has none yet."""
         self.states[path] = state
         self.kept_bytes += count_stored_bytes(state)
+
+    def leave(self, refused: Sequence[tuple[ReadBatch, str]]) -> None:
+        """Know of these files, which must not be read, no more than their marks."""
+        for batch, why in refused:
+            for path in batch.paths:
+                self.know(path, build_unread_state(self.marks[path], why))
+
+    def list_improvable(self) -> frozenset[str]:
+        """Files of which more may become known when all are looked at again."""
+        more = {path for path in self.unread if may_improve(self.states.get(path))}
+        return self.left | more if more else self.left
 
     def add(self, readings: Sequence[FileContent]) -> None:
         for reading in readings:
@@ -157,7 +168,7 @@ class Budget:
         batches: list[ReadBatch] = []
         batch: list[str] = []
         weight, room = 0, self._room
-        for path in sorted(paths, key=lambda path: (order[path], path)):
+        for path in sorted(sorted(paths), key=order.__getitem__):
             if batch and (weight + weights[path] > min(_BATCH_BYTES, room) or len(batch) == batch_files):
                 batches.append(ReadBatch(batch, weight))
                 room -= weight if weight <= room else 0
@@ -334,8 +345,7 @@ class WorkspaceKeeper:
             self._known = None
             return await self._keep(paths, report)
         if self._is_all(roots):
-            more = {path for path in survey.unread if may_improve(survey.states.get(path))}
-            again = survey.left | more if more else survey.left
+            again = await run_off_loop(survey.list_improvable, survey.unread)
             self._known = LastSurvey(look, survey.states, survey.kept_bytes, again, survey.reads)
         if is_base and paths is None:
             self._base = Base(manifest, kept.states)
@@ -449,11 +459,11 @@ class WorkspaceKeeper:
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=secs)
         waiting: list[FileContent] = []
         known, done, is_late = len(survey.states), 0, self._is_late and bool(survey.left)
+        refused: list[tuple[ReadBatch, str]] = []
         for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):
             if (why := budget.find_refusal(batch)) is not None:
                 is_late |= why == NO_TIME
-                for path in batch.paths:
-                    survey.know(path, build_unread_state(survey.marks[path], why))
+                refused.append((batch, why))
                 continue
             if done:
                 report(known + done, len(survey.marks))
@@ -462,6 +472,7 @@ class WorkspaceKeeper:
             await self._cache.store(waiting)
             waiting = await run_in_thread(partial(self._read, batch.paths))
             survey.add(waiting)
+        await run_off_loop(partial(survey.leave, refused), *(batch.paths for batch, _ in refused))
         if whole:
             self._is_late = is_late
         return waiting

@@ -175,10 +175,14 @@ def _read_windows(content: bytes) -> Iterator[bytes]:
         yield content[max(start - _OVERLAP_BYTES, 0) : start + _WINDOW_BYTES]
 
 
+_KIND_AND_MODE = 0o177777
+
+
 def build_mark(status: os.stat_result) -> FileMark:
     """What tells this state of a file from another."""
-    kind = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
-    return FileMark(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return FileMark(
+        status.st_mode & _KIND_AND_MODE, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    )
 
 
 def build_unread_state(mark: FileMark, why: str) -> FileState:

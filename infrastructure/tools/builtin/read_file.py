@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -20,6 +21,7 @@ from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.conversation.attachment import PDF_REMEDY
 from quorum.domain.errors import AttachmentError, ToolError
 from quorum.domain.text.amounts import format_megabytes, format_size
+from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.attachment_files import LARGEST_BYTES, LARGEST_PDF_BYTES, build_attachment, is_pdf
 from quorum.infrastructure.blocking import Stop, run_in_thread
@@ -141,9 +143,16 @@ class FilePage:
             self._skip(piece, ends)
             return
         *ended, rest = piece.split("\n")
-        for part in ended:
-            self._extend(part)
+        if ended and self._begun_length:
+            self._extend(ended.pop(0))
             self._end_line()
+        skipped = min(max(self.first - 1 - self.total, 0), len(ended))
+        self.total += skipped
+        wanted = ended[skipped : skipped + self._limit - len(self.lines)]
+        if not self._add_at_once(wanted):
+            for line in wanted:
+                self._add_line(line, len(line))
+        self.total += len(ended) - skipped - len(wanted)
         self._extend(rest)
 
     def finish(self) -> None:
@@ -169,20 +178,38 @@ class FilePage:
         self._begun_length += len(part)
 
     def _end_line(self) -> None:
-        line, length = self._begun.removesuffix("\r"), self._begun_length
+        line, length = self._begun, self._begun_length
         self._begun, self._begun_length = "", 0
+        self._add_line(line, length)
+
+    def _add_line(self, line: str, length: int) -> None:
         self.total += 1
         if self.is_full or self.total < self.first:
             return
+        line = line.removesuffix("\r")
         if length > LONGEST_LINE + 1 or len(line) > LONGEST_LINE:
             line = f"{line[:LONGEST_LINE]} … [line cut: it has {length} characters]"
         numbered = f"{self.total:6}\t{line}"
-        self._room -= len(numbered.encode()) + 1
+        self._room -= count_utf8_bytes(numbered) + 1
         if self._room < 0:
             self.is_full = True
             return
         self.lines.append(numbered)
         self.is_full = len(self.lines) == self._limit
+
+    def _add_at_once(self, lines: Sequence[str]) -> bool:
+        """Add the next lines if all fit as they are, as most do. Returns whether they were added."""
+        if self.is_full or not lines or max(map(len, lines)) > LONGEST_LINE:
+            return False
+        numbered = [f"{number:6}\t{line}" for number, line in enumerate(lines, self.total + 1)]
+        text = "\n".join(numbered)
+        if "\r" in text or (size := count_utf8_bytes(text) + 1) > self._room:
+            return False
+        self._room -= size
+        self.total += len(lines)
+        self.lines += numbered
+        self.is_full = len(self.lines) == self._limit
+        return True
 
 
 class PageReader:

@@ -39,7 +39,7 @@ from quorum.domain.conversation.response import (
     ToolUseBlock,
 )
 from quorum.domain.replacing import replace
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.payload import CALL_EXTRA, build_chat_history, build_chat_payload
 from quorum.infrastructure.models.openai_responses.payload import (
@@ -47,9 +47,11 @@ from quorum.infrastructure.models.openai_responses.payload import (
     build_responses_history,
     build_responses_payload,
 )
+from quorum.infrastructure.models.shared import request_body
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 from quorum.infrastructure.models.shared.json_fields import replace_surrogates
 from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
+from quorum.infrastructure.models.shared.request_body import BodyEncoder, encode_body
 from tests.support.examples import examples
 from tests.support.request_rules import Said, read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
@@ -363,7 +365,7 @@ def test_what_was_sent_before_changes_nothing_of_what_is_sent_and_stays_as_it_wa
         (data.draw(st.sampled_from(firsts)), *data.draw(_histories(dialect)))
         for _ in range(data.draw(st.integers(1, 6), label="conversations"))
     ]
-    built_by_one, sent = APIS[dialect].builder(), []
+    built_by_one, encoder, sent = APIS[dialect].builder(), BodyEncoder(), []
     for _ in range(data.draw(st.integers(2, 12), label="requests")):
         conversation = data.draw(st.sampled_from(conversations))
         request = _request(conversation[: data.draw(st.integers(0, len(conversation)))])
@@ -373,6 +375,7 @@ def test_what_was_sent_before_changes_nothing_of_what_is_sent_and_stays_as_it_wa
             )
         body = built_by_one(request)
         assert body == APIS[dialect].build(request)
+        assert encoder.encode(body) == encode_body(body)
         sent.append((body, deepcopy(body)))
     assert all(body == as_sent for body, as_sent in sent)
 
@@ -392,6 +395,35 @@ def test_a_conversation_that_goes_on_is_rendered_from_where_it_stood() -> None:
 
     history.render(_request([*messages[:15], UserMessage("another")]))  # as after a rewind
     assert rendered[20:] == [*messages[:15], UserMessage("another")]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_of_a_conversation_that_goes_on_only_what_is_new_is_encoded(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def encode_and_count(body: JsonValue) -> bytes:
+        sizes.append(len(encoded := encode_body(body)))
+        return encoded
+
+    monkeypatch.setattr(request_body, "encode_body", encode_and_count)
+    conversation, encoder, build = Conversation(), BodyEncoder(), APIS[dialect].builder()
+    conversation.add_user("begin")
+    per_turn: list[int] = []
+    for turn in range(60):
+        call = ToolUseBlock(id=f"c{turn}", name="read_file", input={"path": f"{turn}.py"})
+        conversation.add_response(LlmResponse(content=(call,), stop_reason=TOOL_USE))
+        (asked,) = conversation.open_calls
+        conversation.add_results(
+            [ToolResultMessage(tool_use_id=asked.native_id, tool_name=asked.tool_name, output="line\n" * 100)]
+        )
+        sizes.clear()
+        body = build(_request(conversation.messages))
+        assert encoder.encode(body) == encode_body(body)
+        per_turn.append(sum(sizes))
+
+    assert max(per_turn[10:]) < 1.1 * min(per_turn[10:])
 
 
 HISTORIES: list[tuple[Message, ...]] = [

@@ -92,3 +92,25 @@ async def test_a_workspace_on_a_network_is_left_to_the_commands(
 
 async def test_a_session_that_never_began_ends(household: Household) -> None:
     await EarlySearch(household.sandbox(), [str(household.root)]).aclose()
+
+
+async def test_a_command_that_comes_during_the_first_search_reads_no_folder_again(
+    household: Household, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox, read = household.sandbox(), ReadFolders(monkeypatch)
+    read.may_go.clear()
+    search = EarlySearch(sandbox, [str(household.root)])
+    search.begin()
+    await read.has_come.wait()
+    command_checks = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def check() -> None:
+        loop.call_soon_threadsafe(command_checks.set)
+
+    command = asyncio.create_task(asyncio.to_thread(sandbox.find_gap, check))
+    await command_checks.wait()
+    read.may_go.set()
+
+    assert await command is None
+    assert sorted(read.names) == ["a", "b", "project"]
