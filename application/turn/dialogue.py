@@ -47,8 +47,8 @@ from quorum.domain.events.event import (
     AttachmentLeftOut,
     CallLeaked,
     EmptyAnswerReceived,
-    ErrorOccurred,
     MessageAdded,
+    NoticeGiven,
     RequestRepeated,
     ResponseCompleted,
     UsageCounted,
@@ -185,7 +185,7 @@ class Dialogue:
         """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
         if isinstance(event, StreamRetry) and event.without_tool:
             self.tools.refuse(self._session.answering, event.without_tool)
-            self._events.note(ErrorOccurred(message=event.reason))
+            self._events.note(NoticeGiven(message=event.reason))
         else:
             self._stream.add_event(event)
 
@@ -511,7 +511,7 @@ class Dialogue:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
                 raise
             await self._events.record(
-                ErrorOccurred(message=f"{self._session.answering} gives no longer answer: {error}")
+                NoticeGiven(message=f"{self._session.answering} gives no longer answer: {error}")
             )
             return replace(cut, usage=Usage()), continues
 
@@ -533,7 +533,7 @@ class Dialogue:
         if self._context_keeper is not None and (
             warning := self._context_keeper.explain_low_count(self._session.answering, response.usage)
         ):
-            self._events.note(ErrorOccurred(message=warning))
+            self._events.note(NoticeGiven(message=warning))
         self.responses += 1
         tally.add_response(response, cost, continues=continues)
 

@@ -151,7 +151,7 @@ def describe_diagnostics(event: ev.DiagnosticsReported) -> tuple[NoticeKind, str
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry continues, /model chooses who answers"
 # What may happen while an attempt is waited for.
-_BESIDE_A_WAIT = (ev.ModeChanged, ev.SandboxChecked, ev.ErrorOccurred)
+_BESIDE_A_WAIT = (ev.ModeChanged, ev.SandboxChecked, ev.ErrorOccurred, ev.NoticeGiven)
 _FAILED = "/retry sends the request again, /model chooses who answers"
 
 
