@@ -241,6 +241,8 @@ class SessionView:
             case ev.ToolCallDelta():
                 self._settle_countdown()
                 self._batches.compose(event)
+            case ev.ResponseCompleted(is_notice=True):
+                self.status.touch()
             case ev.ResponseCompleted():
                 self.status.touch()
                 self._complete(event.response)
