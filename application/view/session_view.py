@@ -534,5 +534,5 @@ class SessionView:
             loud = report.status in (RunStatus.FAILED, RunStatus.REFUSED)
             self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
         if report.provider_failed and report.status is RunStatus.FAILED and not self.is_followed:
-            self._note(NoticeKind.WARNING, _BROKE_OFF if self._broke_off else _FAILED)
+            self._note(*((NoticeKind.WARNING, _BROKE_OFF) if self._broke_off else (NoticeKind.INFO, _FAILED)))
         self._last_error = ""

@@ -367,14 +367,14 @@ CUT = ev.ResponseCompleted(
 
 
 @pytest.mark.parametrize(
-    ("before", "expected"),
+    ("before", "expected", "kind"),
     [
-        ([CUT], "the answer broke off here"),
-        ([], "/retry sends the request again"),
+        ([CUT], "the answer broke off here", NoticeKind.WARNING),
+        ([], "/retry sends the request again", NoticeKind.INFO),
     ],
     ids=["in the middle", "before it began"],
 )
-def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, expected):
+def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, expected, kind):
     failed = turn_finished(RunStatus.FAILED, error="no route").report
     apply(
         transcript,
@@ -384,6 +384,7 @@ def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, e
         ev.TurnFinished(report=replace(failed, provider_failed=True)),
     )
     assert transcript.entries[-1].text.startswith(expected)
+    assert transcript.entries[-1].kind is kind
 
 
 @pytest.mark.parametrize(
