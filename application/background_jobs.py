@@ -30,7 +30,7 @@ from quorum.domain.calls.job import (
 )
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ToolError
-from quorum.domain.events.event import ErrorOccurred, JobEnded, JobProgressed, JobStarted
+from quorum.domain.events.event import JobEnded, JobProgressed, JobStarted, NoticeGiven
 from quorum.domain.events.report import JobRecord
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
@@ -202,7 +202,7 @@ class BackgroundJobs:
             return
         for said in await job.command.inspect():
             sentence = f"{job.job_id}, which still runs: {said}"
-            await self._events.record(ErrorOccurred(message=sentence))
+            await self._events.record(NoticeGiven(message=sentence))
             self._pending_messages.add(PendingMessage(UserMessage(self._events.hide(sentence)), is_notice=True))
 
     def note_read(self, job: RunningJob, until: int) -> None:

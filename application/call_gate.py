@@ -25,6 +25,7 @@ from quorum.domain.events.event import (
     Event,
     HookRan,
     MessageAdded,
+    NoticeGiven,
     QuorumConcluded,
     ResponseCompleted,
     ReviewDecided,
@@ -107,7 +108,7 @@ class DecisionWatch:
                 self.votes = event
             case HookRan(answer="error", hook=hook, reason=reason):
                 self.troubles.append(f"the hook {hook} failed: {reason}")
-            case ErrorOccurred(message=message):
+            case ErrorOccurred(message=message) | NoticeGiven(message=message):
                 self.troubles.append(message)
             case _:
                 return

@@ -165,5 +165,5 @@ def _list_texts(records: Sequence[LedgerRecord]) -> Iterator[str]:
         match record.event:
             case TurnStarted(prompt=prompt) if prompt:
                 yield prompt
-            case ResponseCompleted(response=response):
+            case ResponseCompleted(response=response, is_notice=False):
                 yield response.text_content()

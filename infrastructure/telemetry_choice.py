@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from quorum.application.ports.people import Observer
-from quorum.domain.events.event import ErrorOccurred, Event
+from quorum.domain.events.event import Event, NoticeGiven
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.extras import find_own_version, is_installed, render_install_command
@@ -28,7 +28,7 @@ class MissingTelemetry:
             self._is_told = True
             remedy = render_install_command("otel")
             message = f"telemetry.otlp_endpoint is set, and no telemetry is sent: for that, {remedy}"
-            self._observer.notify(ErrorOccurred(message=message))
+            self._observer.notify(NoticeGiven(message=message))
 
 
 def send_telemetry(observer: Observer, settings: Settings) -> Observer:

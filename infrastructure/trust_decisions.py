@@ -11,7 +11,8 @@ import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
+from weakref import WeakSet
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -193,6 +194,19 @@ def _render_toml(digests: Mapping[str, str]) -> str:
     return text
 
 
+class TrustSource(Protocol):
+    """What a session asks about before its prompts."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the project that its contents belong to."""
+        ...
+
+    def read_wanted(self) -> Mapping[Path, TrustContent]:
+        """Its contents as they are now, by their places. Blocks."""
+        ...
+
+
 class TrustDecisions:
     """The decisions of one run, shared by its sessions. `file` remembers them beyond it, where there is one."""
 
@@ -201,6 +215,8 @@ class TrustDecisions:
         self._accepted: dict[str, str] = {}
         self._refused: set[tuple[str, str]] = set()
         self._worktrees: dict[Path, Path] = {}
+        self.sources: WeakSet[TrustSource] = WeakSet()
+        """Those of the sessions there are: one question is about all of a folder."""
 
     def add_worktree(self, folder: Path, repository: Path) -> None:
         """What was decided about files of a repository holds for the same ones in this worktree of it. Both
@@ -231,14 +247,29 @@ class TrustDecisions:
     async def settle(
         self, wanted: Mapping[Path, TrustContent], folder: Path, person: Approver
     ) -> tuple[tuple[TrustItem, ...], list[str]]:
-        """Ask about those of these contents that are not trusted, below `folder`. What stays untrusted, and
-        sentences about what could not be remembered."""
+        """Ask about those of these contents that are not trusted, below `folder`, and with them about what else
+        there is in it. What stays untrusted, and sentences about what could not be remembered."""
         items = await asyncio.to_thread(self.list_untrusted, wanted)
-        question = TrustQuestion(folder=str(folder), items=items)
-        if not items or not await self.ask(question, person):
+        if all(self._is_refused(item) for item in items):
+            return items, []
+        beside = await asyncio.to_thread(self._list_beside, folder, wanted)
+        question = TrustQuestion(folder=str(folder), items=(*items, *beside))
+        if not await self.ask(question, person):
             return items, []
         problem = await self.accept(question)
         return (), [] if problem is None else [problem]
+
+    def _is_refused(self, item: TrustItem) -> bool:
+        return (str(find_original(Path(item.file), self._worktrees)), item.digest) in self._refused
+
+    def _list_beside(self, folder: Path, wanted: Mapping[Path, TrustContent]) -> tuple[TrustItem, ...]:
+        """What else in this folder is not trusted, and was not refused. Blocks."""
+        found: dict[Path, TrustContent] = {}
+        for source in tuple(self.sources):
+            if source.folder == folder:
+                found |= source.read_wanted()
+        others = {place: content for place, content in found.items() if place not in wanted}
+        return tuple(item for item in self.list_untrusted(others) if not self._is_refused(item))
 
     async def ask(self, question: TrustQuestion, person: Approver) -> bool:
         """The person's answer, which holds for this run; who said "not now" is not asked about it again."""

@@ -60,6 +60,7 @@ from quorum.domain.events.agents import (
 from quorum.domain.events.event import (
     ErrorOccurred,
     MessageAdded,
+    NoticeGiven,
     ResponseCompleted,
     SessionFinished,
     TurnFinished,
@@ -245,9 +246,7 @@ class AgentRun:
             except ProviderError as error:
                 if not self._terms.session or error.kind not in _NOT_CONTINUED:
                     raise
-                self._events.note(
-                    ErrorOccurred(message=f"{error}; a new one begins, which knows nothing of it")
-                )
+                self._events.note(NoticeGiven(message=f"{error}; a new one begins, which knows nothing of it"))
                 connected = await self._agent.open(replace(self._terms, session=""))
             await self._note_connected(connected)
 
@@ -281,7 +280,7 @@ class AgentRun:
             form=SessionKind.EXTERNAL,
         )
         if fallen_back is not None:
-            self._events.note(ErrorOccurred(message=fallen_back))
+            self._events.note(NoticeGiven(message=fallen_back))
 
     async def execute(self, prompt: str, notes: Sequence[str] = (), max_secs: float | None = None) -> RunReport:
         """Have the agent answer within `max_secs`. It reads the recorded `notes` first. Raises LedgerError."""
@@ -337,7 +336,7 @@ class AgentRun:
             asking.cancel()
             await asyncio.wait({asking})
             if self._agent.is_open:  # it may be at work as before
-                self._events.note(ErrorOccurred(message=_NOT_STOPPED))
+                self._events.note(NoticeGiven(message=_NOT_STOPPED))
                 await self._agent.aclose()
 
     async def _conclude(self, asking: asyncio.Task[AgentEnd] | None) -> RunReport:

@@ -13,7 +13,7 @@ from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.domain.calls.execution import Outcome, ToolExecution
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ConversationError, LedgerError, ProviderError
-from quorum.domain.events.event import AgentConnected, ErrorOccurred
+from quorum.domain.events.event import AgentConnected, ErrorOccurred, NoticeGiven
 from quorum.domain.events.report import RunReport
 from quorum.domain.text.json_value import JsonObject
 
@@ -68,7 +68,7 @@ class ExternalTurns(RunAgent):
         await postpone_cancellation(self._events.settle())
         said = self.attachments.build_message(prompt)
         if said.images or said.documents:
-            self._events.note(ErrorOccurred(message=_NO_IMAGES))
+            self._events.note(NoticeGiven(message=_NO_IMAGES))
         return await self._work(said.text)
 
     async def retry(self) -> RunReport:

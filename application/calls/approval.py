@@ -22,7 +22,7 @@ from quorum.domain.calls.hook_points import Skip
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
-from quorum.domain.events.event import CallQueued, ErrorOccurred, PlanReviewStarted, ReviewDecided
+from quorum.domain.events.event import CallQueued, NoticeGiven, PlanReviewStarted, ReviewDecided
 from quorum.domain.plan.phase import PlanRound, is_objected_to
 from quorum.domain.plan.plan import BadPlan, Plan, read_plan
 from quorum.domain.plan.plan_text import render_plan_text
@@ -106,7 +106,7 @@ async def judge_plan(call: BatchCall, state: BatchState, decision: Decision) -> 
     reasons = _explain(tally, revisions, is_objected=is_objected)
     if not review.is_person_there:
         for reason in reasons:
-            await state.events.record(ErrorOccurred(message=reason))
+            await state.events.record(NoticeGiven(message=reason))
     shown = tuple(
         EarlierPlan(number=each.number, text=render_plan_text(each.plan), ballots=each.ballots)
         for each in earlier

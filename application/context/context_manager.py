@@ -45,7 +45,7 @@ from quorum.domain.conversation.history import (
 )
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from quorum.domain.events.event import ConversationCompacted, ErrorOccurred, RetryScheduled
+from quorum.domain.events.event import ConversationCompacted, NoticeGiven, RetryScheduled
 from quorum.domain.text.json_value import JsonValue
 
 _USUAL_WINDOW = 200_000
@@ -571,4 +571,4 @@ class ContextManager:
     async def _tell(self, trouble: str) -> None:
         if not self._is_failure_reported:
             self._is_failure_reported = True
-            await self._events.record(ErrorOccurred(message=trouble))
+            await self._events.record(NoticeGiven(message=trouble))

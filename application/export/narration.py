@@ -360,6 +360,8 @@ class _Narration:
                 self._narrate_turn(prompt, at_ms)
             case MessageAdded():
                 self._narrate_message(event)
+            case ResponseCompleted(response=response, is_notice=True):
+                self._add_remark("said to the model by quorum:", response.text_content())
             case ResponseCompleted(response=response):
                 self._answer(response)
             case BatchPlanned(lanes=lanes):

@@ -113,7 +113,7 @@ class _Gathering(Struct, kw_only=True):
                 self.amounts["prompt"] += prompt != ""
             case MessageAdded(message=UserMessage(files=files)):
                 self.amounts["attached file"] += len(files)
-            case ResponseCompleted(response=response):
+            case ResponseCompleted(response=response, is_notice=False):
                 for kind, name in ((TextBlock, "answer"), (ReasoningBlock, "piece of reasoning")):
                     self.amounts[name] += any(isinstance(each, kind) for each in response.content)
             case EffectsObserved(effects=Effects(changes=changes)) | FilesRestored(changes=changes):

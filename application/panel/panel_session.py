@@ -17,7 +17,7 @@ from quorum.domain.conversation.transcript import render_transcript
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
     ConsensusChanged,
-    ErrorOccurred,
+    NoticeGiven,
     PanelConcluded,
     PanelResumed,
     PanelStarted,
@@ -278,11 +278,11 @@ class ConsensusSession:
             return await self._choose_draft(due) if self._is_init() else self._panels.answer[due.strategy]()
         if phase.is_fast:
             reason = f"in the scope fast no other model looks at a plan, so {self.model} plans alone"
-            await self._events.record(ErrorOccurred(message=reason))
+            await self._events.record(NoticeGiven(message=reason, is_note=True))
             return None
         if due.strategy is Strategy.DEBATE:
             reason = "a debate makes no plan, so each model plans by itself, and scores the plans of the others"
-            await self._events.record(ErrorOccurred(message=reason))
+            await self._events.record(NoticeGiven(message=reason, is_note=True))
         return self._panels.plan()
 
     def _is_init(self) -> bool:
@@ -294,7 +294,7 @@ class ConsensusSession:
         """The panel that drafts a file, by whatever strategy."""
         if due.strategy is Strategy.DEBATE:
             reason = "a debate writes no file, so each model drafts it, and the moderator makes one of them"
-            await self._events.record(ErrorOccurred(message=reason))
+            await self._events.record(NoticeGiven(message=reason, is_note=True))
         return self._panels.draft()
 
     async def _ask_panel(self, panel: PanelSession, request: LlmRequest) -> LlmResponse | None:
@@ -308,5 +308,5 @@ class ConsensusSession:
                 over = PanelConcluded(panel_id=left.panel_id, synthesis=None, reason=reason)
                 await self._events.record(over)
             else:
-                await self._events.record(ErrorOccurred(message=reason))
+                await self._events.record(NoticeGiven(message=reason))
             return None

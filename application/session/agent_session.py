@@ -38,7 +38,7 @@ from quorum.application.turn.recovery import describe_orphans
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.user_commands import UserCommandRunner, describe_lost_commands
 from quorum.domain.events.event import (
-    ErrorOccurred,
+    NoticeGiven,
     SessionFinished,
     SessionRenamed,
     SessionResumed,
@@ -199,7 +199,7 @@ class AgentSession:
 
         def show(sentence: str) -> None:
             with suppress(RuntimeError):  # the loop is closed: nobody looks any more
-                loop.call_soon_threadsafe(self._events.show, ErrorOccurred(message=sentence))
+                loop.call_soon_threadsafe(self._events.show, NoticeGiven(message=sentence))
 
         self.record.watch_outages(show)
 
@@ -222,7 +222,7 @@ class AgentSession:
             )
             fallen = (fallen_back,) if fallen_back is not None else ()
             for notice in (*left_out, *fallen, *await self._sandbox.describe_former()):
-                await self._events.record(ErrorOccurred(message=notice))
+                await self._events.record(NoticeGiven(message=notice))
             return
         calls = self._events.state.open_calls
         if ends := await find_subagent_ends(calls, self.record.archive.read):

@@ -12,7 +12,7 @@ from quorum.application.calls.hooks import Notification, SessionEnd, SessionStar
 from quorum.application.event_bus import EventBus
 from quorum.domain.calls.hook_points import SESSION_END_SECS
 from quorum.domain.errors import LedgerError
-from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.events.event import NoticeGiven
 from quorum.domain.events.report import RunReport
 
 _MOST_CONTEXT = 10_000
@@ -42,7 +42,7 @@ class SessionHooks:
         context = self._events.hide(start.context.strip())
         if len(context) > _MOST_CONTEXT:
             message = f"hooks added {len(context):,} characters to the session; it is given {_MOST_CONTEXT:,}"
-            await self._events.record(ErrorOccurred(message=message))
+            await self._events.record(NoticeGiven(message=message))
         return f"{_PREAMBLE}{context[:_MOST_CONTEXT]}" if context else ""
 
     def notify(self, kind: str, message: str) -> None:
@@ -74,4 +74,4 @@ class SessionHooks:
                 await asyncio.gather(self._chain.ask(end), *self._notifying)
         except TimeoutError:
             message = f"hooks were cut off at the end of the session: they have {SESSION_END_SECS:g} s"
-            await self._events.record(ErrorOccurred(message=message))
+            await self._events.record(NoticeGiven(message=message))

@@ -11,7 +11,7 @@ from quorum.application.turn.switchable_session import SESSIONS_OWN, complete_mo
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.calls.tool_traits import ToolTraits, find_traits
 from quorum.domain.errors import ProviderError
-from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.events.event import NoticeGiven
 from quorum.domain.instructions.offer_list import AgentDefinition
 from quorum.domain.subagents.subagent_task import SubagentTask
 
@@ -84,7 +84,7 @@ class DefinedTasks:
     async def _report(self, message: str) -> None:
         if message not in self._reported:
             self._reported.add(message)
-            await self._events.record(ErrorOccurred(message=message))
+            await self._events.record(NoticeGiven(message=message))
 
 
 def select_for_subagent(tools: Iterable[str]) -> frozenset[str]:

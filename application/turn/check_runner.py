@@ -179,7 +179,7 @@ class CheckRunner:
         ]
         is_cut = bool(withheld) or result.interrupted or result.aborted is not None
         text = _NOT_DONE if is_cut else _DONE.format(attempt=goal.attempts + 1)
-        await self._dialogue.conclude_call(result.results, text)
+        await self._dialogue.conclude_call(result.results, text, is_notice=True)
         if result.aborted is not None:
             tally.give_up(result.aborted, is_of_host=result.is_record_lost)
             return None

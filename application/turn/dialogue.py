@@ -47,8 +47,8 @@ from quorum.domain.events.event import (
     AttachmentLeftOut,
     CallLeaked,
     EmptyAnswerReceived,
-    ErrorOccurred,
     MessageAdded,
+    NoticeGiven,
     RequestRepeated,
     ResponseCompleted,
     UsageCounted,
@@ -185,7 +185,7 @@ class Dialogue:
         """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
         if isinstance(event, StreamRetry) and event.without_tool:
             self.tools.refuse(self._session.answering, event.without_tool)
-            self._events.note(ErrorOccurred(message=event.reason))
+            self._events.note(NoticeGiven(message=event.reason))
         else:
             self._stream.add_event(event)
 
@@ -231,10 +231,12 @@ class Dialogue:
         await self._append(MessageAdded(message=said))
         return self._put_answer(LlmResponse(content=tuple(calls), stop_reason=TOOL_USE))
 
-    async def conclude_call(self, results: Sequence[ToolResultMessage], text: str) -> LlmResponse:
-        """Add the results of such calls, and this text as the answer to them."""
+    async def conclude_call(
+        self, results: Sequence[ToolResultMessage], text: str, *, is_notice: bool = False
+    ) -> LlmResponse:
+        """Add the results of such calls, and this text as the answer to them, which may be a notice."""
         await self.add(ToolResults(tuple(results)))
-        return self._put_answer(LlmResponse.from_text(text))
+        return self._put_answer(LlmResponse.from_text(text), is_notice=is_notice)
 
     async def say_pending(self) -> None:
         """Say what waits for the next request, which no results go with."""
@@ -511,7 +513,7 @@ class Dialogue:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
                 raise
             await self._events.record(
-                ErrorOccurred(message=f"{self._session.answering} gives no longer answer: {error}")
+                NoticeGiven(message=f"{self._session.answering} gives no longer answer: {error}")
             )
             return replace(cut, usage=Usage()), continues
 
@@ -533,23 +535,23 @@ class Dialogue:
         if self._context_keeper is not None and (
             warning := self._context_keeper.explain_low_count(self._session.answering, response.usage)
         ):
-            self._events.note(ErrorOccurred(message=warning))
+            self._events.note(NoticeGiven(message=warning))
         self.responses += 1
         tally.add_response(response, cost, continues=continues)
 
-    def _put_answer(self, response: LlmResponse) -> LlmResponse:
+    def _put_answer(self, response: LlmResponse, *, is_notice: bool = False) -> LlmResponse:
         """The same for one that no model gave, and which is in no tally."""
-        self._record_answer(response)
+        self._record_answer(response, is_notice=is_notice)
         self.responses += 1
         return response
 
-    def _record_answer(self, response: LlmResponse) -> None:
+    def _record_answer(self, response: LlmResponse, *, is_notice: bool = False) -> None:
         if self._secrets is not None:
             for call in response.tool_calls():
                 self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is recorded
         self.conversation.add_response(response)
         self._left_out.record()
-        self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
+        self._events.note(ResponseCompleted(turn_index=self.responses, response=response, is_notice=is_notice))
 
     def _count(self, usage: Usage) -> Decimal | None:
         """Record what an answer used. Returns its cost, where that is known."""

@@ -48,7 +48,14 @@ from quorum.domain.errors import (
     explain_host_failure,
     explain_unforeseen,
 )
-from quorum.domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
+from quorum.domain.events.event import (
+    ErrorOccurred,
+    NoticeGiven,
+    PromptsQueued,
+    SubagentFinished,
+    TurnFinished,
+    TurnStarted,
+)
 from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
@@ -405,15 +412,16 @@ class RunAgent:
         await run_shielded(self._record_begin(prompt, said))
         if self._instructions is not None:
             await self._instructions.refresh()
-        if self._tool_servers is not None:
-            notices = (*notices, *await self._tool_servers.settle())
+        failed = await self._tool_servers.settle() if self._tool_servers is not None else ()
         if self._checks is not None:
             self._checks.begin_turn()
         await self._dialogue.tell_of_changes()
         if self._commands is not None:
             notices = (*notices, *await self._commands.begin(self._command))
+        for failure in failed:
+            await self._events.record(ErrorOccurred(message=failure))
         for notice in notices:
-            await self._events.record(ErrorOccurred(message=notice))
+            await self._events.record(NoticeGiven(message=notice))
 
     async def _record_begin(self, prompt: str, said: UserMessage | None) -> None:
         """What the person did since goes before their prompt, and stays when the turn is taken back."""

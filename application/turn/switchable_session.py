@@ -22,7 +22,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.events.event import ErrorOccurred, ModelFellBack
+from quorum.domain.events.event import ModelFellBack, NoticeGiven
 
 SESSIONS_OWN = frozenset({"", "inherit", "default"})
 """What stands for the model that the session has."""
@@ -93,7 +93,7 @@ class FallbackModels:
             try:
                 exchange = await open_exchange(model)
             except ProviderError as error:
-                await self._events.record(ErrorOccurred(message=f"{model} cannot stand in: {error}"))
+                await self._events.record(NoticeGiven(message=f"{model} cannot stand in: {error}"))
                 continue
             self._used.append(model)
             await self._events.record(ModelFellBack(model=model, instead_of=failed, reason=reason))

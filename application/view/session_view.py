@@ -151,7 +151,7 @@ def describe_diagnostics(event: ev.DiagnosticsReported) -> tuple[NoticeKind, str
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry continues, /model chooses who answers"
 # What may happen while an attempt is waited for.
-_BESIDE_A_WAIT = (ev.ModeChanged, ev.SandboxChecked, ev.ErrorOccurred)
+_BESIDE_A_WAIT = (ev.ModeChanged, ev.SandboxChecked, ev.ErrorOccurred, ev.NoticeGiven)
 _FAILED = "/retry sends the request again, /model chooses who answers"
 
 
@@ -241,6 +241,8 @@ class SessionView:
             case ev.ToolCallDelta():
                 self._settle_countdown()
                 self._batches.compose(event)
+            case ev.ResponseCompleted(is_notice=True):
+                self.status.touch()
             case ev.ResponseCompleted():
                 self.status.touch()
                 self._complete(event.response)
@@ -532,5 +534,5 @@ class SessionView:
             loud = report.status in (RunStatus.FAILED, RunStatus.REFUSED)
             self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
         if report.provider_failed and report.status is RunStatus.FAILED and not self.is_followed:
-            self._note(NoticeKind.WARNING, _BROKE_OFF if self._broke_off else _FAILED)
+            self._note(*((NoticeKind.WARNING, _BROKE_OFF) if self._broke_off else (NoticeKind.INFO, _FAILED)))
         self._last_error = ""

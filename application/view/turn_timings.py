@@ -148,7 +148,7 @@ class TurnTimings:
                 request.retries.append((now, now + event.delay_secs))
                 request.why = event.reason
                 self.version += 1
-            case ev.ResponseCompleted() if self.is_live:
+            case ev.ResponseCompleted(is_notice=False) if self.is_live:
                 self._note_response(event.response, now)
             case ev.TurnFinished():
                 self.rest(now, event.report.status.value)

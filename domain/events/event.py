@@ -71,6 +71,7 @@ from quorum.domain.events.session import (
     ModeChanged,
     ModelChanged,
     ModelFellBack,
+    NoticeGiven,
     SandboxChecked,
     SessionFinished,
     SessionRedone,
@@ -538,6 +539,7 @@ Event: TypeAlias = (
     | UsageCounted
     | SpendCapRaised
     | ErrorOccurred
+    | NoticeGiven
     | TurnFinished
     | SessionFinished
 )

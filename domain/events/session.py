@@ -243,5 +243,24 @@ class ErrorOccurred(Fact, frozen=True, kw_only=True, tag="error_occurred"):
     message: str
 
 
+class NoticeGiven(Fact, frozen=True, kw_only=True, tag="notice_given"):
+    """Something that the person should read about though nothing that was asked for failed: a warning, or a
+    note where there is nothing to look after."""
+
+    place: ClassVar = CanonicalPlace.BY_CHANCE
+    message: str
+    is_note: bool = False
+
+    @property
+    def is_warning(self) -> bool:  # type: ignore[override]
+        """Whether the person has to look."""
+        return not self.is_note
+
+    @property
+    def sentence(self) -> str:
+        """The message."""
+        return self.message
+
+
 class SessionFinished(ReportedEnd, frozen=True, kw_only=True, tag="session_finished"):
     """A session closed."""

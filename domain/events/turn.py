@@ -121,11 +121,13 @@ class RetryScheduled(Fact, frozen=True, kw_only=True, tag="retry_scheduled"):
     kind: ProviderErrorKind | None = None
 
 
-class ResponseCompleted(Fact, frozen=True, kw_only=True, tag="response_completed"):
-    """An answer arrived whole, or as much of it as will ever come."""
+class ResponseCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="response_completed"):
+    """An answer arrived whole, or as much of it as will ever come. `is_notice`: no model gave it; quorum tells
+    the next one something in its place that the person reads of otherwise."""
 
     turn_index: int
     response: LlmResponse
+    is_notice: bool = False
 
 
 class RequestRepeated(Fact, frozen=True, kw_only=True, tag="request_repeated"):

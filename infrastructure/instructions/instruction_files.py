@@ -240,6 +240,14 @@ class TrustedInstructions:
         self._approver = approver
         self._before = frozenset(_list_former_folders(past))
         self._looked: frozenset[str] = frozenset()
+        decisions.sources.add(self)
+
+    @property
+    def folder(self) -> Path:
+        return self._files.project
+
+    def read_wanted(self) -> Mapping[Path, TrustContent]:
+        return list_wanted(self._find())
 
     @property
     def has_new_folders(self) -> bool:

@@ -264,6 +264,15 @@ class TrustedOffers(Generic[_Offer]):
         self._approver = approver
         self._cwd = cwd
         self.trusted: tuple[_Offer, ...] = ()
+        decisions.sources.add(self)
+
+    @property
+    def folder(self) -> Path:
+        return self._project
+
+    def read_wanted(self) -> Mapping[Path, TrustContent]:
+        usable = select_by_name([each for each in self._find() if not each.problem])
+        return self._kind.list_wanted(usable)
 
     @property
     def names(self) -> str:

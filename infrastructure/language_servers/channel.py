@@ -31,6 +31,10 @@ class LanguageServerFailed(QuorumError):
     """A language server is not there, or did not do what it was asked; a clause says why."""
 
 
+class LanguageServerRests(LanguageServerFailed):
+    """It failed a moment ago, and is started again later."""
+
+
 class RefusedByServer(LanguageServerFailed):
     """The server answered with an error."""
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from quorum.domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import DiagnosticsReported
-from quorum.infrastructure.language_servers.channel import LanguageServerFailed
+from quorum.infrastructure.language_servers.channel import LanguageServerFailed, LanguageServerRests
 from quorum.infrastructure.language_servers.server import LanguageServer
 
 _MOST_LINES = 20
@@ -85,7 +85,7 @@ class EditChecks:
             except LanguageServerFailed as error:
                 self._edited |= self._looked_at
                 self._looked_at.clear()
-                self._report_failure(str(error))
+                self._report_failure(error)
                 self._before.clear()
                 self._edited.clear()
 
@@ -137,8 +137,9 @@ class EditChecks:
                 DiagnosticsReported(name=server.name, files=files, lines=shown, new=len(new), old=old)
             )
 
-    def _report_failure(self, failure: str) -> None:
-        if failure == self._told_failure:
+    def _report_failure(self, error: LanguageServerFailed) -> None:
+        failure = str(error)
+        if failure == self._told_failure or (self._told_failure and isinstance(error, LanguageServerRests)):
             return
         self._told_failure = failure
         files = tuple(map(self._server.sources.label, self._edited or self._before))

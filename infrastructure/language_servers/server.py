@@ -21,6 +21,7 @@ from quorum.infrastructure.files.workspace import Location
 from quorum.infrastructure.language_servers.channel import (
     LanguageServerChannel,
     LanguageServerFailed,
+    LanguageServerRests,
     RefusedByServer,
     UnknownRequest,
 )
@@ -183,7 +184,7 @@ class LanguageServer:
                 f"{self._problem}; it failed {self._failures} times and is not started again"
             )
         if self._failures and time.monotonic() < self._retry_at:
-            raise LanguageServerFailed(f"{self._problem}; it is started again in a while")
+            raise LanguageServerRests(f"{self._problem}; it is started again in a while")
 
     def _note_failure(self, problem: str) -> None:
         if self._started_at and time.monotonic() - self._started_at > _STEADY_SECS:

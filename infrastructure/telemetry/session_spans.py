@@ -110,7 +110,7 @@ class SessionSpans:
                 self._begin_turn(event)
             case MessageAdded():
                 self._asked_at = self._clock()
-            case ResponseCompleted():
+            case ResponseCompleted(is_notice=False):
                 self._add_answer(event)
             case UsageCounted():
                 self._count_tokens(event)

@@ -192,7 +192,7 @@ class UpdateFeed:
                 yield build_thought(show_text(event.text), self._thought_id)
             case ev.RequestRepeated() | ev.AnswerBrokeOff():
                 self._begin_answer()
-            case ev.ResponseCompleted():
+            case ev.ResponseCompleted(is_notice=False):
                 yield from self._map_rest(event)
             case ev.StateMerged() if "plan" in event.changed:
                 yield from self._tell_plan()

@@ -42,6 +42,7 @@ from quorum.domain.events.event import (
     JobStarted,
     LayerWaits,
     MessageAdded,
+    NoticeGiven,
     ObjectionsRaised,
     ObjectionsRuled,
     PanelAnswered,
@@ -272,6 +273,7 @@ class HeadlessPrinter:
         self._goal = GoalReport()
         self._panels = PanelReport()
         self._percent_told = 0
+        self._last_error = ""
         self._on_lost: Callable[[], object] = lambda: None
         self.lost: OutputLost | None = None
 
@@ -321,6 +323,7 @@ class HeadlessPrinter:
     def _say(self, event: Event) -> None:
         match event:
             case ErrorOccurred(message=message):
+                self._last_error = message
                 _tell(f"quorum: {make_printable(message)}")
             case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
                 _tell(
@@ -330,7 +333,7 @@ class HeadlessPrinter:
                 new and not self._quiet
             ):
                 _tell(f"quorum: {make_printable(event.sentence)}")
-            case GoalSet() | ChecksApproved() | GoalChecked() if not self._quiet:
+            case GoalSet() | ChecksApproved() | GoalChecked() | NoticeGiven() if not self._quiet:
                 _tell(f"quorum: {make_printable(event.sentence, newlines=False)}")
             case _ if event.is_warning and not self._quiet:
                 _tell(f"quorum: {make_printable(event.sentence)}")
@@ -400,7 +403,7 @@ class HeadlessPrinter:
             self._print(_answer(self._final_review.text))
         if (legend := self._panels.legend) and not self._quiet:
             _tell(f"quorum: {make_printable(legend)}")
-        if (ending := _render_ending(report)) and not self._quiet:
+        if (ending := _render_ending(report, self._last_error)) and not self._quiet:
             _tell(f"quorum: {ending}")
         if self._verbose:
             _tell(f"quorum: {_describe_usage(report)}")
@@ -605,7 +608,8 @@ def _render_detail(event: CallFinished) -> str:
     return ""
 
 
-def _render_ending(report: RunReport) -> str:
+def _render_ending(report: RunReport, last_error: str) -> str:
+    """How a run ended; empty where `last_error` or another line says it."""
     match report.status:
         case RunStatus.INTERRUPTED:
             return "interrupted"
@@ -620,7 +624,8 @@ def _render_ending(report: RunReport) -> str:
         case RunStatus.REFUSED:
             return "the model refused"
         case RunStatus.FAILED:
-            return "" if report.provider_failed else f"failed: {make_printable(report.error or '')}"
+            is_told = report.provider_failed or report.error == last_error
+            return "" if is_told else f"failed: {make_printable(report.error or '')}"
         case RunStatus.COMPLETED:
             return make_printable(describe_unknown_stop(report) or "")
 

@@ -32,7 +32,7 @@ from quorum.domain.errors import (
     ProviderErrorKind,
     RequestSkipped,
 )
-from quorum.domain.events.event import ConversationCompacted, ErrorOccurred, Event, RetryScheduled, UsageCounted
+from quorum.domain.events.event import ConversationCompacted, Event, NoticeGiven, RetryScheduled, UsageCounted
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.output import Content, OutputLimits, Text
@@ -123,7 +123,7 @@ class Rig:
         return [event for event in self.seen.events if isinstance(event, ConversationCompacted)]
 
     def troubles(self) -> list[str]:
-        return [event.message for event in self.seen.events if isinstance(event, ErrorOccurred)]
+        return [event.message for event in self.seen.events if isinstance(event, NoticeGiven)]
 
     def talk(self, turns: int, size: int = 1_000) -> None:
         """Turns without tools."""

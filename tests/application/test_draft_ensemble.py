@@ -15,7 +15,7 @@ from quorum.application.panel.participant_work import DraftPolicy
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.events.event import ErrorOccurred, PanelConcluded, PanelStarted, TurnStarted
+from quorum.domain.events.event import NoticeGiven, PanelConcluded, PanelStarted, TurnStarted
 from quorum.domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE, ExpandedCommand
 from quorum.domain.panel.panel_answer import AnswerStatus, Consensus, ConsensusLevel, PanelForm, Strategy
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -72,7 +72,7 @@ class Room(PanelRoom):
 
     @property
     def notices(self) -> list[str]:
-        return [event.message for event in self.seen.events if isinstance(event, ErrorOccurred)]
+        return [event.message for event in self.seen.events if isinstance(event, NoticeGiven)]
 
     @property
     def conclusion(self) -> PanelConcluded:

@@ -20,7 +20,7 @@ from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
 from quorum.domain.errors import ProviderError
 from quorum.domain.events.event import (
     ConsensusChanged,
-    ErrorOccurred,
+    NoticeGiven,
     PanelAnswered,
     PanelConcluded,
     PanelReviewed,
@@ -146,7 +146,7 @@ async def test_where_nobody_answers_one_model_does_and_that_is_said() -> None:
 async def test_one_participant_is_no_ensemble_and_that_is_said() -> None:
     room = Room({"a": [], "mod": [], "alone": [text("me")]})
     assert (await room.say(UserMessage("queue or cron?"))).text_content() == "me"
-    (said,) = (event.message for event in room.seen.events if isinstance(event, ErrorOccurred))
+    (said,) = (event.message for event in room.seen.events if isinstance(event, NoticeGiven))
     assert said == "an ensemble needs two models or more in models.participants; p/alone answers alone"
     assert not room.seen.of(PanelStarted)
 

@@ -15,9 +15,9 @@ from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
-    ErrorOccurred,
     ModelChanged,
     ModelFellBack,
+    NoticeGiven,
     ResponseCompleted,
     RetryScheduled,
     TurnStarted,
@@ -120,8 +120,7 @@ async def test_they_are_asked_in_their_order_each_once_and_the_last_failure_is_r
     assert (len(second.sent), len(third.sent)) == (1, 1)
     assert [event.model for event in bench.observer.of(ModelFellBack)] == ["b/b", "c/c"]  # type: ignore[attr-defined]
     assert (
-        ErrorOccurred(message="missing/model cannot stand in: there is no missing/model")
-        in bench.observer.events
+        NoticeGiven(message="missing/model cannot stand in: there is no missing/model") in bench.observer.events
     )
     bench.session.script[:] = [LlmResponse.from_text("again")]
     assert (await bench.agent.retry()).text == "again"

@@ -14,7 +14,7 @@ from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
 from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock, Usage
-from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.events.event import NoticeGiven
 from tests.application.test_run_agent import AlwaysCompacts
 from tests.support.fake_ports import RecordingObserver
 from tests.support.fake_providers import FakeProviders
@@ -77,5 +77,5 @@ async def test_the_person_reads_it_once() -> None:
     await dialogue.say("one", RunTally("s"))
     await dialogue.say("two", RunTally("s"))
 
-    (warning,) = seen.of(ErrorOccurred)
+    (warning,) = seen.of(NoticeGiven)
     assert "counted 826 of some 4,205 tokens" in warning.message

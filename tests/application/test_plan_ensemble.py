@@ -19,7 +19,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
 from quorum.domain.events.event import (
     AnswerProgressed,
-    ErrorOccurred,
+    NoticeGiven,
     PanelAnswered,
     PanelConcluded,
     PanelReviewed,
@@ -140,7 +140,7 @@ class Room(PanelRoom):
 
     @property
     def notices(self) -> list[str]:
-        return [event.message for event in self.seen.events if isinstance(event, ErrorOccurred)]
+        return [event.message for event in self.seen.events if isinstance(event, NoticeGiven)]
 
     @property
     def findings(self) -> tuple[str, ...]:

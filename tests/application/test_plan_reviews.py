@@ -20,8 +20,8 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
-    ErrorOccurred,
     Event,
+    NoticeGiven,
     PhaseScopeChanged,
     PlanReviewStarted,
     QuorumConcluded,
@@ -258,14 +258,14 @@ async def test_where_nobody_is_there_a_plan_is_judged_and_handed_over_once_revie
     assert outcome(await stage.propose()) is Outcome.ERROR
     assert outcome(await stage.propose("better", "call-1")) is Outcome.OK
     assert stage.person.requests == []
-    assert stage.seen.of(ErrorOccurred) == []
+    assert stage.seen.of(NoticeGiven) == []
 
 
 async def test_where_nobody_is_there_and_reviewers_are_down_the_run_says_so() -> None:
     stage = Planning({"p/0": [DOWN]}, person=NobodyAtHome())
     assert outcome(await stage.propose()) is Outcome.OK
-    (said,) = stage.seen.of(ErrorOccurred)
-    assert isinstance(said, ErrorOccurred)
+    (said,) = stage.seen.of(NoticeGiven)
+    assert isinstance(said, NoticeGiven)
     assert "came to no verdict on the plan" in said.message
 
 

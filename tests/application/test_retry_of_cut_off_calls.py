@@ -13,7 +13,7 @@ from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
-    ErrorOccurred,
+    NoticeGiven,
     RequestRepeated,
     ResponseCompleted,
     TextDelta,
@@ -115,7 +115,7 @@ async def test_a_model_that_gives_no_longer_answer_is_named_and_the_turn_ends_at
 
     assert (report.status, report.stop_reason, report.text) == (RunStatus.LIMIT, "max_tokens", "I write")
     reply = "fake/model gives no longer answer: max_tokens: 32000 > 16000"
-    assert ErrorOccurred(message=reply) in bench.observer.events
+    assert NoticeGiven(message=reply) in bench.observer.events
     assert report.usage == CUT.usage
     assert await bench.next_prompt_works()
 
@@ -200,6 +200,6 @@ async def test_a_server_that_refuses_the_longer_answer_is_named() -> None:
             report = await bench.agent.execute("go")
 
     assert (report.status, report.stop_reason) == (RunStatus.LIMIT, "max_tokens")
-    (error,) = bench.observer.of(ErrorOccurred)
+    (error,) = bench.observer.of(NoticeGiven)
     assert "gives no longer answer" in str(error)
     assert "max_tokens too large" in str(error)

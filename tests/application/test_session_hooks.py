@@ -22,7 +22,7 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook_points import Continue, HookAnswer, HookPoint, OnHookError, Skip
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ConversationError
-from quorum.domain.events.event import ErrorOccurred, HookRan, SessionFinished
+from quorum.domain.events.event import HookRan, NoticeGiven, SessionFinished
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.questions import DecisionLabel
 from tests.application.test_context_manager import MODEL, Rig
@@ -105,7 +105,7 @@ async def test_too_long_a_context_is_cut_and_said() -> None:
 
     longest = max(len(getattr(each, "text", "")) for each in bench.session.sent[0].messages)
     assert longest < 10_200
-    assert any("20,000 characters" in str(each) for each in bench.observer.of(ErrorOccurred))
+    assert any("20,000 characters" in str(each) for each in bench.observer.of(NoticeGiven))
 
 
 async def test_a_hook_that_fails_at_the_beginning_leaves_the_session_as_it_is() -> None:
@@ -156,7 +156,7 @@ async def test_hooks_that_hang_at_the_end_are_cut_off_and_that_is_said(monkeypat
 
     await asyncio.wait_for(bench.front.aclose(), timeout=5)
 
-    assert any("cut off at the end of the session" in each.message for each in bench.observer.of(ErrorOccurred))  # type: ignore[attr-defined]
+    assert any("cut off at the end of the session" in each.message for each in bench.observer.of(NoticeGiven))  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------- permission

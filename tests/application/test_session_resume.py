@@ -20,6 +20,7 @@ from quorum.domain.events.event import (
     ErrorOccurred,
     Event,
     MessageAdded,
+    NoticeGiven,
     ReviewRequested,
     SessionResumed,
     SessionStarted,
@@ -316,7 +317,7 @@ async def test_that_a_server_is_waited_for_is_shown_whichever_thread_says_so() -
     await asyncio.to_thread(watchers[0], "it does not answer")
     await asyncio.sleep(0)
 
-    assert bench.observer.events[-1] == ErrorOccurred(message="it does not answer")
+    assert bench.observer.events[-1] == NoticeGiven(message="it does not answer")
 
 
 async def test_a_turn_that_its_host_ends_is_not_over_where_others_may_go_on_with_it() -> None:

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from quorum.domain.events.event import ErrorOccurred, SessionResumed
+from quorum.domain.events.event import NoticeGiven, SessionResumed
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.sessions.session_summary import LatestSession, NamedSession, NewSession, SessionChoice
 from quorum.infrastructure.execution.sandbox.guarded_files import find_guarded
@@ -82,14 +82,14 @@ async def test_a_new_session_in_the_workspace_names_what_is_new_and_the_resumed_
         pass
 
     assert (stage.root / "AGENTS.md").read_text() == "evil\n"
-    (said,) = [event.message for event in observer.of(ErrorOccurred) if "killed" in event.message]
+    (said,) = [event.message for event in observer.of(NoticeGiven) if "killed" in event.message]
     assert f"not there before it: {stage.root / 'AGENTS.md'}." in said
     (kept,) = kept_in(stage)
 
     again = RecordingObserver()
     async with stage.opened(NewSession(), observer=again):
         pass
-    assert not any("killed" in event.message for event in again.of(ErrorOccurred))
+    assert not any("killed" in event.message for event in again.of(NoticeGiven))
 
     told = await resumed(stage, NamedSession(kept.parent.name))
     assert any(sentence.startswith(_RENAMED) for sentence in told)

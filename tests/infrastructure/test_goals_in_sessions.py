@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from quorum.application.export.session_evidence import gather_evidence
 from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
+from quorum.application.view.entries import AnswerEntry
+from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import GoalRefused
 from quorum.domain.events.event import (
@@ -23,7 +26,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.goal.goal import GoalReceipt, TypedGoal
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.questions import Approve, NobodyThere, Reject
-from quorum.domain.sessions.session_summary import LatestSession
+from quorum.domain.sessions.session_summary import LatestSession, LedgerRecord
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import RealSession, SessionStage, call, says, shell, write
@@ -428,3 +431,17 @@ async def test_an_answer_that_speaks_of_tests_older_than_the_last_edit_is_said_s
 
         await play(session, run, "All tests pass.", prompt="again")
         assert len(kinds(observer, OutdatedTestsClaimed)) == 1
+
+
+async def test_that_the_checks_ran_is_no_answer_of_the_model(tmp_path: Path) -> None:
+    stage, observer = a_stage(tmp_path), RecordingObserver()
+    async with stage.opened(observer=observer) as session:
+        await set_goal(session, "true")
+        await play(session, "it is done")
+
+    view, durable = SessionView(), [event for event in observer.events if event.durable]
+    for event in observer.events:
+        view.apply(event)
+    records = [LedgerRecord(seq=seq, at_ms=seq, event=event) for seq, event in enumerate(durable)]
+    assert [entry.text for entry in view.entries if isinstance(entry, AnswerEntry)] == ["it is done"]
+    assert gather_evidence(records).amounts["answer"] == 1

@@ -1,10 +1,11 @@
-"""What a run without a screen says while its model's server reads the prompt."""
+"""What a run without a screen says besides the answer."""
 
 from __future__ import annotations
 
 import pytest
 
-from quorum.domain.events.event import PromptProgressed
+from quorum.domain.events.event import ErrorOccurred, Event, NoticeGiven, PromptProgressed, SessionFinished
+from quorum.domain.events.report import RunReport, RunStatus
 from quorum.headless.printer import HeadlessPrinter
 
 
@@ -36,3 +37,40 @@ def test_a_quiet_run_says_nothing_of_it(capsys: pytest.CaptureFixture[str]) -> N
     tell([(150, 200)], quiet=True)
 
     assert capsys.readouterr() == ("", "")
+
+
+def finish(*events: Event, quiet: bool = False) -> None:
+    """A run of these events that ends with a failure."""
+    printer = HeadlessPrinter("text", quiet=quiet, verbose=False)
+    report = RunReport(
+        session_id="s", status=RunStatus.FAILED, stop_reason=None, text="", turns=1, error="no rounds are left"
+    )
+    for event in (*events, SessionFinished(report=report)):
+        printer.notify(event)
+    printer.conclude()
+
+
+def test_the_reason_of_a_failure_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(ErrorOccurred(message="no rounds are left"))
+
+    assert capsys.readouterr().err == "quorum: no rounds are left\n"
+
+
+def test_a_failure_for_another_reason_than_the_last_error_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(ErrorOccurred(message="an output could not be stored"))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "quorum: an output could not be stored",
+        "quorum: failed: no rounds are left",
+    ]
+
+
+@pytest.mark.parametrize("is_note", [False, True])
+def test_a_notice_is_said_where_the_run_is_not_quiet(
+    capsys: pytest.CaptureFixture[str], *, is_note: bool
+) -> None:
+    for quiet in (True, False):
+        printer = HeadlessPrinter("text", quiet=quiet, verbose=False)
+        printer.notify(NoticeGiven(message="one model plans alone", is_note=is_note))
+
+    assert capsys.readouterr().err == "quorum: one model plans alone\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from rich.color import ColorType
 from rich.segment import Segment
@@ -16,6 +18,7 @@ from quorum.tui.themes.own import THEMES
 from quorum.tui.transcript.layout.view import TranscriptView
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit
+from tests.support.fake_settings import FakeSettings, a_setting
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 from tests.tui.transcript_scenes import BATCH_FINISHED, DIFF, asked, completed, finished
 
@@ -88,10 +91,13 @@ def _is_decoration(text: str) -> bool:
 
 
 def unreadable(stage: Stage) -> dict[str, float]:
-    """What is drawn with too little contrast on the screen as it is now."""
-    found = {}
-    for strip in stage.app.screen._compositor.render_strips():
-        for segment in strip:
+    """What is drawn with too little contrast on the screen as it is now, not behind a dialog."""
+    found, screen = {}, stage.app.screen
+    shown = [child.region for child in screen.children] if screen.is_modal else [screen.region]
+    for y, strip in enumerate(screen._compositor.render_strips()):
+        cuts = sorted({x for region in shown if region.contains(region.x, y) for x in (region.x, region.right)})
+        parts = [part for at, end in pairwise(cuts) for part in strip.crop(at, end)]
+        for segment in parts:
             if (colours := _drawn(segment)) is None or _is_decoration(segment.text):
                 continue
             if (ratio := _ratio(*colours)) < TEXT:
@@ -143,3 +149,23 @@ async def test_everything_drawn_in_a_review_in_the_cards_and_in_the_prompt_can_b
         await look_at(stage)
         stage.app.chat.query_one(TranscriptView).toggle_fold_all()
         await look_at(stage)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["", "/config mode", "/permissions", "/board"])
+async def test_everything_drawn_on_a_screen_of_its_own_can_be_read(tmp_path, command):
+    async with on_stage(tmp_path, size=(100, 40)) as stage:
+        stage.app.open_settings = lambda: FakeSettings(
+            a_setting("review.mode", '"ask"', description="What is asked.", origin="/home/me/quorum.toml:4"),
+            a_setting("agent.max_tool_turns", "10", description="How many rounds one prompt may take."),
+        )
+        if command:
+            await stage.send(command)
+            await stage.until(lambda: stage.app.screen is not stage.app.chat)
+        for theme in COMPUTABLE:
+            stage.app.theme = theme
+            await stage.pilot.pause()
+            try:
+                await stage.until(lambda: not unreadable(stage))
+            except TimeoutError:
+                raise AssertionError((theme, unreadable(stage))) from None

@@ -87,7 +87,7 @@ async def test_enter_answers_nothing_before_an_option_is_marked(tmp_path):
 async def test_several_options_and_words_of_ones_own_go_together(tmp_path):
     async with asked(tmp_path, several=True) as (stage, asking):
         await stage.pilot.press("down", "space", "down", "down", "space")
-        await stage.shows("[x] Blue")
+        await stage.shows("[x] 1 Blue")
         await stage.pilot.press("e", *"in turns", "enter")
 
         assert await asking.reply() == PersonReply(options=(1, 3), text="in turns")
@@ -105,7 +105,7 @@ async def test_several_chosen_options_are_sent_without_words(tmp_path):
 async def test_own_words_are_the_last_option_and_escape_leaves_the_line_first(tmp_path):
     async with asked(tmp_path) as (stage, asking):
         await stage.pilot.press("up", "enter", *"ne", "escape")
-        await stage.shows("mark · e own words")
+        await stage.shows("e own words")
         await stage.pilot.press("e", *"xt", "enter")
 
         assert await asking.reply() == PersonReply(text="next")
@@ -129,3 +129,31 @@ async def test_each_option_can_be_reached_at_any_size(tmp_path, size):
         await stage.shows("no answer")
         await stage.pilot.press("escape")
         await asking.reply()
+
+
+async def test_the_number_of_an_option_is_the_reply(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        await stage.shows("2 Green")
+        await stage.pilot.press("2")
+
+        assert await asking.reply() == PersonReply(options=(2,))
+
+
+@pytest.mark.long
+async def test_where_several_may_be_chosen_numbers_choose_and_a_number_of_none_does_nothing(tmp_path):
+    async with asked(tmp_path, several=True) as (stage, asking):
+        for key in ("4", "1", "2", "3", "2"):
+            await stage.pilot.press(key)
+            await stage.pilot.pause(0.5)
+        await stage.shows("[x] 1 Blue")
+        await stage.pilot.press("enter")
+
+        assert await asking.reply() == PersonReply(options=(1, 3))
+
+
+@pytest.mark.long
+async def test_a_number_in_words_of_ones_own_is_text(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        await stage.pilot.press("e", "1", "enter")
+
+        assert await asking.reply() == PersonReply(text="1")

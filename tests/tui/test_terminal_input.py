@@ -215,6 +215,23 @@ def test_a_line_of_windows_that_is_pasted_without_marks_sends_nothing(line):
     assert line.after(0.1) == ["format c:\r\n"]
 
 
+@pytest.mark.parametrize("proof", ["\x1b[?2004;1$y", "\x1b[?2004;2$y", pasted("x")])
+def test_in_a_terminal_that_marks_pastes_prompts_that_arrive_together_are_each_sent(line, proof):
+    line.after(0, proof)
+
+    assert line.after(1, "fix\rtest\r") == [*"fix", "enter", *"test", "enter"]
+    assert line.after(1, f"{WORDS * 3}\rgo\r") == []
+    assert line.after(0.1) == [WORDS * 3, "enter", "g", "o", "enter"]
+
+
+@pytest.mark.parametrize("reply", ["\x1b[?2004;0$y", "\x1b[?2026;1$y"])
+def test_a_terminal_that_does_not_know_marks_of_pastes_is_not_believed_to_set_them(line, reply):
+    line.after(0, reply)
+
+    assert line.after(1, "fix\rtest\r") == []
+    assert line.after(0.1) == ["fix\rtest\r"]
+
+
 @pytest.mark.parametrize("text", [WORDS * 3 + "\r", "read a.py\r"])
 def test_what_was_held_back_as_a_paste_without_marks_answers_no_question(monkeypatch, text):
     now = 100.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from rich.color import ColorSystem
@@ -11,6 +12,7 @@ from rich.style import Style
 from textual.app import ComposeResult
 from textual.color import Color
 from textual.constants import DIM_FACTOR
+from textual.theme import BUILTIN_THEMES
 from textual.widgets import TextArea
 
 from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
@@ -251,3 +253,27 @@ def test_on_256_colours_the_grounds_of_changed_lines_keep_their_tint(theme, name
     drawn = in_256_colours(Color.parse(theme.variables[name]))
 
     assert max(drawn.rgb) - min(drawn.rgb) >= 40
+
+
+def test_no_text_is_faded_but_by_the_colours_that_a_theme_keeps_readable():
+    faded = re.compile(r"\$(?:foreground|text)[a-z-]* \d+%")
+    found = [
+        f"{path.name}: {fade[0]}"
+        for path in Path(looks.__file__).parents[1].rglob("*")
+        if path.suffix in (".py", ".tcss")
+        for fade in faded.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("theme", [*THEMES, *BUILTIN_THEMES.values()], ids=lambda theme: theme.name)
+def test_quiet_and_usual_text_can_be_read_also_in_the_marked_line_of_a_list(theme):
+    if theme.ansi:
+        return  # what it looks like is the terminal's
+    colours = adjust_theme(theme, theme.to_color_system().generate() | theme.variables)
+    marked, percent = Color.parse(colours["block-cursor-blurred-background"]), colours["text-muted"][5:-1]
+    for name in ("background", "surface", "panel"):
+        for ground in (Color.parse(colours[name]), Color.parse(colours[name]) + marked):
+            quiet = ground.blend(ground.get_contrast_text(1.0), int(percent) / 100, alpha=1.0)
+            assert looks.compute_contrast(quiet, ground) >= looks.TEXT, name
+            assert looks.compute_contrast(Color.parse(colours["foreground"]), ground) >= looks.TEXT, name

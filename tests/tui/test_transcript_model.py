@@ -270,6 +270,20 @@ def test_an_answered_turn_needs_no_word(transcript):
     assert len(transcript.entries) == 2
 
 
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        (ev.NoticeGiven(message="one model plans", is_note=True), NoticeKind.INFO),
+        (ev.NoticeGiven(message="one model plans"), NoticeKind.WARNING),
+        (ev.ErrorOccurred(message="one model plans"), NoticeKind.ERROR),
+    ],
+)
+def test_a_notice_is_as_loud_as_what_it_is_about(transcript, event, kind):
+    transcript.apply(event)
+    notice = only(transcript, Notice)
+    assert (notice.kind, notice.text) == (kind, "one model plans")
+
+
 def test_an_error_is_not_shown_twice(transcript):
     apply(transcript, ev.ErrorOccurred(message="no route"), turn_finished(RunStatus.FAILED, error="no route"))
     assert only(transcript, Notice).text == "no route"
@@ -353,14 +367,14 @@ CUT = ev.ResponseCompleted(
 
 
 @pytest.mark.parametrize(
-    ("before", "expected"),
+    ("before", "expected", "kind"),
     [
-        ([CUT], "the answer broke off here"),
-        ([], "/retry sends the request again"),
+        ([CUT], "the answer broke off here", NoticeKind.WARNING),
+        ([], "/retry sends the request again", NoticeKind.INFO),
     ],
     ids=["in the middle", "before it began"],
 )
-def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, expected):
+def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, expected, kind):
     failed = turn_finished(RunStatus.FAILED, error="no route").report
     apply(
         transcript,
@@ -370,6 +384,7 @@ def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, e
         ev.TurnFinished(report=replace(failed, provider_failed=True)),
     )
     assert transcript.entries[-1].text.startswith(expected)
+    assert transcript.entries[-1].kind is kind
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
 from quorum.tui.keys.choices import describe_reviews
 from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import fit_text, fit_text_end
 from quorum.tui.transcript.cells.palette import READER
 
@@ -226,7 +227,7 @@ class Welcome(VerticalGroup):
             if has_model
             else f"{model} · works without a model, in plain requests"
         )
-        self._head.update(Content("\n").join([head, *warning, says.stylize("$foreground 60%")]))
+        self._head.update(Content("\n").join([head, *warning, says.stylize(QUIET)]))
         self._box.display = not has_model
         if not has_model:
             self._box.update(Content("\n").join(self._render_ways()))
@@ -258,12 +259,12 @@ class Welcome(VerticalGroup):
         sign = "for example: " if self.app.has_class(READER) else "› "
         yield from (Content.assemble((sign, "$text-primary"), each) for each in examples)
         hints = f"{_TAKES}{_HINTS}" if examples else _HINTS
-        yield Content(fill_in_keys(hints, self.app)).stylize("$foreground 60%")
+        yield Content(fill_in_keys(hints, self.app)).stylize(QUIET)
         if self._down:
             width = max(_LEAST_PLACE_CELLS, self.app.size.width - _PADDING)
             lines = (make_printable(each, newlines=False) for each in self._down[:_MOST_DOWN])
             yield from (Content(fit_text(line, width)).stylize("$text-warning") for line in lines)
-            yield Content("/mcp shows why and starts them again").stylize("$foreground 60%")
+            yield Content("/mcp shows why and starts them again").stylize(QUIET)
 
 
 def _list_warnings(workspace: Path) -> list[str]:

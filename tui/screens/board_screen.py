@@ -25,6 +25,7 @@ from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.inbox_screen import InboxAnswers, describe_waiting, name_call
 from quorum.tui.screens.session_picker import describe_session
+from quorum.tui.themes.own import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
@@ -39,7 +40,6 @@ EndHolder: TypeAlias = Callable[[str], Awaitable[None]]
 
 _PART_CELLS, _NAME_CELLS, _STATE_CELLS = 9, 13, 20
 _LEAST_TEXT = 24
-_QUIET = "$foreground 60%"
 
 
 class BoardSection(Enum):
@@ -47,8 +47,8 @@ class BoardSection(Enum):
 
     WAITING = ("waits", "!", "bold $text-warning")
     RUNNING = ("runs", "●", "$text-accent")
-    RESTING = ("open", " ", _QUIET)
-    ENDED = ("ended", " ", _QUIET)
+    RESTING = ("open", " ", QUIET)
+    ENDED = ("ended", " ", QUIET)
 
     @property
     def label(self) -> str:

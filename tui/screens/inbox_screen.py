@@ -23,6 +23,7 @@ from quorum.domain.text.amounts import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.themes.own import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
@@ -97,7 +98,6 @@ class InboxAnswers:
 _KEYS = "{inbox_open=enter} opens it · ↑↓ choose · esc closes"
 _KEYS_WITHOUT_DECISIONS = "esc closes"
 _NONE = "No decision waits in any session."
-_QUIET = "$foreground 60%"
 _DANGER = "bold $text-error"
 _READ_SECS = 2.0
 _AGE = 12
@@ -233,11 +233,11 @@ def render_waiting(review: WaitingReview, width: int, now_ms: int) -> Content:
     """The call, where it waits, and for how long, on one line."""
     where = int(width * _WHERE_SHARE)
     call = Content(make_printable(name_call(review), newlines=False))
-    place = Content(make_printable(review.session.holder or "not running", newlines=False)).stylize(_QUIET)
+    place = Content(make_printable(review.session.holder or "not running", newlines=False)).stylize(QUIET)
     age = format_age(review.since_ms, now_ms)
     room = max(0, width - where - _AGE - 2)
     return Content.assemble(
-        _fit(call, room), "  ", _fit(place, where), Content(f"{age:>{_AGE}}").stylize(_QUIET)
+        _fit(call, room), "  ", _fit(place, where), Content(f"{age:>{_AGE}}").stylize(QUIET)
     )
 
 

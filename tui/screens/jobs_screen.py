@@ -20,6 +20,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
@@ -74,7 +75,6 @@ def describe_ended_jobs(count: int) -> str:
 _KEYS = "{jobs_stop=s} stops it · ↑↓ choose · esc closes"
 _KEYS_WITHOUT_JOBS = "esc closes"
 _NONE = "No command was sent to the background. {toggle_panel=ctrl+b} sends the one there that runs."
-_QUIET = "$foreground 60%"
 _LIVE_SECS = 1 / 4
 _NAME_CELLS = 8
 
@@ -183,9 +183,9 @@ class JobsScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
 def render_job(job: JobView, width: int, now: float) -> Content:
     """Two lines: which job and its command; and how it stands and what it printed last."""
     state = f"running {format_duration(job.count_seconds(now))}" if job.is_running else job.ending
-    style = "$text-success" if job.is_running else _QUIET
+    style = "$text-success" if job.is_running else QUIET
     command = make_printable(" ".join(job.command.split()), newlines=False)
     head = Content.assemble((f"  {job.job_id:<{_NAME_CELLS}}", "bold"), command)
     said = make_printable(job.last_line, newlines=False)
-    last = Content.assemble(" " * (2 + _NAME_CELLS), (state, style), (f" · {said}" if said else "", _QUIET))
+    last = Content.assemble(" " * (2 + _NAME_CELLS), (state, style), (f" · {said}" if said else "", QUIET))
     return Content("\n").join([head.truncate(width, ellipsis=True), last.truncate(width, ellipsis=True)])

@@ -18,6 +18,7 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.fuzzy import fit
 from quorum.domain.text.printable import make_printable
+from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import wrap_words
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame, QueryInput
 
@@ -125,7 +126,6 @@ def _is_full_name(text: str) -> bool:
     return bool(provider and name) and not any(letter.isspace() for letter in text)
 
 
-_QUIET = "$foreground 60%"
 _HINT = "type to filter, or a full provider/model"
 _REMARK_CELLS = 6  # the indent of a remark, and the scroll bar
 
@@ -223,9 +223,9 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
                 return Content(make_printable(provider, newlines=False)).stylize("bold $text-accent")
             case ModelRemark(text):
                 lines = wrap_words(make_printable(text, newlines=False), width - _REMARK_CELLS)
-                return Content("\n".join(f"    {line}" for line in lines)).stylize(_QUIET)
+                return Content("\n".join(f"    {line}" for line in lines)).stylize(QUIET)
             case ModelOffer(model, as_typed=True):
-                return Content.assemble("  ", make_printable(model, newlines=False), ("  as typed", _QUIET))
+                return Content.assemble("  ", make_printable(model, newlines=False), ("  as typed", QUIET))
             case ModelOffer(model, hits):
                 sign = "● " if model == self._catalogue.current else "  "
                 return Content(f"  {sign}") + _render_own_name(model, hits)
@@ -236,7 +236,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         model = self._get_marked()
         efforts = self._agent.models.list_efforts(model) if model is not None else ()
         if not efforts:
-            line = Content("takes no reasoning effort" if model is not None else "").stylize(_QUIET)
+            line = Content("takes no reasoning effort" if model is not None else "").stylize(QUIET)
         else:
             line = render_efforts(efforts, self._get_effort(model or ""), self._choices.size.width)
         self.query_one("#effort", Static).update(line)
@@ -330,9 +330,7 @@ def render_efforts(efforts: Sequence[Effort], wanted: Effort, width: int) -> Con
         ["effort ", f"[{wanted.value}]", f" {place} of {len(efforts)}"],
     )
     parts = next((way for way in ways if sum(map(len, way)) <= width), ways[-1])
-    return Content.assemble(
-        *((part, "bold $text-accent" if part.startswith("[") else _QUIET) for part in parts)
-    )
+    return Content.assemble(*((part, "bold $text-accent" if part.startswith("[") else QUIET) for part in parts))
 
 
 def _render_own_name(model: str, hits: tuple[int, ...]) -> Content:

@@ -10,7 +10,7 @@ from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from quorum.domain.review.person_question import PersonQuestion, PersonReply
+from quorum.domain.review.person_question import MOST_OPTIONS, PersonQuestion, PersonReply
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
@@ -39,6 +39,10 @@ class PersonQuestionDialog(QuestionCard):
             "choose_marked",
             "Choose the marked option or not, where several may be",
             id="question_choose",
+        ),
+        *(
+            Binding(f"{number}", f"pick({number})", f"Option {number}", show=False, id=f"question_{number}")
+            for number in range(1, MOST_OPTIONS + 1)
         ),
         Binding("e", "write", "Answer in your own words", id="question_write"),
         Binding("n", "refuse", "Leave it without an answer", id="question_skip"),
@@ -79,19 +83,19 @@ class PersonQuestionDialog(QuestionCard):
             yield Line("", clean_line(text), LineKind.STRONG)
         yield Line("", "")
         for place, option in enumerate(self.question.options):
-            yield self._build_row(place, option.label)
+            box = ""
+            if self.question.several:
+                box = _CHOSEN if place in self._chosen else _NOT_CHOSEN
+            yield self._build_row(place, f"{box}{place + 1} {option.label}")
             if option.description:
                 description = make_printable(option.description, newlines=False)
-                yield Line(" " * (6 if self.question.several else 2), description, LineKind.QUIET)
-        yield self._build_row(self._own_place, f"{_OWN_WORDS} …", has_box=False)
+                yield Line(" " * (8 if self.question.several else 4), description, LineKind.QUIET)
+        yield self._build_row(self._own_place, f"{_OWN_WORDS} …")
 
-    def _build_row(self, place: int, label: str, *, has_box: bool = True) -> Line:
-        box = ""
-        if self.question.several and has_box:
-            box = _CHOSEN if place in self._chosen else _NOT_CHOSEN
+    def _build_row(self, place: int, label: str) -> Line:
         is_marked = place == self._marked
         kind = LineKind.STRONG if is_marked else LineKind.PLAIN
-        return Line(_MARK if is_marked else _NO_MARK, box + clean_line(label), kind)
+        return Line(_MARK if is_marked else _NO_MARK, clean_line(label), kind)
 
     @property
     def _own_place(self) -> int:
@@ -101,8 +105,9 @@ class PersonQuestionDialog(QuestionCard):
         """What the keys do now."""
         if self.takes_text:
             return "enter answers · esc back to the options"
-        chooses = " · space chooses" if self.question.several else ""
-        return f"↑ ↓ mark{chooses} · e own words · esc no answer"
+        numbers = f"1–{len(self.question.options)}"
+        chooses = f"{numbers} or space choose" if self.question.several else f"{numbers} answers"
+        return f"↑ ↓ mark · {chooses} · e own words · esc no answer"
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -151,6 +156,20 @@ class PersonQuestionDialog(QuestionCard):
             return
         self._chosen ^= {self._marked}
         self._redraw()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A number is that of an option, or for the line."""
+        if action == "pick" and (self.takes_text or parameters > (self._own_place,)):
+            return False
+        return super().check_action(action, parameters)
+
+    def action_pick(self, number: int) -> None:
+        """Answer with the option of this number; where several may be chosen, choose it or not."""
+        self._marked = number - 1
+        if self.question.several:
+            self.action_choose_marked()
+        else:
+            self._answer("")
 
     def action_write(self) -> None:
         """Have an answer written."""

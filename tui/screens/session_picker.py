@@ -18,6 +18,7 @@ from quorum.domain.sessions.session_summary import SessionSummary, select_own_se
 from quorum.domain.text.amounts import format_age, format_amount, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.spending import format_dollars
+from quorum.tui.themes.own import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, QueryInput
 from quorum.tui.widgets.line_list import LineList, Move
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from quorum.tui.agent.opening import OpenArchive
 
 
-_QUIET = "$foreground 60%"
 # Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".
 _TURNS, _COST, _AGE = 13, 10, 12
 _FOLDER_SHARE = 0.24
@@ -62,8 +62,8 @@ def render_row(
     if session.open_in is not None:
         when = Content(f"{'open now':>{_AGE}}").stylize("bold $text-warning")
     else:
-        when = Content(f"{format_age(session.updated_ms, now_ms):>{_AGE}}").stylize(_QUIET)
-    return Content.assemble((sign, "$text-accent"), title, place.stylize(_QUIET), (counts, _QUIET), when)
+        when = Content(f"{format_age(session.updated_ms, now_ms):>{_AGE}}").stylize(QUIET)
+    return Content.assemble((sign, "$text-accent"), title, place.stylize(QUIET), (counts, QUIET), when)
 
 
 def describe_session(session: SessionSummary, now_ms: int, *, is_here: bool, present: str) -> str:

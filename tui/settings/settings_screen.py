@@ -21,6 +21,7 @@ from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.services import Setting, SettingsService
 from quorum.tui.settings.effects import is_immediate, write_setting
+from quorum.tui.themes.own import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame, LineInput, QueryInput
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 
 _NAME_SHARE = 0.4
-_QUIET = "$foreground 60%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,17 @@ def render_row(row: Row, width: int) -> Content:
     room = max(1, width - name_cells - 4)
     value = Content(make_printable(row.value, newlines=False)).truncate(room, ellipsis=True)
     if row.is_default:
-        return Content("   ") + name + gap + value.stylize(_QUIET)
+        return Content("   ") + name + gap + value.stylize(QUIET)
     line = Content(" ● ") + name.stylize("bold") + gap + value
     source = Content(f"  {make_printable(row.origin.rpartition('/')[2], newlines=False)}")
     room = width - line.cell_length - source.cell_length - 1
-    return line + Content(" " * room) + source.stylize(_QUIET) if room > 0 else line
+    return line + Content(" " * room) + source.stylize(QUIET) if room > 0 else line
 
 
 def describe_setting(setting: Setting) -> Content:
     """What there is to say of one: its meaning, where the value comes from, what fits, when a change counts."""
     facts = _list_facts(setting)
-    return Content("\n").join(Content.assemble((left, _QUIET), make_printable(right)) for left, right in facts)
+    return Content("\n").join(Content.assemble((left, QUIET), make_printable(right)) for left, right in facts)
 
 
 def _list_facts(setting: Setting) -> Iterator[tuple[str, str]]:
@@ -140,9 +140,7 @@ class ValueEntry(VerticalGroup):
         hint = f"  ↑ ↓ choose among {len(self._choices)}" if self._choices else ""
         origin = f"{hint}  → {make_printable(path, newlines=False)}"
         key = make_printable(setting.key, newlines=False)
-        self.query_one("#label", Static).update(
-            Content.assemble(f"{key} =", (origin, "not bold $foreground 60%"))
-        )
+        self.query_one("#label", Static).update(Content.assemble(f"{key} =", (origin, f"not bold {QUIET}")))
 
     def turn(self, step: int) -> None:
         """Take the next of the choices, or the one before."""

@@ -8,8 +8,8 @@ from textual.content import Content
 
 from quorum.application.view.present import Step, StepStatus
 from quorum.domain.text.printable import make_printable
+from quorum.tui.themes.own import QUIET
 
-_QUIET = "$foreground 60%"
 _MARKS = {
     StepStatus.PENDING: "○",
     StepStatus.IN_PROGRESS: "●",
@@ -21,11 +21,11 @@ _MARKS = {
 # Of a plan that a person approved, as the dialog shows it.
 _BOXES = {StepStatus.PENDING: "☐", StepStatus.DONE: "☑"}
 _MARK_STYLES = {
-    StepStatus.PENDING: _QUIET,
+    StepStatus.PENDING: QUIET,
     StepStatus.IN_PROGRESS: "$text-accent",
     StepStatus.DONE: "$text-success",
     StepStatus.FAILED: "$text-error",
-    StepStatus.BLOCKED: _QUIET,
+    StepStatus.BLOCKED: QUIET,
     StepStatus.UNKNOWN: "$text-warning",
 }
 _TEXT_STYLES = {StepStatus.IN_PROGRESS: "bold"}

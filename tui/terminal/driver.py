@@ -16,7 +16,7 @@ from textual.message import Message
 from quorum.tui.prompt_box.unsent import UnsentTexts
 from quorum.tui.terminal.background_colour import QUERY, BackgroundReplies, can_query
 from quorum.tui.terminal.early_prompt import EarlyPrompt, TypedEarly
-from quorum.tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
+from quorum.tui.terminal.input import QUERY_MARKS, TerminalKeys, TypedAhead, make_decoders
 from quorum.tui.terminal.key_bursts import QUIET_SECS
 from quorum.tui.terminal.writer import TerminalWriter
 
@@ -117,6 +117,11 @@ class TerminalDriver(LinuxDriver):
         if can_query(os.environ):
             self._background.expect()
             self.write(QUERY)
+
+    def _enable_bracketed_paste(self) -> None:
+        super()._enable_bracketed_paste()
+        if can_query(os.environ) and os.environ.get("TERM_PROGRAM") != "Apple_Terminal":  # that prints a "p"
+            self.write(QUERY_MARKS)
 
     def hurry(self) -> None:
         """Have nothing wait for a terminal that takes no more. May be called by a signal's handler."""

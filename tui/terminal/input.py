@@ -26,6 +26,9 @@ _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*|O)\Z")
 _LONGEST = 32  # of a sequence
 # What a terminal tells of itself: an answer to a program that ended before it came is no key.
 _REPLY = re.compile(r"\x1b\[[?>=][0-?]*[ -/]*(?<!\$)[@-~]")
+# Whether it marks pastes is a mode (DECRQM): known, be it on or off, or not.
+QUERY_MARKS = "\x1b[?2004$p"
+_MARKS_PASTES = re.compile(r"\x1b\[\?2004;[123]\$y\Z")
 _ALT_DIGIT = re.compile(r"\x1b[0-9]")
 
 
@@ -73,7 +76,7 @@ class TerminalKeys(XTermParser):
 
     - a paste is one paste, whatever is in it: Textual takes an escape in one for keys, and an Enter after it
       would send the prompt;
-    - text that comes faster than it can be typed is a paste too, where the terminal does not mark it;
+    - text that comes faster than it can be typed is a paste too, where the terminal is not known to mark them;
     - keys that come at once are known to have come together;
     - Esc and a later Enter are two keys, however soon after: only together they are Alt+Enter;
     - a sequence that comes in two pieces over a slow line is one;
@@ -128,6 +131,7 @@ class TerminalKeys(XTermParser):
                 end = at + len(BRACKETED_PASTE_START) - len(self._recent)
                 yield from self._read_keys_and_bursts(data[:end])
                 self._paste, self._recent, data = [], "", data[end:]
+                self._bursts.are_pastes_marked = True
 
     def _read_keys_and_bursts(self, data: str) -> Iterator[Message]:
         at = 0
@@ -146,12 +150,12 @@ class TerminalKeys(XTermParser):
         """What was held back: a paste, and keys that came faster than fingers are: these answer no question."""
         if not self._bursts.is_waiting:
             return
-        pasted, typed = self._bursts.release()
-        if pasted:
-            yield events.Paste(pasted)
-        keys = [*self._read_keys(typed)] if typed else []
-        mark_as_pasted((key for key in keys if isinstance(key, events.Key)), is_behind_text=True)
-        yield from keys
+        for pasted, typed in self._bursts.release():
+            if pasted:
+                yield events.Paste(pasted)
+            keys = [*self._read_keys(typed)] if typed else []
+            mark_as_pasted((key for key in keys if isinstance(key, events.Key)), is_behind_text=True)
+            yield from keys
 
     def _collect_paste(self, text: str, *, whole: bool) -> Iterable[Message]:
         """Collect a piece of a paste, without what may be the beginning of its end, or tell of all of it."""
@@ -172,6 +176,8 @@ class TerminalKeys(XTermParser):
             yield from self.tick()
         yield from super().feed(data)
         self._recent = (self._recent + data)[-_LONGEST:]
+        if _MARKS_PASTES.search(self._recent):
+            self._bursts.are_pastes_marked = True
         if self._timeout_time is not None and _UNFINISHED.search(self._recent):
             self._timeout_time = get_time() + _PATIENCE_SECS
 

@@ -10,6 +10,7 @@ QUIET_SECS = 0.03
 _MOST_KEYS = 64  # that act one by one; each of them costs about a millisecond
 _FEWEST_TYPED = 3  # characters before a line break in a run, from which on it may be inside a paste
 _PLAIN = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
+_ENTERED = re.compile(r"[^\r]*\r|[^\r]+")
 _LINE_BREAK = re.compile(r"[\r\n]")
 
 
@@ -17,10 +18,12 @@ class KeyBursts:
     """Collects a run of plain characters that is too long or too fast for keys, until the terminal is silent.
 
     Text that comes with line breaks inside would otherwise send each of its lines, and a long one would take
-    a second for each 1000 characters.
+    a second for each 1000 characters. In a terminal that marks pastes, a line break is an Enter that
+    was pressed, however many keys arrive with it: a slow line brings them in clumps.
     """
 
     def __init__(self) -> None:
+        self.are_pastes_marked = False
         self._held: list[str] = []
         self._length = 0
         self._last = float("-inf")
@@ -40,18 +43,23 @@ class KeyBursts:
             self._length = 0
         before, self._last = self._length, now
         self._length += len(text)
-        if self._held or self._length > _MOST_KEYS or _breaks_inside(text, before):
+        breaks = not self.are_pastes_marked and _breaks_inside(text, before)
+        if self._held or self._length > _MOST_KEYS or breaks:
             self._held.append(text)
             return True
         return False
 
-    def release(self) -> tuple[str, str]:
-        """What was held back: text that was pasted, and text to take as keys, in this order.
+    def release(self) -> list[tuple[str, str]]:
+        """What was held back: text that was pasted, and text to take as keys, in this order, by turns.
 
         Enter at the end is a key, unless the text has others like it: then it is a line break as they are.
         """
         text = "".join(self._held)
         self._held.clear()
+        lines = _ENTERED.findall(text) if self.are_pastes_marked else [text]
+        return [self._tell_apart(line) for line in lines]
+
+    def _tell_apart(self, text: str) -> tuple[str, str]:
         if text.find("\r") == len(text) - 1:
             body, enter = text[:-1], "\r"
         else:

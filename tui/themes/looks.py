@@ -59,6 +59,7 @@ _TINTED = ("success", "error")
 _TEXTS = ("primary", "secondary", "warning", "error", "success", "accent")
 _FOCUSED = ("primary", "accent")  # also on the ground of a choice that has the focus
 _PLAIN_GROUNDS = ("background", "surface", "panel")
+_MARKED = "block-cursor-blurred-background"
 _THUMBS = ("scrollbar", "scrollbar-hover", "scrollbar-active")
 
 
@@ -130,10 +131,33 @@ def adjust_theme(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         changed[f"text-{name}"] = adjust_colour(Color.parse(changed[f"text-{name}"]), [*grounds, *focused]).hex
         changed[name] = adjust_colour(Color.parse(changed[name]), plain, DECORATION).hex
     changed["text-muted"] = _mute(changed["text-muted"], plain)
+    changed[_MARKED] = _fade(Color.parse(changed[_MARKED]), plain, foreground, changed["text-muted"])
     tracks = [*plain, Color.parse(changed["scrollbar-background"])]
     for name in _THUMBS:
         changed[name] = adjust_colour(Color.parse(changed[name]), tracks, DECORATION).hex
     return changed
+
+
+def _fade(marked: Color, grounds: Sequence[Color], text: Color, muted: str) -> str:
+    """The ground of the marked line of a list whose text is typed elsewhere, as faint as has both its usual and
+    its quiet text readable."""
+    word, _, share = muted.partition(" ")
+    for percent in range(round(marked.a * 100), 0, -2):
+        faded = [ground.blend(marked.with_alpha(1), percent / 100, alpha=1.0) for ground in grounds]
+        quiet = [
+            ground.blend(ground.get_contrast_text(1.0), float(share[:-1]) / 100, alpha=1.0)
+            if word == "auto"
+            else Color.parse(muted)
+            for ground in faded
+        ]
+        ratios = [
+            compute_contrast(colour, ground)
+            for ground, faint in zip(faded, quiet, strict=True)
+            for colour in (text, faint)
+        ]
+        if min(ratios) >= TEXT + _MARGIN:
+            return marked.with_alpha(percent / 100).hex
+    return marked.with_alpha(0).hex
 
 
 def _mute(written: str, grounds: Sequence[Color]) -> str:

@@ -111,6 +111,8 @@ class DialogFrame(Vertical):
         padding: 0 1;
         border: round $primary;
         border-title-style: bold;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-primary;
         background: $surface;
 
         &.-low {

@@ -107,7 +107,7 @@ class LineList(Widget, can_focus=False):
         line = Content("› " if is_marked else "  ") + self._draw(place, max(0, width - 2))
         line = line.truncate(width, ellipsis=True)
         line += " " * (width - line.cell_length)
-        return line.stylize("bold on $primary 25%") if is_marked else line
+        return line.stylize("bold $text-primary on $primary-muted") if is_marked else line
 
     def on_click(self, event: events.Click) -> None:
         """A click marks a line and chooses it."""

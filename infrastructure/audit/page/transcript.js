@@ -264,8 +264,12 @@ const transcript = (() => {
         told.remark(`attached: ${image.name} (${image.media_type}, ${image.size_bytes} bytes, sha256 ${image.sha256}); its content is not in this file`);
       }
     },
-    response_completed(told, { response }) {
+    response_completed(told, { response, is_notice }) {
       told.prompt = null;
+      if (is_notice) {
+        told.remark("said to the model by quorum:", response.content.map((block) => block.text ?? "").join(""));
+        return;
+      }
       for (const block of response.content) {
         if (block.type === "text" && block.text.trim()) told.add({ kind: "said", model: response.model, text: block.text });
         else if (block.type === "reasoning" && block.text?.trim()) told.add({ kind: "thought", text: block.text });

@@ -423,7 +423,7 @@ async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
 
 
 def _tell(warnings: Sequence[str], observer: Observer) -> None:
-    from quorum.domain.events.event import ErrorOccurred
+    from quorum.domain.events.event import NoticeGiven
 
     for warning in warnings:
-        observer.notify(ErrorOccurred(message=warning))
+        observer.notify(NoticeGiven(message=warning))

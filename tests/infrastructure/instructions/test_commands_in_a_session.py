@@ -10,9 +10,9 @@ from quorum.domain.errors import CommandRefused, ProviderError, ProviderErrorKin
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
-    ErrorOccurred,
     Event,
     ModeChanged,
+    NoticeGiven,
     TurnStarted,
     UserCommandStarted,
 )
@@ -49,7 +49,7 @@ class RecordingEvents:
 
     @property
     def errors(self) -> list[str]:
-        return [event.message for event in self.events if isinstance(event, ErrorOccurred)]
+        return [event.message for event in self.events if isinstance(event, NoticeGiven)]
 
 
 @pytest.fixture

@@ -298,3 +298,43 @@ async def test_what_is_asked_sums_a_skill_up_before_its_text(stage: SessionStage
     assert heading.endswith(", 1 executable")
     assert len(description) == 140
     assert "file run.sh: 5 bytes, executable" in item.text
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_skills_agents_and_instructions_of_a_folder_are_asked_about_at_once_and_once(
+    stage: SessionStage, *, answer: bool
+) -> None:
+    put(stage.root)
+    (stage.root / ".agents/agents").mkdir(parents=True)
+    agent = stage.root / ".agents/agents/finder.md"
+    agent.write_text("---\nname: finder\ndescription: Finds callers\n---\nFind callers.\n")
+    (stage.root / "AGENTS.md").write_text("Write short lines.\n")
+    person, received = Trusting(answer=answer), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
+        await session.turn()
+        session.script[:] = session.answers([])
+        await session.turn()
+
+        system = session.requests[-1].system
+    (question,) = person.trust_questions
+    assert {Path(item.file).name for item in question.items} == {"AGENTS.md", "finder.md", "pdf"}
+    assert [each in system for each in ("Write short lines.", "Finds callers", "PDF")] == [answer] * 3
+
+
+async def test_a_skill_that_was_refused_is_not_asked_about_again_beside_a_new_agent(
+    stage: SessionStage,
+) -> None:
+    put(stage.root)
+    person, received = Trusting(answer=False), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
+        await session.turn()
+        (stage.root / ".agents/agents").mkdir(parents=True)
+        agent = stage.root / ".agents/agents/finder.md"
+        agent.write_text("---\nname: finder\ndescription: Finds callers\n---\nFind callers.\n")
+        session.script[:] = session.answers([])
+        await session.turn()
+
+    assert [[Path(item.file).name for item in each.items] for each in person.trust_questions] == [
+        ["pdf"],
+        ["finder.md"],
+    ]

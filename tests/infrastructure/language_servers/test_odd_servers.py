@@ -168,12 +168,26 @@ async def test_a_server_that_crashes_is_started_again_later_and_it_is_said_once(
         (failure,) = await bench.edit("a.py", BROKEN)
 
         assert failure == "it ended with exit code 3: odd server: out of luck"
-        (again,) = await bench.edit("a.py", f"{BROKEN}\n")
-        assert "is started again in a while" in again
+        assert await bench.edit("a.py", f"{BROKEN}\n") == []
         assert await bench.edit("a.py", BROKEN) == []
         with pytest.raises(ToolError, match="out of luck"):
             await bench.ask(Lookup.HOVER, "a.py", "x")
         assert len([told for told in bench.list_told() if "started" in told]) == 1
+
+
+@pytest.mark.long
+async def test_a_server_that_crashes_each_time_is_said_once_and_once_more_when_it_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorum.infrastructure.language_servers.server._RETRY_SECS", (0.0, 0.0, 0.0))
+    async with a_bench(tmp_path, manners={"crash_on": "textDocument/didOpen"}) as bench:
+        bench.write("a.py", "\n")
+
+        said = [await bench.edit("a.py", f"{BROKEN}{number}") for number in range(7)]
+
+        problem = "it ended with exit code 3: odd server: out of luck"
+        given_up = f"{problem}; it failed 4 times and is not started again"
+        assert [each for each in said if each] == [[problem], [given_up]]
 
 
 @pytest.mark.long

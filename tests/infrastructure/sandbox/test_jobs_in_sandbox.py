@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.events.event import NoticeGiven
 from tests.infrastructure.commands.command_bench import eventually
 from tests.infrastructure.commands.job_bench import JobBench
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
@@ -28,7 +28,7 @@ def bench_in(household: Household, *, inspect_secs: float = 600.0) -> JobBench:
 
 
 def told(bench: JobBench) -> list[str]:
-    return [event.message for event in bench.ledger.events if isinstance(event, ErrorOccurred)]
+    return [event.message for event in bench.ledger.events if isinstance(event, NoticeGiven)]
 
 
 async def sent_away(bench: JobBench, command: str, ready: Path, *, was_asked: bool = False) -> str:

@@ -21,9 +21,9 @@ from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
-    ErrorOccurred,
     Event,
     MessageAdded,
+    NoticeGiven,
     ResponseCompleted,
     ReviewDecided,
     SessionFinished,
@@ -268,8 +268,8 @@ def test_without_the_extra_that_is_said_once(monkeypatch: pytest.MonkeyPatch) ->
     for event in EVENTS:
         observer.notify(event)
 
-    assert [type(event) for event in inner.events[:2]] == [SessionStarted, ErrorOccurred]
-    assert "quorum-agent[otel]" in inner.of(ErrorOccurred)[0].message
+    assert [type(event) for event in inner.events[:2]] == [SessionStarted, NoticeGiven]
+    assert "quorum-agent[otel]" in inner.of(NoticeGiven)[0].message
     assert len(inner.events) == len(EVENTS) + 1
 
 

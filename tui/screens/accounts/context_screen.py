@@ -10,10 +10,10 @@ from quorum.domain.conversation.context_account import ContextAccount, ContextEn
 from quorum.domain.text.amounts import format_tokens
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import CELLS, AccountSheet
+from quorum.tui.themes.own import QUIET
 
 _NAME_CELLS, _NUMBER_CELLS, _BAR_CELLS = 26, 8, 30
 _MOST_AROUND = CELLS - _BAR_CELLS
-_QUIET = "$foreground 60%"
 _FULL, _EMPTY, _LIMIT = "█", "░", "┃"
 _CALLED = {
     ContextKind.INSTRUCTIONS: "instructions",
@@ -54,15 +54,13 @@ class ContextScreen(AccountSheet):
         )
         if account.window:
             free = max(0, account.window - account.tokens)
-            yield _render_row(
-                "free", free, Content(f" {_render_percent(free, account.window)}").stylize(_QUIET)
-            )
+            yield _render_row("free", free, Content(f" {_render_percent(free, account.window)}").stylize(QUIET))
         if account.largest:
             yield Content("")
             yield Content("Largest entries").stylize("bold $text-accent")
             yield from (_render_entry(entry, self._hide, width - 1) for entry in account.largest)
         yield Content("")
-        yield from (Content(line).stylize(_QUIET) for line in _list_advice(account))
+        yield from (Content(line).stylize(QUIET) for line in _list_advice(account))
 
 
 def _describe_fill(account: ContextAccount) -> str:

@@ -17,12 +17,12 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.accounts.sheet import AccountSheet
 from quorum.tui.terminal.browser import open_address
+from quorum.tui.themes.own import QUIET
 
 if TYPE_CHECKING:
     from quorum.domain.mcp.offers import ServerStatus
 
 
-_QUIET = "$foreground 60%"
 _STYLES = {
     "running": "$text-success",
     "starting": "$text-warning",
@@ -70,10 +70,10 @@ class McpScreen(HoldsLetters, AccountSheet):
             yield Content.assemble(
                 (server.name, "bold"),
                 "  ",
-                (server.state.value, _STYLES.get(server.state.value, _QUIET)),
-                (f"  {tools}  {server.version}".rstrip(), _QUIET),
+                (server.state.value, _STYLES.get(server.state.value, QUIET)),
+                (f"  {tools}  {server.version}".rstrip(), QUIET),
             )
-            yield from (line.stylize(_QUIET) for line in _wrap(server.target, width))
+            yield from (line.stylize(QUIET) for line in _wrap(server.target, width))
             if server.problem:
                 yield from (line.stylize("$text-error") for line in _wrap(server.problem, width))
             if server.state.value == "needs login":

@@ -9,13 +9,13 @@ from textual.content import Content
 
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import AccountSheet, wrap_text
+from quorum.tui.themes.own import QUIET
 
 if TYPE_CHECKING:
     from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 
     _Offer: TypeAlias = AgentDefinition | Skill
 
-_QUIET = "$foreground 60%"
 _NO_AGENTS = (
     "There are no agents in .claude/agents and .agents/agents, neither of this project nor your own. Tasks are "
     "done by the usual subagent, whose tools only look."
@@ -67,7 +67,7 @@ def _draw_offer(
     if not is_first:
         yield Content("")
     state = "cannot be used" if offer.problem else "trusted" if is_trusted else _ASKED
-    yield Content.assemble((make_printable(offer.name, newlines=False), "bold"), (f"  {state}", _QUIET))
+    yield Content.assemble((make_printable(offer.name, newlines=False), "bold"), (f"  {state}", QUIET))
     yield from wrap_text(offer.problem or offer.description, width)
     for detail in details:
-        yield from (line.stylize(_QUIET) for line in wrap_text(detail, width))
+        yield from (line.stylize(QUIET) for line in wrap_text(detail, width))

@@ -11,6 +11,7 @@ from textual.content import Content
 from quorum.domain.text.amounts import format_amount, format_tokens
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import AccountSheet
+from quorum.tui.themes.own import QUIET
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
@@ -180,4 +181,4 @@ def _render_fact(name: str, values: Sequence[str], width: int, hide: Callable[[s
         or [""]
     ]
     for place, row in enumerate(rows):
-        yield Content.assemble((f"  {'' if place else name:<{_NAME_CELLS}}", "$foreground 60%"), row)
+        yield Content.assemble((f"  {'' if place else name:<{_NAME_CELLS}}", QUIET), row)

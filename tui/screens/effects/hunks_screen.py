@@ -14,11 +14,11 @@ from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.screens.effects.draft import EffectsDraft
 from quorum.tui.screens.rewind.file_plan_screen import DiffSheet
+from quorum.tui.themes.own import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 _KEYS = "{hunks_toggle=space} leave out, or take in · ↑↓ choose · esc back"
-_QUIET = "$foreground 60%"
 
 
 def split_hunks(diff: str) -> list[str]:
@@ -76,7 +76,7 @@ class HunksScreen(ClosesItself, ModalScreen[None]):
         counts = f"+{added:,} −{removed:,}"
         name = make_printable(head, newlines=False)
         return Content.assemble(
-            "[x] " if is_in else "[ ] ", (name, "" if is_in else _QUIET), "  ", (counts, _QUIET)
+            "[x] " if is_in else "[ ] ", (name, "" if is_in else QUIET), "  ", (counts, QUIET)
         )
 
     @on(LineList.Marked)

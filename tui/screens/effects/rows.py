@@ -15,9 +15,9 @@ from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.effects.draft import EffectsDraft
+from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import wrap_words
 
-_QUIET = "$foreground 60%"
 _WARNING = "$text-warning"
 _MOST_LISTED = 500
 
@@ -41,7 +41,7 @@ def render_row(
     gap = " " * max(2, width - len(box) - 3 - path.cell_length - Content(words).cell_length)
     sign = get_mark(row.kind) if isinstance(row, LayerEffect) else "c" if isinstance(row, LayerCommit) else "·"
     return Content.assemble(
-        f"{box} {sign} ", path if draft.is_in(row) else path.stylize(_QUIET), gap, (words, style)
+        f"{box} {sign} ", path if draft.is_in(row) else path.stylize(QUIET), gap, (words, style)
     )
 
 
@@ -53,7 +53,7 @@ def _describe(
             words = [format_amount(row.count, "commit")] if row.count else [_move_ref(row)]
         case FoldedTree():
             gone = f", {row.deleted:,} deleted" if row.deleted else ""
-            return f"{row.amount}{gone} · {format_size(row.size)}", _QUIET
+            return f"{row.amount}{gone} · {format_size(row.size)}", QUIET
         case LayerEffect():
             words = [f"+{row.added:,} −{row.removed:,}"] if row.added or row.removed else []
             words[:0] = ["renamed"] if row.renamed_from else []
@@ -65,7 +65,7 @@ def _describe(
     warns = bool(row.conflict) or (
         isinstance(row, LayerEffect) and (row.protected or row.path in objections or row.path in quoted)
     )
-    return " · ".join(words), _WARNING if warns else _QUIET
+    return " · ".join(words), _WARNING if warns else QUIET
 
 
 def _move_ref(commit: LayerCommit) -> str:

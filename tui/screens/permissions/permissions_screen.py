@@ -25,6 +25,7 @@ from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.permissions.rule_entry import RuleEntry
 from quorum.tui.screens.permissions.verdicts import VerdictScreen
 from quorum.tui.screens.review.widgets import TypedLine
+from quorum.tui.themes.own import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ _HOLDS = {
     RuleScope.PROJECT: "this project",
     RuleScope.USER: "everywhere",
 }
-_QUIET = "$foreground 60%"
 _HOLDS_CELLS = 14
 
 _KEYS = {
@@ -299,13 +299,13 @@ def render_row(row: Row, width: int) -> Content:
     """One line: what the rule says, how far it holds, and where it stands."""
     if isinstance(row, Answer):
         name, meaning, style = _HEADINGS[row]
-        return Content.assemble((name, f"bold {style}"), (f"  {meaning}", _QUIET))
+        return Content.assemble((name, f"bold {style}"), (f"  {meaning}", QUIET))
     if isinstance(row, str):
-        return Content(row if row.startswith("else") else f"    {row}").stylize(_QUIET)
+        return Content(row if row.startswith("else") else f"    {row}").stylize(QUIET)
     text = Content(make_printable(row.rule.text, newlines=False))
     room = max(20, width // 2)
     text = text.truncate(room - 1, ellipsis=True)
     place = f"not used: {row.unused}" if row.unused else shorten_home(row.place)
     holds = f"{_HOLDS[row.scope]:<{_HOLDS_CELLS}}"
     line = Content("    ") + text + Content(" " * (room - text.cell_length)) + Content(holds)
-    return line + Content(make_printable(place, newlines=False)).stylize(_QUIET)
+    return line + Content(make_printable(place, newlines=False)).stylize(QUIET)

@@ -27,6 +27,7 @@ from quorum.tui.screens.rewind.file_plan_screen import (
     render_ignored,
     split_steps,
 )
+from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.kinds.diff import format_counts
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
 
 _TITLE = "Changes of this session"
-_QUIET = "$foreground 60%"
 _KEYS = "{changes_pager=enter} pager · {changes_undo=u} undo this file · esc back"
 _KEYS_WITHOUT_FILES = "esc back"
 _NOTHING = "The files are as they were before the session."
@@ -154,7 +154,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             name = name[1:]
             path = Content("…" + name)
         gap = " " * max(2, width - path.cell_length - Content(does).cell_length)
-        return Content.assemble(path, gap, (does, "$text-warning" if step.edited_since else _QUIET))
+        return Content.assemble(path, gap, (does, "$text-warning" if step.edited_since else QUIET))
 
     @property
     def _marked(self) -> RestoreStep | None:

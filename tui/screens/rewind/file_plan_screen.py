@@ -22,6 +22,7 @@ from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
+from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import build_strip, wrap_words
 from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from quorum.tui.transcript.kinds.diff import draw_diff
@@ -81,9 +82,6 @@ class DiffSheet(ScrollView, can_focus=False):
         return strip.apply_style(self.rich_style).adjust_cell_length(self.size.width, self.rich_style)
 
 
-_QUIET = "$foreground 60%"
-
-
 _MOST_LISTED = 500
 
 
@@ -95,7 +93,7 @@ def split_steps(plan: RestorePlan) -> tuple[tuple[RestoreStep, ...], tuple[Resto
 
 def render_ignored(ignored: Sequence[RestoreStep]) -> Content:
     """The line that ignored files share."""
-    return Content.styled(f"· {format_amount(len(ignored), 'ignored file')}", _QUIET)
+    return Content.styled(f"· {format_amount(len(ignored), 'ignored file')}", QUIET)
 
 
 def describe_place(place: int, sources: Sequence[RestoreStep], ignored: Sequence[RestoreStep]) -> str:
@@ -190,7 +188,7 @@ class Steps:
     def _render_ignored(self) -> Content:
         stay = sum(bool(step.trouble) or self._is_left(step) for step in self._ignored)
         does = f"{stay:,} of them cannot go back" if stay else ""
-        return Content.assemble(render_ignored(self._ignored), (f"  {does}" if does else "", _QUIET))
+        return Content.assemble(render_ignored(self._ignored), (f"  {does}" if does else "", QUIET))
 
     def _explain_step(self, step: RestoreStep) -> tuple[str, str, str]:
         """The sign of a file, what happens to it, and the style in which that is shown."""
@@ -199,7 +197,7 @@ class Steps:
             return "✗", f"cannot be {self._done}: {make_printable(step.trouble, newlines=False)}", "$text-error"
         if self._is_left(step):
             return sign, "edited by you since: left alone", "$text-warning"
-        style = _QUIET
+        style = QUIET
         if step.edited_since:
             does, style = f"edited by you since: {does} all the same", "bold $text-error"
         if step.is_final:

@@ -17,13 +17,13 @@ from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.rewind.file_plan_screen import TakeBack
 from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+from quorum.tui.themes.own import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
 
-_QUIET = "$foreground 60%"
 _FILES, _AGE = 12, 10
 
 
@@ -87,7 +87,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
         count = len({change.path for change in turn.changes if change.declared or not change.ignored})
         files = format_amount(count, "file") if count else ""
         right = f"{files:>{_FILES}}{format_age(turn.at_ms, self._now_ms()):>{_AGE}}"
-        return prompt + " " * (room - prompt.cell_length) + Content(right).stylize(_QUIET)
+        return prompt + " " * (room - prompt.cell_length) + Content(right).stylize(QUIET)
 
     def action_move(self, how: Move) -> None:
         self.query_one(LineList).move(how)
