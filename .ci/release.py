@@ -31,14 +31,14 @@ def run_git(*arguments: str) -> bytes:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
 
 
-def build(folder: Path) -> dict[str, bytes]:
-    """The files of a release by their names, built from the last commit in an empty folder."""
+def build(commit: str, folder: Path) -> dict[str, bytes]:
+    """The files of a release by their names, built from a commit in an empty folder."""
     source, made = folder / "source", folder / "made"
-    with tarfile.open(fileobj=io.BytesIO(run_git("archive", "HEAD"))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(run_git("archive", commit))) as archive:
         archive.extractall(source, filter="data")
     version = runpy.run_path(str(source / "quorum" / "version.py"))["__version__"]
     single = made / f"quorum-{version}-{platform.system()}-{platform.machine()}".lower()
-    environ = {**os.environ, "SOURCE_DATE_EPOCH": run_git("log", "-1", "--format=%ct").decode().strip()}
+    environ = {**os.environ, "SOURCE_DATE_EPOCH": run_git("log", "-1", "--format=%ct", commit).decode().strip()}
     for words in (["-m", "hatchling", "build", "-d", str(made)], [".ci/single_file.py", str(single)]):
         subprocess.run([sys.executable, *words], cwd=source, env=environ, check=True)
     return {file.name: file.read_bytes() for file in sorted(made.iterdir())}
@@ -46,8 +46,9 @@ def build(folder: Path) -> dict[str, bytes]:
 
 def build_twice() -> dict[str, bytes]:
     """The files of a release. Exits where a second build differs."""
+    commit = run_git("rev-parse", "HEAD").decode().strip()
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        built, again = build(Path(first)), build(Path(second))
+        built, again = build(commit, Path(first)), build(commit, Path(second))
     if differing := [name for name in sorted({*built, *again}) if built.get(name) != again.get(name)]:
         sys.exit(f"a second build of the same commit differs: {', '.join(differing)}")
     return built
@@ -59,7 +60,7 @@ def write(files: dict[str, bytes], target: Path) -> None:
     target.mkdir(parents=True)
     for name, content in files.items():
         (target / name).write_bytes(content)
-        (target / name).chmod(0o644 if "." in name.removeprefix("quorum-").split("-", 1)[-1] else 0o755)
+        (target / name).chmod(0o644 if name.endswith((".whl", ".tar.gz")) else 0o755)
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
     (target / SUMS).write_text(sums, encoding="ascii")
 

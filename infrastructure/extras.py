@@ -134,17 +134,26 @@ def render_update_command(installation: Installation | None = None) -> str:
     if found.folder:
         place = shlex.quote(found.folder)
         pull = f"git -C {place} pull"
+        if upgrade := _render_upgrade(found):
+            return f"{pull} && {upgrade}"
         if not found.is_distribution or found.prefix.is_relative_to(found.folder):
             return f"{pull} && make -C {place} setup"
         return f"{pull} && {_render_reinstall(found, ['-e'] if found.is_editable else [], place)}"
-    address = find_own_address()
     if found.source.startswith(_VERSION_CONTROL):
-        newer = found.source
-    elif address:
-        newer = f"git+{address}"
-    else:
-        return f"{_render_reinstall(found, [], 'WHEEL')} (WHEEL: the path of the newer one)"
-    return _render_reinstall(found, [], shlex.quote(newer))
+        return _render_upgrade(found) or _render_reinstall(found, [], shlex.quote(found.source))
+    if address := find_own_address():
+        return _render_reinstall(found, [], shlex.quote(f"git+{address}"))
+    return f"{_render_reinstall(found, [], 'WHEEL')} (WHEEL: the path of the newer one)"
+
+
+def _render_upgrade(found: Installation) -> str:
+    """What installs the same anew from where it came, with its extras; empty where nothing kept that."""
+    match found.installer:
+        case Installer.PIPX:
+            return f"pipx upgrade {shlex.quote(found.prefix.name)}"
+        case Installer.UV_TOOL:
+            return f"uv tool upgrade {_NAME}"
+    return ""
 
 
 def _render_reinstall(found: Installation, options: Sequence[str], what: str) -> str:

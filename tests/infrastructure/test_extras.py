@@ -105,10 +105,10 @@ WHEEL = {"source": "file:///dist/quorum_agent-1.0.0-py3-none-any.whl"}
             WHEEL,
             f"{PYTHON} -m pip install --upgrade WHEEL (WHEEL: the path of the newer one)",
         ),
-        (Installer.PIPX, SRC, "git -C /src pull && pipx install --force /src"),
-        (Installer.PIPX, GIT, "pipx install --force git+https://example.org/quorum"),
+        (Installer.PIPX, SRC, "git -C /src pull && pipx upgrade quorum-agent"),
+        (Installer.PIPX, GIT, "pipx upgrade quorum-agent"),
         (Installer.PIPX, {}, "pipx install --force WHEEL (WHEEL: the path of the newer one)"),
-        (Installer.UV_TOOL, SRC, "git -C /src pull && uv tool install --reinstall /src"),
+        (Installer.UV_TOOL, SRC, "git -C /src pull && uv tool upgrade quorum-agent"),
         (Installer.UV, SRC, f"git -C /src pull && uv pip install --upgrade --python {PYTHON} /src"),
         (Installer.SINGLE_FILE, {}, "git pull && make single-file (in a clone)"),
     ],
@@ -167,6 +167,8 @@ def test_no_command_takes_the_program_from_an_index_by_its_name(
     found = installed(by, prefix=tmp_path, **source)
 
     for command in (render_install_command("web", found), render_update_command(found)):
+        if source in (SRC, GIT):  # these keep from where it came
+            command = re.sub(r"(pipx|uv tool) upgrade \S+$", "", command)
         assert not re.search(r"quorum-agent(?!\[[\w,]+\] @ )", command), command
 
 
