@@ -6,7 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test test-long test-real test-all-pythons setup dev-setup check lint format compile-tests pytest pytest-long snapshots lock clean
+.PHONY: run test test-long test-real test-all-pythons setup dev-setup check lint format compile-tests pytest pytest-long snapshots \
+	single-file site release lock clean
 
 run: setup
 	$(BIN)/quorum
@@ -45,6 +46,21 @@ $(VENV)/.installed-dev: requirements/dev.txt $(VENV)/.installed-run
 	@echo "Installing the packages that checks and tests need (about half a minute)"
 	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@touch $@
+
+$(VENV)/.installed-release: requirements/release.txt $(VENV)/.installed-run
+	@$(PIP) install --require-hashes -r requirements/release.txt
+	@touch $@
+
+# Everything in one file, with the extras of `make setup` and those that EXTRAS names, for systems like this one.
+single-file: $(VENV)/.installed-release
+	$(BIN)/python .ci/single_file.py dist/quorum $(EXTRAS)
+
+site: $(VENV)/.installed-release
+	$(BIN)/python .ci/site.py dist/site
+
+# What is released, built twice and compared; SIGNING_KEY is an SSH key, DRAFT=--draft tries a version that is none yet.
+release: $(VENV)/.installed-release
+	$(BIN)/python .ci/release.py dist/release $(if $(SIGNING_KEY),--key "$(SIGNING_KEY)") $(DRAFT)
 
 # The tests with every supported Python that is installed, each in an environment of its own below .venvs/.
 PYTHONS ?= $(shell for version in 3.11 3.12 3.13 3.14; do \
@@ -90,17 +106,18 @@ format:
 snapshots: dev-setup
 	$(BIN)/pytest tests/tui --snapshot-update
 
-# Needs uv; writes the lock files, with hashes and without the name of any index. `make setup` installs the extras
+# Writes the lock files, with hashes and without the name of any index. `make setup` installs the extras
 # but those of clouds, which are large and need an account. What runs is locked after what develops: the tests
 # install all extras, and these must fit beside it.
-LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header
 UPGRADE := --upgrade
-EXTRAS := --extra acp --extra copilot --extra keyring --extra mcp --extra serve --extra web
+USUAL_EXTRAS := --extra acp --extra copilot --extra keyring --extra mcp --extra serve --extra web
 
-lock:
+lock: $(VENV)/.installed-release
 	$(LOCK) $(UPGRADE) --group dev --all-extras pyproject.toml requirements/build.in -o requirements/dev.txt
-	$(LOCK) -c requirements/dev.txt $(EXTRAS) pyproject.toml requirements/build.in -o requirements/run.txt
+	$(LOCK) -c requirements/dev.txt $(USUAL_EXTRAS) pyproject.toml requirements/build.in -o requirements/run.txt
+	$(LOCK) $(UPGRADE) -c requirements/dev.txt --group pyproject.toml:release -o requirements/release.txt
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -36,9 +36,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cbor2
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+try:
+    import cbor2
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+except ImportError as missing:
+    print(f"{missing}; install what this program needs: pip install cbor2 cryptography", file=sys.stderr)
+    sys.exit(2)
 
 FORMAT = "quorum audit export 1"
 NEWER_FORMAT = re.compile(r"quorum audit export [1-9][0-9]{0,8}")

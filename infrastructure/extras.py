@@ -6,11 +6,16 @@ import importlib.util
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 _NAME = "quorum-agent"
 _UNKNOWN = "unknown"
+_VERSION_CONTROL = ("git+", "hg+", "svn+", "bzr+")
+SINGLE_FILE_MARK = "quorum-single-file"
+"""Names a file that is in the environment which a single-file build unpacks."""
 
 
 def is_installed(module: str) -> bool:
@@ -21,83 +26,167 @@ def is_installed(module: str) -> bool:
         return False
 
 
+class Installer(Enum):
+    """What manages the environment that the program is in."""
+
+    PIP = "pip"
+    UV = "uv"
+    PIPX = "pipx"
+    UV_TOOL = "uv tool"
+    SINGLE_FILE = "single file"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """How the program is installed: the folder and the interpreter of its environment, whether that has pip,
-    the URL it was installed from, empty where from an index, and the folder of its sources where it is not
-    installed."""
+    """How the program is installed.
 
+    `prefix` is the folder of its environment. `source` is the URL that it was installed from, empty where its
+    name was looked up; `folder` that of its sources, where it was installed or runs from one. What is not
+    installed runs from its sources without any metadata.
+    """
+
+    installer: Installer
     prefix: Path
     python: str
-    has_pip: bool
     source: str = ""
-    checkout: str = ""
+    folder: str = ""
+    is_editable: bool = False
+    is_distribution: bool = True
 
 
 def find_installation() -> Installation:
     """That of this process. Looks at files."""
-    is_unknown = find_own_version() == _UNKNOWN
+    prefix = Path(sys.prefix)
+    source, folder, is_editable = _find_source()
+    is_distribution = find_own_version() != _UNKNOWN
     return Installation(
-        prefix=Path(sys.prefix),
+        installer=_find_installer(prefix),
+        prefix=prefix,
         python=sys.executable,
-        has_pip=is_installed("pip"),
-        source=_find_source(),
-        checkout=str(Path(__file__).resolve().parents[1]) if is_unknown else "",
+        source=source,
+        folder=folder if is_distribution else str(Path(__file__).resolve().parents[1]),
+        is_editable=is_editable,
+        is_distribution=is_distribution,
     )
+
+
+def _find_installer(prefix: Path) -> Installer:
+    for name, installer in (
+        (SINGLE_FILE_MARK, Installer.SINGLE_FILE),
+        ("pipx_metadata.json", Installer.PIPX),
+        ("uv-receipt.toml", Installer.UV_TOOL),
+    ):
+        if (prefix / name).is_file():
+            return installer
+    return Installer.PIP if is_installed("pip") else Installer.UV
 
 
 def render_install_command(extra: str, installation: Installation | None = None) -> str:
     """What adds the extra of this name to the program, in the way in which it was installed, for a shell.
 
-    pip and pipx find the program itself in place, so that they fetch only what the extra adds.
+    It names what the extra consists of, never the program by its name alone, which an index might have of
+    somebody else.
     """
     found = installation or find_installation()
-    python, wanted = shlex.quote(found.python), f'"{_NAME}[{extra}]"'
-    if (found.prefix / "pipx_metadata.json").is_file():
-        return f"pipx inject {shlex.quote(found.prefix.name)} {wanted}"
-    if not found.has_pip:  # of `uv tool`, or an environment that uv made
-        if found.checkout:
-            return f"uv pip install --python {python} -e {shlex.quote(f'{found.checkout}[{extra}]')}"
-        where = f'"{_NAME}[{extra}] @ {found.source}"' if found.source else wanted
-        return f"uv pip install --python {python} {where}"
-    if found.checkout:
-        return f"{python} -m pip install -e {shlex.quote(f'{found.checkout}[{extra}]')}"
-    return f"{python} -m pip install {wanted}"
+    wanted = _list_requirements(extra) if found.is_distribution else []
+    words = [shlex.quote(each) for each in wanted] or ["-e", shlex.quote(f"{found.folder}[{extra}]")]
+    match found.installer:
+        case Installer.SINGLE_FILE:
+            return f"make single-file EXTRAS={extra} (in a clone; it builds this file anew)"
+        case Installer.PIPX:
+            return " ".join(("pipx inject", shlex.quote(found.prefix.name), *words))
+        case Installer.UV_TOOL if found.source:
+            return _render_uv_tool(found, extra)
+        case Installer.UV_TOOL | Installer.UV:
+            return " ".join(("uv pip install --python", shlex.quote(found.python), *words))
+        case Installer.PIP:
+            return " ".join((shlex.quote(found.python), "-m pip install", *words))
+
+
+def _list_requirements(extra: str) -> list[str]:
+    from importlib.metadata import requires  # slow to import, and few ask
+
+    parts = (line.partition(";") for line in requires(_NAME) or ())
+    return [need for need, _, marker in parts if marker.replace('"', "'").strip() == f"extra == '{extra}'"]
+
+
+def _render_uv_tool(found: Installation, extra: str) -> str:
+    """`uv tool install` replaces what the tool was installed with, so that all of it is said again."""
+    import tomllib
+
+    tool = tomllib.loads((found.prefix / "uv-receipt.toml").read_text(encoding="utf-8"))["tool"]
+    extras, others = {extra}, list[str]()
+    for each in tool["requirements"]:
+        if each["name"] == _NAME:
+            extras.update(each.get("extras", ()))
+        else:
+            others += ["--with", shlex.quote(f"{each['name']}{each.get('specifier', '')}")]
+    editable = ["--editable"] if found.is_editable else []
+    wanted = f"{_NAME}[{','.join(sorted(extras))}] @ {found.source}"
+    return " ".join(("uv tool install", *editable, shlex.quote(wanted), *others))
 
 
 def render_update_command(installation: Installation | None = None) -> str:
     """What brings the program to its newest version, in the way in which it was installed, for a shell."""
     found = installation or find_installation()
-    folder = found.source.removeprefix("file://") if found.source.startswith("file://") else ""
-    if folder := folder or found.checkout:
-        place = shlex.quote(folder)
+    if found.installer is Installer.SINGLE_FILE:
+        return "git pull && make single-file (in a clone)"
+    if found.folder:
+        place = shlex.quote(found.folder)
         pull = f"git -C {place} pull"
-        if (found.prefix / "pipx_metadata.json").is_file():
-            return f"{pull} && pipx install --force {place}"
-        if (found.prefix / "uv-receipt.toml").is_file():
-            return f"{pull} && uv tool install --reinstall {place}"
-        if found.checkout or found.prefix.is_relative_to(folder) or not found.has_pip:
+        if upgrade := _render_upgrade(found):
+            return f"{pull} && {upgrade}"
+        if not found.is_distribution or found.prefix.is_relative_to(found.folder):
             return f"{pull} && make -C {place} setup"
-        return f"{pull} && {shlex.quote(found.python)} -m pip install {place}"
-    if (found.prefix / "pipx_metadata.json").is_file():
-        return f"pipx upgrade {shlex.quote(found.prefix.name)}"
-    if (found.prefix / "uv-receipt.toml").is_file():
-        return f"uv tool upgrade {_NAME}"
-    installer = f"{shlex.quote(found.python)} -m pip install" if found.has_pip else "uv pip install"
-    return f'{installer} --upgrade "{found.source or _NAME}"'
+        return f"{pull} && {_render_reinstall(found, ['-e'] if found.is_editable else [], place)}"
+    if found.source.startswith(_VERSION_CONTROL):
+        return _render_upgrade(found) or _render_reinstall(found, [], shlex.quote(found.source))
+    if address := find_own_address():
+        return _render_reinstall(found, [], shlex.quote(f"git+{address}"))
+    return f"{_render_reinstall(found, [], 'WHEEL')} (WHEEL: the path of the newer one)"
 
 
-def _find_source() -> str:
+def _render_upgrade(found: Installation) -> str:
+    """What installs the same anew from where it came, with its extras; empty where nothing kept that."""
+    match found.installer:
+        case Installer.PIPX:
+            return f"pipx upgrade {shlex.quote(found.prefix.name)}"
+        case Installer.UV_TOOL:
+            return f"uv tool upgrade {_NAME}"
+    return ""
+
+
+def _render_reinstall(found: Installation, options: Sequence[str], what: str) -> str:
+    words = (*options, what)
+    match found.installer:
+        case Installer.PIPX:
+            return " ".join(("pipx install --force", *words))
+        case Installer.UV_TOOL:
+            return " ".join(("uv tool install --reinstall", *words))
+        case Installer.UV:
+            return " ".join(("uv pip install --upgrade --python", shlex.quote(found.python), *words))
+        case Installer.PIP | Installer.SINGLE_FILE:
+            return " ".join((shlex.quote(found.python), "-m pip install --upgrade", *words))
+
+
+def _find_source() -> tuple[str, str, bool]:
+    """The URL it was installed from, the folder where that is one, and whether it runs from there."""
     from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote
 
     try:
         text = distribution(_NAME).read_text("direct_url.json")
         given: object = json.loads(text) if text else None
     except (PackageNotFoundError, ValueError):
-        return ""
+        return "", "", False
     if not isinstance(given, dict) or not isinstance(url := given.get("url"), str):
-        return ""
-    return f"{vcs['vcs']}+{url}" if isinstance(vcs := given.get("vcs_info"), dict) and "vcs" in vcs else url
+        return "", "", False
+    match given:
+        case {"vcs_info": {"vcs": str(kind)}}:
+            return f"{kind}+{url}", "", False
+        case {"dir_info": dict(info)} if url.startswith("file://"):
+            return url, unquote(url.removeprefix("file://")), info.get("editable") is True
+    return url, "", False
 
 
 def find_own_version() -> str:

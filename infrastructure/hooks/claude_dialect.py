@@ -24,7 +24,14 @@ from quorum.application.calls.hooks import (
     TurnEnd,
     find_point,
 )
-from quorum.domain.calls.hook_points import HookPoint, Skip, describe_point
+from quorum.domain.calls.hook_points import (
+    AnyAnswer,
+    ContinueWithMessages,
+    HookPoint,
+    Skip,
+    describe_point,
+)
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import HookFailure
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
@@ -36,6 +43,7 @@ CLAUDE_EVENTS: Mapping[str, HookPoint] = {
     "PermissionRequest": HookPoint.ON_PERMISSION_REQUEST,
     "Notification": HookPoint.ON_NOTIFICATION,
     "PreCompact": HookPoint.ON_COMPACTION,
+    "Stop": HookPoint.ON_TURN_END,
 }
 """The events of Claude Code that a hook in its form runs at here, and their points."""
 
@@ -91,9 +99,17 @@ class ClaudeCommandHook(CommandHook):
         )
         self._matcher = matcher
         self._session_id = session_id
+        self._sent: tuple[str, ...] = ()
+
+    async def answer(self, subject: HookSubject) -> AnyAnswer:
+        """Remembers what it made a turn continue with, to tell it so at the next end."""
+        answer = await super().answer(subject)
+        if isinstance(answer, ContinueWithMessages):
+            self._sent = tuple(each if isinstance(each, str) else each.text for each in answer.messages)
+        return answer
 
     def wants(self, subject: HookSubject) -> bool:
-        return matches(self._matcher, find_matched_value(subject))
+        return isinstance(subject, TurnEnd) or matches(self._matcher, find_matched_value(subject))
 
     def encode(self, subject: HookSubject) -> JsonObject:
         """The fields that all events have, and those of this one. There is no transcript to name."""
@@ -103,13 +119,20 @@ class ClaudeCommandHook(CommandHook):
             "cwd": str(self.cwd),
             "permission_mode": "default",
             "hook_event_name": _NAMES[find_point(subject)],
-            **_encode(subject),
+            **(self._encode_end(subject) if isinstance(subject, TurnEnd) else _encode(subject)),
         }
+
+    def _encode_end(self, end: TurnEnd) -> JsonObject:
+        """Whether the turn went on because of this hook, which else might never let it end."""
+        asked = next((each.text for each in reversed(end.messages) if isinstance(each, UserMessage)), "")
+        return {"stop_hook_active": asked in self._sent}
 
     def read(self, exit_code: int, printed: bytes, errors: str, point: HookPoint) -> CommandAnswer | None:
         """None for an exit code that is a failure."""
         if exit_code == EXIT_SKIP and Skip in describe_point(point).answers:
             return CommandAnswer(decision="skip", reason=errors)
+        if exit_code == EXIT_SKIP and point is HookPoint.ON_TURN_END:
+            return _go_on(errors)
         return read_claude_answer(printed, point) if exit_code == 0 else None
 
 
@@ -190,6 +213,8 @@ def read_claude_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     """What a hook printed that ended well. Raises HookFailure for an answer that cannot be honoured here."""
     text = printed.decode("utf-8", "replace").strip()
     given = _parse(text)
+    if point is HookPoint.ON_TURN_END:
+        return _read_end(given or {})
     if given is None:
         is_read = point in (HookPoint.ON_SESSION_START, HookPoint.ON_COMPACTION)
         return CommandAnswer(decision="continue", carried=text if is_read and text else None)
@@ -206,6 +231,19 @@ def read_claude_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
             return _read_permission(specific, _read_text(given, "systemMessage"))
         case _:
             return CommandAnswer(decision="continue")
+
+
+def _read_end(given: JsonObject) -> CommandAnswer:
+    """Whether the turn may end; `continue: false` counts before a decision to block."""
+    if given.get("continue") is False or given.get("decision") not in ("block", "deny"):
+        return CommandAnswer(decision="finish")
+    return _go_on(_read_text(given, "reason") or "")
+
+
+def _go_on(reason: str) -> CommandAnswer:
+    if not reason.strip():
+        raise HookFailure("it does not let the turn end, and gives the model no reason to go on")
+    return CommandAnswer(decision="continue_with", carried=[reason])
 
 
 def _read_permission(specific: JsonObject, note: str | None) -> CommandAnswer:

@@ -17,6 +17,10 @@ from quorum.infrastructure.hooks.claude_dialect import CLAUDE_EVENTS, find_match
 from quorum.infrastructure.importing.places import ImportPlaces
 
 _KNOWN_KEYS = frozenset({"type", "command", "args", "timeout", "statusMessage", "async"})
+_MEANINGS: Mapping[str, str] = {
+    "PermissionRequest": "it can deny, and what it would allow is asked",
+    "Stop": "it can make a turn go on, also one of a subagent",
+}
 _USUAL_TIMEOUT, _MOST_TIMEOUT = 60.0, 3600.0
 _PLAIN = re.compile(r"""[\w@%+=:,./ ~'"-]+""", re.ASCII)
 _SEPARATORS = re.compile(r"[\s;&|<>()`\"'={}]+")
@@ -114,9 +118,7 @@ def _translate(event: str, matcher: object, entry: object, place: str, places: I
     here = f"[[hooks]] {table['event']}: {shorten_text(escape_unprintable(shlex.join(command)), 200)}"
     if any(all(_as_list(known.get(key)) == value for key, value in table.items()) for known in places.hooks):
         return TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=place, here=here, why="is here already")
-    why = "runs with your rights; " + (
-        "it can deny, and what it would allow is asked" if event == "PermissionRequest" else "in its own form"
-    )
+    why = f"runs with your rights; {_MEANINGS.get(event, 'in its own form')}"
     return TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=place, here=here, why=why, hook=table)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 problems = runpy.run_path(str(ROOT / ".ci" / "check_release.py"))["problems"]
+RELEASE: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "release.py"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PREFIX = "Programming Language :: Python :: "
 
 
@@ -106,9 +112,99 @@ def test_without_a_repository_no_address_is_made_up(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_workflow_names_its_repository_where_it_builds() -> None:
-    (build,) = (step for step in WORKFLOW["jobs"]["build"]["steps"] if "python -m build" in step.get("run", ""))
+    (build,) = (step for step in WORKFLOW["jobs"]["build"]["steps"] if "make release" in step.get("run", ""))
 
     assert build["env"]["REPOSITORY_URL"] == "${{ github.server_url }}/${{ github.repository }}"
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_every_action_is_pinned_by_the_commit_that_its_comment_names(file: Path) -> None:
+    used = re.findall(r"uses: *(.+)", file.read_text(encoding="utf-8"))
+
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[0-9.]+", action), action
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    folder = tmp_path / "release"
+    files = {"quorum_agent-1.0.0-py3-none-any.whl": b"wheel", "quorum-1.0.0-linux-x86_64": b"program"}
+    RELEASE["write"](files, folder)
+    return folder
+
+
+def test_the_checksums_of_a_release_are_those_that_sha256sum_reads(written: Path) -> None:
+    check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    assert subprocess.run(check, cwd=written, capture_output=True, check=False).returncode == 0
+
+    (written / "quorum-1.0.0-linux-x86_64").write_bytes(b"another")
+    assert subprocess.run(check, cwd=written, capture_output=True, check=False).returncode == 1
+
+
+def test_only_the_single_file_can_be_started(written: Path) -> None:
+    modes = {file.name: file.stat().st_mode & 0o777 for file in written.iterdir()}
+
+    assert modes["quorum_agent-1.0.0-py3-none-any.whl"] == 0o644
+    assert modes["quorum-1.0.0-linux-x86_64"] == 0o755
+
+
+def test_signed_checksums_are_verified_as_the_guide_says(written: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    RELEASE["sign"](written, key)
+    public = key.with_suffix(".pub").read_text(encoding="ascii")
+    (written / "allowed_signers").write_text(f"quorum {public}", encoding="ascii")
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^ssh-keygen -Y verify .*$", guide, re.MULTILINE)
+
+    verify = ["sh", "-c", command]
+    assert subprocess.run(verify, cwd=written, capture_output=True, check=False).returncode == 0
+    with (written / "SHA256SUMS").open("a", encoding="ascii") as sums:
+        sums.write("more\n")
+    assert subprocess.run(verify, cwd=written, capture_output=True, check=False).returncode != 0
+
+
+def test_a_release_needs_a_version_that_the_changelog_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.argv", ["release.py", str(tmp_path / "release")])
+    main = RELEASE["main"]
+    monkeypatch.setitem(main.__globals__, "run_git", lambda *_: b"")
+    monkeypatch.setitem(main.__globals__, "ROOT", tmp_path)
+    for name in (".ci/check_release.py", "quorum/version.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n", encoding="utf-8")
+
+    with pytest.raises(SystemExit, match=f"no heading ## {re.escape(__version__)}"):
+        main()
+
+
+def test_a_release_is_built_from_a_commit_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.argv", ["release.py", str(tmp_path / "release")])
+    main = RELEASE["main"]
+    monkeypatch.setitem(main.__globals__, "run_git", lambda *_: b" M README.md")
+
+    with pytest.raises(SystemExit, match="not committed"):
+        main()
+
+
+@pytest.mark.long
+def test_the_wheel_and_the_source_distribution_come_out_the_same_twice(tmp_path: Path) -> None:
+    made = []
+    for name in "ab":
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path / name)],
+            cwd=ROOT,
+            env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        made.append({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()})
+
+    assert len(made[0]) == 2
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda file: file.name)

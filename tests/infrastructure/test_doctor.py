@@ -144,7 +144,7 @@ async def test_an_extra_that_is_not_installed_is_reported_with_the_command_that_
     assert f"the extra {extra} is not installed" not in render_findings(installed)
     (reported,) = [each for each in missing if f"the extra {extra} is not installed" in each.text]
     assert reported.state is state
-    assert f'pip install "quorum-agent[{extra}]"' in f"{reported.text} {reported.remedy}"
+    assert render_install_command(extra) in f"{reported.text} {reported.remedy}"
 
 
 @pytest.mark.parametrize(("client", "module"), [("bedrock", "boto3"), ("vertex", "google.auth")])

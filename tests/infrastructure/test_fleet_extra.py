@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from quorum.domain.errors import ConfigError
@@ -30,5 +32,5 @@ def test_sessions_in_postgresql_ask_for_the_extra_of_the_database_alone(
 ) -> None:
     monkeypatch.setattr(backend, "is_installed", lambda _module: False)
 
-    with pytest.raises(ConfigError, match=r"quorum-agent\[postgres\]"):
+    with pytest.raises(ConfigError, match=re.escape(render_install_command("postgres"))):
         open_storage(TABLE, {})

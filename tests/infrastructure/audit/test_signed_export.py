@@ -460,3 +460,14 @@ def test_approvals_are_held_against_the_keys_of_those_who_had_to_sign(
         code, text = check(export(store(forged), key), key, signers=signers)
         assert code == 1
         assert "record 1 lets a call run that 2 of ada, bob had to sign" in text
+
+
+def test_without_the_packages_that_it_needs_the_verifier_names_them_and_checks_nothing() -> None:
+    without_packages = [sys.executable, "-I", "-S", str(VERIFIER), "export", "--key", "00"]
+    refused = subprocess.run(without_packages, capture_output=True, text=True, check=False)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert (
+        refused.stderr
+        == "No module named 'cbor2'; install what this program needs: pip install cbor2 cryptography\n"
+    )

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from quorum.application.calls.hooks import CompactionDraft, Notification, SessionEnd
-from quorum.domain.calls.hook_points import Continue, HookPoint, Skip
+from quorum.application.calls.hooks import CompactionDraft, Notification, SessionEnd, TurnEnd
+from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import HookFailure
 from quorum.infrastructure.hooks.claude_dialect import matches, read_claude_answer
 from tests.infrastructure.hooks.hook_bench import Programs
@@ -180,3 +181,48 @@ async def test_a_hook_is_asked_only_about_what_its_matcher_fits(programs: Progra
 
     assert (hook.wants(a_session_start("new")), hook.wants(a_session_start("resume"))) == (True, False)
     assert programs.claude(_KEEP, "Bash").wants(a_permission_request("run_command"))
+
+
+def _end(*texts: str) -> TurnEnd:
+    return TurnEnd(tuple(UserMessage(text) for text in texts))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "print(json.dumps({'decision': 'block', 'reason': 'run the tests'}))",
+        "sys.stderr.write('run the tests'); sys.exit(2)",
+    ],
+    ids=["decision", "exit code"],
+)
+async def test_a_hook_makes_the_turn_go_on_with_its_reason(programs: Programs, body: str) -> None:
+    answer = await programs.claude(body, matcher="Bash").answer(_end("do it"))
+
+    assert answer == ContinueWithMessages(("run the tests",))
+
+
+async def test_a_hook_learns_that_the_turn_goes_on_because_of_it_and_lets_it_end(programs: Programs) -> None:
+    hook = programs.claude(
+        _KEEP + "if not given['stop_hook_active']: answer(decision='block', reason='run the tests')"
+    )
+
+    assert await hook.answer(_end("do it")) == ContinueWithMessages(("run the tests",))
+    assert await hook.answer(_end("do it", "run the tests")) == Finish()
+    assert _seen(programs)["hook_event_name"] == "Stop"
+    assert await hook.answer(_end("do it", "run the tests", "more")) == ContinueWithMessages(("run the tests",))
+
+
+@pytest.mark.parametrize(
+    "printed", [b"", b"all is well", b"{}", b'{"continue": false, "decision": "block", "reason": "x"}']
+)
+def test_the_turn_ends_where_nothing_holds_it(printed: bytes) -> None:
+    assert read_claude_answer(printed, HookPoint.ON_TURN_END).answer() == Finish()
+
+
+def test_a_turn_that_may_not_end_for_no_reason_is_a_failure() -> None:
+    with pytest.raises(HookFailure, match="no reason to go on"):
+        read_claude_answer(b'{"decision": "block"}', HookPoint.ON_TURN_END)
+
+
+def test_whatever_the_matcher_a_hook_hears_of_the_end_of_each_turn(programs: Programs) -> None:
+    assert programs.claude("", matcher="Bash").wants(_end("x"))

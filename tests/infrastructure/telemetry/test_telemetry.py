@@ -39,6 +39,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.infrastructure import telemetry_choice
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.schema import Settings, TelemetryTable
+from quorum.infrastructure.extras import render_install_command
 from quorum.infrastructure.telemetry import names
 from quorum.infrastructure.telemetry.otlp import TelemetryObserver
 from quorum.infrastructure.telemetry_choice import send_telemetry
@@ -269,7 +270,7 @@ def test_without_the_extra_that_is_said_once(monkeypatch: pytest.MonkeyPatch) ->
         observer.notify(event)
 
     assert [type(event) for event in inner.events[:2]] == [SessionStarted, NoticeGiven]
-    assert "quorum-agent[otel]" in inner.of(NoticeGiven)[0].message
+    assert render_install_command("otel") in inner.of(NoticeGiven)[0].message
     assert len(inner.events) == len(EVENTS) + 1
 
 

@@ -13,6 +13,7 @@ from quorum.domain.calls.access import Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.address_guard import AddressGuard
+from quorum.infrastructure.extras import render_install_command
 from quorum.infrastructure.tools.web.fetching import WebFetch
 from quorum.infrastructure.tools.web.retrieval import Retrieval
 from tests.infrastructure.tools.calling import a_context
@@ -65,7 +66,7 @@ async def test_where_pages_cannot_be_converted_it_is_shown_what_to_install(statu
         result = str(error)
 
     assert status[:3] in result
-    assert 'pip install "quorum-agent[web]"' in result
+    assert render_install_command("web") in result
     assert "<p>" not in result
 
 
