@@ -126,7 +126,7 @@ def _judge_command(
         return script
 
     seen = inspect_command(command, read_script=read_once, paths=paths, more=settings.commands)
-    return join_objections(seen, reduce_command(command, read_once, paths.roots))
+    return join_objections(seen, reduce_command(command, read_once, paths.roots, judges_files=True))
 
 
 # ---------------------------------------------------------------- size

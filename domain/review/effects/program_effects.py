@@ -155,6 +155,7 @@ _GIVES_SECRETS = {
     "heroku": r"\bconfig\b",
     "doppler": r"\bsecrets\b",
     "ansible-vault": r"\b(view|decrypt)\b",
+    **dict.fromkeys(("age", "rage"), r"(^|\s)(-d|--decrypt)\b"),
     "sops": r"-d\b|\bdecrypt\b",
     "terraform": r"\bstate (pull|show)|output .*-(raw|json)",
     "git": r"credential(-\w+)? (fill|get)|config .*(token|password|extraheader)",

@@ -236,7 +236,8 @@ def _is_remote(used: UsedProgram, path: str) -> bool:
 def install(used: UsedProgram) -> Data:
     """Take the packages, images and files that a program installs or runs, and return what these show."""
     reducer, shown = used.scope.reducer, NO_DATA
-    for path in (*used.operands, *used.words.find(used.row.shows), *used.words.find("-r -f -i")):
+    main = _MAIN_FILES.get(f"{used.name} {used.run.arguments[0]}") if used.run.arguments else None
+    for path in filter(None, (*used.operands, *used.words.find(f"{used.row.shows} -r -f -i"), main)):
         if path == "/dev/stdin" and used.run.text is not None:
             shown |= reduce_code(used.run.text, reducer, program=used.name)
         elif (file := reducer.find_file(path)) is not None:
@@ -262,6 +263,7 @@ def _names_module(used: UsedProgram) -> bool:
     return used.name == "go" and used.run.arguments[:1] in (("install",), ("get",))
 
 
+_MAIN_FILES = {"go run": "main.go", "cargo run": "src/main.rs"}
 _COMPILED = (
     ".go",
     ".rs",

@@ -43,9 +43,14 @@ _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 _ENDLESS = re.compile(r"/dev/(zero|u?random|full)")
 
 
-def reduce_command(text: str, read_script: ReadScript, roots: Sequence[str] = ()) -> tuple[SideEffect, ...]:
-    """The effects of a shell text, each once. `roots` are the folders of the workspace."""
-    reducer = Reducer(read_script, roots)
+def reduce_command(
+    text: str, read_script: ReadScript, roots: Sequence[str] = (), *, judges_files: bool = False
+) -> tuple[SideEffect, ...]:
+    """The effects of a shell text, each once. `roots` are the folders of the workspace.
+
+    `judges_files`: also what the texts that it puts into files will do when somebody runs them.
+    """
+    reducer = Reducer(read_script, roots, judges_files=judges_files)
     shown = reducer.run_shell(text)
     reducer.reveal(shown)
     return tuple(reducer.effects)
@@ -79,7 +84,12 @@ class Reducer:
     """Collects the effects of texts that run each other, and what they put into files."""
 
     def __init__(
-        self, read_script: ReadScript, roots: Sequence[str] = (), *, is_seen_elsewhere: bool = True
+        self,
+        read_script: ReadScript,
+        roots: Sequence[str] = (),
+        *,
+        is_seen_elsewhere: bool = True,
+        judges_files: bool = False,
     ) -> None:
         """`is_seen_elsewhere`: guards look at the words of the outermost text themselves."""
         self.roots = roots
@@ -89,6 +99,7 @@ class Reducer:
         self._folder_before = ""
         self._pushed: list[str] = []
         self._read_script = read_script
+        self._judges_files = judges_files
         self._files: dict[str, WrittenText] = {}
         self._texts = 0
         self._depth = 0
@@ -199,7 +210,7 @@ class Reducer:
             )
         if endless := find_kind(data, DataKind.ENDLESS):
             self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
-        if text:
+        if text and self._judges_files:
             self._judge_text(path, text)
         known = self._files.get(_shorten(path))
         self._files[_shorten(path)] = WrittenText(data | (known.data if known else NO_DATA), text)
@@ -213,7 +224,7 @@ class Reducer:
         if self._depth > 2:
             return
         for command in list_commands(path, text):
-            written = Reducer(self._read_script, self.roots)
+            written = Reducer(self._read_script, self.roots, judges_files=True)
             written._depth, written._seen_depth, written._texts = self._depth + 1, self._depth + 2, self._texts
             written.reveal(written.run_shell(command))
             self._texts = written._texts

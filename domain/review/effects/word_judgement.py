@@ -82,6 +82,8 @@ _PRIVILEGED = re.compile(
     r"(?i)privileged\"?\s*[:=]\s*\"?true|host(Path|PID|Network|IPC)\"?\s*:|cap_add|"
     r"allowPrivilegeEscalation\"?\s*:\s*true|docker\.sock"
 )
+_RUNS_LATER = re.compile(r"\bkind[\"']?\s*:\s*[\"']?(CronJob|DaemonSet|MutatingWebhookConfiguration)\b")
+_REHEARSED = re.compile("--dry-run")
 _KINDS = {
     "network": EffectKind.ATTACK,
     "secret": EffectKind.REVEAL,
@@ -180,11 +182,18 @@ def judge_words(scope: Scope, run: Invocation) -> None:
     elif run.program == "trap" and "DEBUG" in run.arguments:
         scope.add(EffectKind.REVEAL, "records each command that is typed")
     elif run.program in ("kubectl", "oc", "docker", "docker-compose", "podman"):
-        if any(map(_PRIVILEGED.search, (*written, *texts))):
-            scope.add(EffectKind.ELEVATE, "gives a container rights over the machine")
+        _judge_containers(scope, run, written)
     elif run.program in ("gcc", "cc", "clang", "g++", "tcc", "clang++"):
         for text in (*written, run.text or ""):
             reduce_code(text, scope.reducer, program="C")
+
+
+def _judge_containers(scope: Scope, run: Invocation, written: Sequence[str]) -> None:
+    texts = (*run.arguments, run.text or "")
+    if any(map(_PRIVILEGED.search, (*written, *texts))):
+        scope.add(EffectKind.ELEVATE, "gives a container rights over the machine")
+    if any(map(_RUNS_LATER.search, (*written, run.text or ""))) and not _REHEARSED.search(" ".join(texts)):
+        scope.add(EffectKind.PERSIST, "lets something run in a cluster by itself")
 
 
 def _starts_shell(text: str) -> bool:

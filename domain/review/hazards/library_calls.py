@@ -121,6 +121,12 @@ LIBRARY_CALLS = (
     LibraryCall("julia", "open", "open"),
     LibraryCall("julia", "run", "run"),
     LibraryCall("julia", "include", "source"),
+    # Go 1.22
+    LibraryCall("go", "os.Remove", "rm {0}"),
+    LibraryCall("go", "os.RemoveAll", "rm -r {0}"),
+    LibraryCall("go", "os.Rename", "mv {0} {1}"),
+    LibraryCall("go", "os.ReadFile os.Open ioutil.ReadFile", "cat {0}"),
+    LibraryCall("go", "os.WriteFile os.Create os.Truncate ioutil.WriteFile", "echo >> {0}"),
     # Elixir 1.14
     LibraryCall("elixir", "File.rm File.rm! File.rmdir", "rm {0}"),
     LibraryCall("elixir", "File.rm_rf File.rm_rf!", "rm -r {0}"),

@@ -212,6 +212,16 @@ SERVICE_USES: tuple[HarmfulUse, ...] = (
         r"(prefix=)?[\"']?(~|\$HOME|\$\{HOME\}|/home/[^/]+|/Users/[^/]+)/\..*",
         guard="persistence",
     ),
+    HarmfulUse(
+        "go mod edit",
+        r"(-replace=)?(?!-)[^\s=]+=(?!github\.com|gitlab\.com|golang\.org)[\w-]+(\.[\w-]+)+/\S*",
+        "takes packages from elsewhere",
+        guard="network",
+    ),
+    HarmfulUse(
+        "hg|bzr|darcs|fossil push", r"\w+://.*", "sends the repository to another machine", guard="network"
+    ),
+    HarmfulUse("bq", "extract|rm", "sends away or deletes what is kept in a cloud", "--help"),
     HarmfulUse("hash", r"-[lrtd]*p", "has another program run by a known name", guard="persistence"),
     # ------------------------------------------------------------ networks, agents
     HarmfulUse(
