@@ -130,13 +130,13 @@ def repair_arguments(
     schema: JsonObject, arguments: JsonObject, tool: str
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     """The arguments as near to the schema as they can be read, and what was changed for that."""
-    reading = _Reading(schema)
+    reading = _ArgumentReading(schema)
     given = _unwrap(reading, arguments, tool)
     repaired = _repair_object(reading, schema, given, "", 0)
     return repaired, tuple(reading.repairs)
 
 
-class _Reading(msgspec.Struct):
+class _ArgumentReading(msgspec.Struct):
     """What was changed so far in arguments of this schema, of which references name parts."""
 
     schema: JsonObject
@@ -166,7 +166,7 @@ class _Reading(msgspec.Struct):
         return {**part, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
-def _unwrap(reading: _Reading, arguments: JsonObject, tool: str) -> JsonObject:
+def _unwrap(reading: _ArgumentReading, arguments: JsonObject, tool: str) -> JsonObject:
     """What stands in a whole call of this tool that was given as its arguments."""
     held = [name for name in arguments if name in _ENVELOPES]
     beside = {name: each for name, each in arguments.items() if name not in _ENVELOPES}
@@ -205,7 +205,7 @@ def explain_unknown_names(schema: JsonObject, arguments: JsonObject) -> tuple[st
 
 
 def _repair_object(
-    reading: _Reading, schema: JsonObject, value: JsonObject, place: str, depth: int
+    reading: _ArgumentReading, schema: JsonObject, value: JsonObject, place: str, depth: int
 ) -> dict[str, JsonValue]:
     properties, others = _get_properties(schema), schema.get("additionalProperties")
     if (not properties and not isinstance(others, Mapping)) or depth > _DEEPEST:
@@ -269,7 +269,7 @@ def _are_words(value: JsonValue) -> bool:
 
 
 def _rename(
-    reading: _Reading, value: JsonObject, properties: Sequence[str], place: str
+    reading: _ArgumentReading, value: JsonObject, properties: Sequence[str], place: str
 ) -> dict[str, JsonValue]:
     free = [name for name in properties if name not in value]
     wishes = {name: _find_aliases(name, free) for name in value if name not in properties}
@@ -300,7 +300,9 @@ def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
     ]
 
 
-def _repair_value(reading: _Reading, schema: JsonObject, value: JsonValue, place: str, depth: int) -> JsonValue:
+def _repair_value(
+    reading: _ArgumentReading, schema: JsonObject, value: JsonValue, place: str, depth: int
+) -> JsonValue:
     schema = reading.flatten(schema)
     kinds = _list_kinds(schema)
     if depth > _DEEPEST:
@@ -323,7 +325,7 @@ def _repair_value(reading: _Reading, schema: JsonObject, value: JsonValue, place
 
 
 def _repair_within(
-    reading: _Reading, schema: JsonObject, value: JsonValue, place: str, depth: int
+    reading: _ArgumentReading, schema: JsonObject, value: JsonValue, place: str, depth: int
 ) -> JsonValue:
     if isinstance(value, Mapping):
         return _repair_object(reading, schema, value, f"{place}.", depth)
@@ -397,7 +399,7 @@ def _find_allowed(schema: JsonObject, value: JsonValue) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _read_only_item(reading: _Reading, schema: JsonObject, value: JsonValue) -> list[JsonValue] | None:
+def _read_only_item(reading: _ArgumentReading, schema: JsonObject, value: JsonValue) -> list[JsonValue] | None:
     """A list of what it holds; a text that begins as JSON is one that could not be read."""
     items = schema.get("items")
     if not isinstance(items, Mapping) or (isinstance(value, str) and value.lstrip()[:1] in ("[", "{")):
