@@ -113,11 +113,17 @@ class DrivenAgent:
             raise self._add_logins(error, known) from error
         self._opened = opened
         self.offers = AgentOffers(
-            modes=tuple(map(fit_to_line, _list_choices("mode", opened))),
-            models=tuple(map(fit_to_line, _list_choices("model", opened))),
+            modes=tuple(map(_shorten, _list_choices("mode", opened))),
+            models=tuple(map(_shorten, _list_choices("model", opened))),
         )
-        await self._choose("mode", terms.mode or self._launch.asking_mode, opened, is_wanted=bool(terms.mode))
-        await self._choose("model", terms.model, opened, is_wanted=bool(terms.model))
+        mode, model = terms.mode, terms.model
+        if terms.is_remembered:
+            mode, model = (
+                mode if mode in self.offers.modes else "",
+                model if model in self.offers.models else "",
+            )
+        await self._choose("mode", mode or self._launch.asking_mode, opened, is_wanted=bool(mode))
+        await self._choose("model", model, opened, is_wanted=bool(model))
         about = read_object_field(known, "agentInfo")
         self._is_ready = True
         name = read_text_field(about, "title") or read_text_field(about, "name") or self._launch.name
@@ -128,6 +134,7 @@ class DrivenAgent:
             mode=self._mode,
             model=self._model,
             confinement=_UNCONFINED if self._confine is None else self._describe_confinement(),
+            is_confined=self._confine is not None,
         )
 
     def _describe_confinement(self) -> str:
@@ -195,6 +202,7 @@ class DrivenAgent:
         current = read_text_field(read_object_field(opened, f"{category}s"), f"current{category.title()}Id")
         if options:
             current = read_text_field(options[0], "currentValue") or current
+        wanted = next((each for each in offered if wanted in (each, _shorten(each))), wanted)
         if wanted and wanted in offered and (is_wanted or wanted != current):
             params: JsonObject
             if options:
@@ -205,12 +213,12 @@ class DrivenAgent:
             await self._require_channel().request(method, {"sessionId": self._session, **params})
             current = wanted
         elif wanted not in offered and is_wanted:
-            choice = ", ".join(map(fit_to_line, offered)) or "none to choose from"
+            choice = ", ".join(map(_shorten, offered)) or "none to choose from"
             raise self._fail(f"it does not offer the {category} {fit_to_line(wanted)}; it offers {choice}")
         if category == "mode":
-            self._mode = fit_to_line(current) if current else ""
+            self._mode = _shorten(current)
         else:
-            self._model = fit_to_line(current) if current else ""
+            self._model = _shorten(current)
 
     def _add_logins(self, error: ProviderError, known: JsonObject) -> ProviderError:
         if error.kind is not ProviderErrorKind.AUTHENTICATION:
@@ -252,7 +260,7 @@ class DrivenAgent:
                 return
 
     def _note_mode(self, mode: str) -> None:
-        if mode and (mode := fit_to_line(mode)) != self._mode:
+        if mode and (mode := _shorten(mode)) != self._mode:
             self._mode = mode
             self._host.note_update(AgentModeChanged(mode=mode))
 
@@ -353,6 +361,12 @@ def _list_choices(category: str, opened: JsonObject) -> list[str]:
         return _list_values(options[0])
     listed = read_objects_field(read_object_field(opened, f"{category}s"), f"available{category.title()}s")
     return [read_text_field(each, "id" if category == "mode" else "modelId") for each in listed]
+
+
+def _shorten(name: str) -> str:
+    """The name of a mode or model on a line; of an address, by which Copilot CLI names modes, the end."""
+    _, mark, end = name.rpartition("#")
+    return fit_to_line(end if mark and "://" in name else name) if name else ""
 
 
 def _list_values(option: JsonObject) -> list[str]:

@@ -22,7 +22,8 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     """An agent whose usual command is known. `asking_mode` is the one of its modes in which it asks before it
     acts, empty where it begins in it; `login_env` are variables that its login is found by, `added` what has it
     ask where no mode does. `takes_files`: it works with files that it reaches through us;
-    `shows_command_as_title`: it shows a command nowhere else; `folders` hold its settings, login and sessions.
+    `tells_no_arguments`: a command is its call's title, and the tool begins its id; `folders` hold its
+    settings, login and sessions.
     """
 
     command: tuple[str, ...]
@@ -31,7 +32,7 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     login_env: tuple[str, ...] = ()
     added: Mapping[str, str] = field(default_factory=dict)
     takes_files: bool = True
-    shows_command_as_title: bool = False
+    tells_no_arguments: bool = False
     folders: tuple[str, ...] = ()
 
 
@@ -58,7 +59,7 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
         install="npm install -g @google/gemini-cli",
         asking_mode="default",
         takes_files=False,  # version 0.61 cannot make a new file that way
-        shows_command_as_title=True,
+        tells_no_arguments=True,
         folders=("~/.gemini",),
     ),
     "kimi": KnownAgent(
@@ -94,7 +95,7 @@ class AgentLaunch(Struct, frozen=True, kw_only=True):
     timeout_secs: float
     asking_mode: str = ""
     takes_files: bool = True
-    shows_command_as_title: bool = False
+    tells_no_arguments: bool = False
     is_confined: bool = False
     folders: tuple[str, ...] = ()
 
@@ -146,7 +147,7 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
         timeout_secs=table.timeout_secs,
         asking_mode=known.asking_mode if known is not None else "",
         takes_files=known.takes_files if known is not None else True,
-        shows_command_as_title=known.shows_command_as_title if known is not None else False,
+        tells_no_arguments=known.tells_no_arguments if known is not None else False,
         is_confined=table.sandbox,
         folders=(*_place_folders(known.folders if known is not None else (), environ), *moved.values()),
     )

@@ -86,7 +86,11 @@ class Program:
             raise RequestError(-32002, "no such session")
         self._session = session_id
         await self._say("what was said before")
-        return LoadSessionResponse(modes=_MODES)
+        if "--offers-less" in self._flags:
+            return LoadSessionResponse(
+                modes=SessionModeState(current_mode_id="build", available_modes=_MODES.available_modes[:1])
+            )
+        return LoadSessionResponse(modes=_MODES, config_options=[_MODELS])
 
     async def set_session_mode(self, mode_id: str, **_given: Any) -> None:
         await asyncio.to_thread(Path("mode.txt").write_text, mode_id)
