@@ -35,6 +35,7 @@ from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentP
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.channel import AgentChannel, Confine, RefusedRequest, UnknownMethod
 from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 from quorum.infrastructure.execution.commands.environment import name_signal
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
@@ -70,12 +71,14 @@ class DrivenAgent:
         self._runs_commands, self._confine = runs_commands, confine
         self._launch, self._cwd, self._host, self._version = launch, cwd, host, version
         self._channel: AgentChannel | None = None
+        self._places = ObeyedPlaces(())
         self._session = ""
         self._mode = self._model = ""
         self._calls: dict[str, ReportedCall] = {}
         self._arguments: dict[str, JsonObject] = {}  # of the calls, told as such
         self._is_prompted = self._is_cancelled = self._is_ready = False
         self._opened: JsonObject = {}
+        self._made = 0
         self.offers = AgentOffers()
 
     # ---------------------------------------------------------------- what a session asks of it
@@ -91,7 +94,9 @@ class DrivenAgent:
     async def open(self, terms: AgentTerms) -> AgentConnected:
         """Start it anew, and begin or continue a session. Raises ProviderError."""
         await self.aclose()
-        channel = AgentChannel(self._launch, self._cwd, self, self._confine)
+        obeyed = self._launch.obeyed if self._confine is not None else ()
+        self._places = await asyncio.to_thread(ObeyedPlaces, obeyed)
+        channel = AgentChannel(self._launch, self._cwd, self, self._confine, self._places)
         await channel.open()
         self._channel = channel
         known = await channel.request(
@@ -139,7 +144,8 @@ class DrivenAgent:
 
     def _describe_confinement(self) -> str:
         folders = f" and to {', '.join(self._launch.folders)}" if self._launch.folders else ""
-        return f"in the sandbox: it writes to the workspace{folders}, and reaches the network"
+        kept = ", but not to its settings," if self._launch.obeyed else ","
+        return f"in the sandbox: it writes to the workspace{folders}{kept} and reaches the network"
 
     async def prompt(self, text: str) -> AgentEnd:
         """Have it answer. Raises ProviderError."""
@@ -149,6 +155,7 @@ class DrivenAgent:
             ended = await self._require_channel().request("session/prompt", asked)
         finally:
             self._is_prompted = False
+            await run_to_end(self._set_aside())
         stop, used = read_text_field(ended, "stopReason"), read_object_field(ended, "usage")
         return AgentEnd(
             stop=_STOPS.get(stop, StopReason(StopKind.OTHER, fit_to_line(stop) or "no reason")),
@@ -160,6 +167,19 @@ class DrivenAgent:
                 reasoning=read_count_field(used, "thoughtTokens") or 0,
             ),
         )
+
+    async def _set_aside(self) -> None:
+        """Tell what it has made in places that it obeys outside of the sandbox: it is obeyed nowhere now."""
+        for made in await asyncio.to_thread(lambda: list(self._places.set_aside())):
+            self._made += 1
+            told = ReportedCall(
+                call_id=f"set aside {self._made}",
+                title="a place that it obeys",
+                kind="edit",
+                status=made.outcome,
+                paths=(made.path,),
+            )
+            self._host.note_update(told)
 
     async def cancel(self) -> None:
         """Tell it to end its answer, if it gives one. Raises ProviderError."""

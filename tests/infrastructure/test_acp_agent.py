@@ -17,6 +17,7 @@ from quorum.gate.acp_calls import read_reported_call
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.channel import INTERNAL_ERROR, AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 
 _ASK_AND_TELL = """
 printf '{"jsonrpc":"2.0","id":7,"method":"ask","params":{}}\\n'
@@ -156,7 +157,7 @@ async def test_a_request_that_crashes_here_is_answered_with_an_error(
         timeout_secs=20,
     )
     peer = CrashingPeer()
-    channel = AgentChannel(launch, str(tmp_path), peer, None)
+    channel = AgentChannel(launch, str(tmp_path), peer, None, ObeyedPlaces(()))
     with caplog.at_level(logging.ERROR):
         await channel.open()
         try:

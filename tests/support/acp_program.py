@@ -194,6 +194,14 @@ class Program:
         except OSError as error:
             await self._say(f"{error.strerror} ")
 
+    async def _move(self, path: str, target: str) -> None:
+        """Put a file in the place of another by itself, and tell whether that went."""
+        try:
+            await asyncio.to_thread(os.replace, path, target)
+            await self._say("moved ")
+        except OSError as error:
+            await self._say(f"{error.strerror} ")
+
     async def _read(self, path: str) -> None:
         try:
             got = await self._client.read_text_file(session_id=self._session, path=str(_FOLDER / path))
