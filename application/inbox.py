@@ -236,6 +236,7 @@ def build_request(review: WaitingReview) -> ReviewRequest:
         preamble=review.preamble,
         signing=signing,
         batch_size=1,
+        can_be_edited=False,
         is_elsewhere=True,
     )
 

@@ -95,7 +95,6 @@ _PROMPTS_TOLD = 3
 _NOT_WAITED_FOR = "allowed; how it ended is not known: the agent asked about the next call meanwhile"
 _NO_END = "allowed; the agent's answer ended before it said how the call did"
 
-
 _BuildTool: TypeAlias = Callable[[], Awaitable[Tool]]
 
 
@@ -251,8 +250,10 @@ class AgentRun:
             await self._note_connected(connected)
 
     async def _note_connected(self, connected: AgentConnected) -> None:
+        for told in self._terms.describe_lost(connected):
+            self._events.note(ErrorOccurred(message=told))
         self._connected = connected
-        self._terms = replace(self._terms, session=connected.agent_session)
+        self._terms = replace(self._terms, session=connected.agent_session, is_remembered=True)
         await self._events.announce(connected)
 
     @property
@@ -264,8 +265,8 @@ class AgentRun:
         """Have the agent work in this mode of its own or model. Raises LedgerError and ProviderError."""
         await self.connect()
         await self._agent.choose(category, name)
-        self._terms = replace(self._terms, **{category: name})
-        self._connected = replace(self._connected, **{category: name})
+        self._terms = self._terms.with_choice(category, name)
+        self._connected = self._connected.with_choice(category, name)
         await self._events.announce(self._connected)
 
     async def begin_session(self) -> None:

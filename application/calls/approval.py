@@ -393,6 +393,7 @@ class Approval:
                 notices=(*lookalikes, *asked.notices),
                 folder=self._folder,
                 is_edited=self._edited,
+                can_be_edited=(made := self._call.definition) is None or not made.is_callers,
                 preamble=self._state.events.state.preamble,
                 signing=self._signing(asked),
                 comparison=find_comparison(self._call, self._state),

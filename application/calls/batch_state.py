@@ -19,7 +19,7 @@ from quorum.domain.calls.execution import Outcome, Seal, ToolExecution, ToolExec
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.planners import PlannedCall, Planner, Predecessors, add_same_path_order
 from quorum.domain.calls.run_state import RunState, apply_modifiers
-from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.errors import ToolError
 from quorum.domain.goal.goal import ApprovedChecks
 from quorum.domain.review.ballot import Tally
@@ -111,6 +111,11 @@ class BatchCall(Protocol):
     @property
     def risk(self) -> RiskLevel:
         """The tool's risk; HIGH for a tool that does not exist."""
+        ...
+
+    @property
+    def definition(self) -> ToolDefinition | None:
+        """The tool's definition; None for a tool that does not exist or was not offered."""
         ...
 
     @property

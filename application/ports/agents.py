@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -12,6 +12,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Delta, StopReason, StreamedReasoning, Usage
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
 from quorum.domain.events.report import JobRecord
+from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
 
@@ -79,11 +80,13 @@ class AgentEnd(Struct, frozen=True, kw_only=True):
 
 class AgentTerms(Struct, frozen=True, kw_only=True):
     """How a session with the agent is to begin: `session` is the agent's own id of one to continue. Empty texts
-    leave the choice to the agent."""
+    leave the choice to the agent. `is_remembered`: so it was before, and what is not offered any more does not
+    matter."""
 
     session: str = ""
     mode: str = ""
     model: str = ""
+    is_remembered: bool = False
 
     @classmethod
     def as_before(cls, former: AgentConnected | None, *, is_copy: bool) -> AgentTerms:
@@ -91,7 +94,19 @@ class AgentTerms(Struct, frozen=True, kw_only=True):
         if former is None:
             return cls()
         session = "" if is_copy else former.agent_session
-        return cls(session=session, mode=former.mode, model=former.model)
+        return cls(session=session, mode=former.mode, model=former.model, is_remembered=True)
+
+    def with_choice(self, category: Literal["mode", "model"], name: str) -> AgentTerms:
+        """The same, with another mode or model."""
+        return replace(self, mode=name) if category == "mode" else replace(self, model=name)
+
+    def describe_lost(self, connected: AgentConnected) -> Iterator[str]:
+        """What the agent has not taken up of what was before, a sentence each."""
+        now = {"mode": (self.mode, connected.mode), "model": (self.model, connected.model)}
+        for what, (before, after) in now.items() if self.is_remembered else ():
+            if before and before != after:
+                now_is = after or "its own"
+                yield f"the agent does not offer the {what} {before} any more; its {what} is {now_is}"
 
 
 class AgentOffers(Struct, frozen=True, kw_only=True):

@@ -365,6 +365,9 @@ class SessionView:
                 self._panels.apply(event)
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)
+            case ev.AgentConnected():
+                self.status.connect_agent(is_confined=event.is_confined)
+                self._tell(event)
             case ev.UsageCounted():
                 self.status.count(event)
             case ev.SpendCapRaised():

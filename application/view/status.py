@@ -73,8 +73,8 @@ def _sum(one: Spending, other: Spending) -> Spending:
 
 class SessionStatus:
     """The session as its last events left it. `title` is empty until there is a prompt; `sandbox` tells whether
-    commands run in one, None until that is known; `instructions` are those in force, None
-    before they are looked for; `retry` is the attempt that is waited for, `leaked_call` the last one
+    commands run in one, or the agent that works, None until that is known; `instructions` are those in force,
+    None before they are looked for; `retry` is the attempt that is waited for, `leaked_call` the last one
     that a setting would have read, `reading` how far the server has read the prompt. `version` changes
     with whatever is shown here or computed from the conversation."""
 
@@ -83,6 +83,7 @@ class SessionStatus:
         self.effort: Effort | None = None
         self._chosen: tuple[str, Effort | None] | None = None  # what another model stands in for
         self.sandbox: bool | None = None
+        self._is_agent_in_charge = False
         self.instructions: InstructionsLoaded | None = None
         self.book = Book()
         self.retry: RetryScheduled | None = None
@@ -137,8 +138,14 @@ class SessionStatus:
         self.version += 1
 
     def check_sandbox(self, on: bool) -> None:
-        """It became known whether commands run in a sandbox."""
-        self.sandbox = on
+        """It became known whether commands run in a sandbox, which tells nothing of an agent's own."""
+        if not self._is_agent_in_charge:
+            self.sandbox = on
+            self.version += 1
+
+    def connect_agent(self, *, is_confined: bool) -> None:
+        """An agent of another vendor works from now on, in the sandbox or outside of it."""
+        self._is_agent_in_charge, self.sandbox = True, is_confined
         self.version += 1
 
     @property

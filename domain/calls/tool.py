@@ -41,6 +41,7 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     `timeout_secs` bounds one execution; None leaves the bound to the tool itself. `inline_bytes` is the
     length up to which its output stays in the conversation whole, and `summary_bytes` that of the summary of a
     longer one, which then shows as many whole lines of both ends as fit; None means the run's own limits.
+    `is_callers`: another program makes the call, with the arguments that it has asked about.
     `input_schema` is the JSON schema of the arguments of a tool that brings its own, in place of `parameters`.
     """
 
@@ -53,6 +54,7 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     inline_bytes: int | None = None
     summary_bytes: int | None = None
     input_schema: JsonObject | None = None
+    is_callers: bool = False
 
     def determine_access(self, arguments: JsonObject) -> Access:
         """What a call with these arguments touches; exclusive where that is unknown."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 from quorum.domain.calls.effects import FileChange
 from quorum.domain.fact import Fact
+from quorum.domain.replacing import replace
 from quorum.domain.text.amounts import format_amount
 
 _SHOWN = 5
@@ -17,7 +18,8 @@ _LOOKING = frozenset({"read", "search", "think"})
 class AgentConnected(Fact, frozen=True, kw_only=True, tag="agent_connected"):
     """An agent works for the session from now on. `agent` is its name in the settings, `program` what it calls
     itself, with its version; `agent_session` is its own id of the session, `mode` and `model` are those that it
-    begins with, empty where it tells none. `confinement` says what the process is held to."""
+    begins with, empty where it tells none. `confinement` says what the process is held to, `is_confined`
+    whether by the sandbox."""
 
     agent: str
     program: str
@@ -25,6 +27,11 @@ class AgentConnected(Fact, frozen=True, kw_only=True, tag="agent_connected"):
     mode: str = ""
     model: str = ""
     confinement: str = ""
+    is_confined: bool = False
+
+    def with_choice(self, category: Literal["mode", "model"], name: str) -> AgentConnected:
+        """The same, with another mode or model."""
+        return replace(self, mode=name) if category == "mode" else replace(self, model=name)
 
     @property
     def sentence(self) -> str:

@@ -58,7 +58,7 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     `folder` is the one around all that the call would reach outside the workspace, where it may be added.
     `earlier_plans` are those that reviewers judged before this one, oldest first, where it is about a plan.
     `comparison` is there where several models made plans, and this one stands or was made from it.
-    `is_edited`: the person has changed its arguments since the model asked for it.
+    `is_edited`: the person has changed its arguments since the model asked for it; `can_be_edited`: they may.
     `is_elsewhere`: another process asks, so that the answer can only be yes or no.
     `is_recorded_whole`: no part of the packet is masked in the ledger, so that a later process can ask again.
     `preamble` is what the model wrote right before its calls; empty where nothing.
@@ -79,6 +79,7 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     earlier_plans: tuple[EarlierPlan, ...] = ()
     comparison: PlanComparison | None = None
     is_edited: bool = False
+    can_be_edited: bool = True
     is_elsewhere: bool = False
     is_recorded_whole: bool = True
     preamble: str = ""

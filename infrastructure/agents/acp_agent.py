@@ -35,6 +35,7 @@ from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentP
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.channel import AgentChannel, Confine, RefusedRequest, UnknownMethod
 from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 from quorum.infrastructure.execution.commands.environment import name_signal
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
@@ -70,12 +71,14 @@ class DrivenAgent:
         self._runs_commands, self._confine = runs_commands, confine
         self._launch, self._cwd, self._host, self._version = launch, cwd, host, version
         self._channel: AgentChannel | None = None
+        self._places = ObeyedPlaces(())
         self._session = ""
         self._mode = self._model = ""
         self._calls: dict[str, ReportedCall] = {}
         self._arguments: dict[str, JsonObject] = {}  # of the calls, told as such
         self._is_prompted = self._is_cancelled = self._is_ready = False
         self._opened: JsonObject = {}
+        self._made = 0
         self.offers = AgentOffers()
 
     # ---------------------------------------------------------------- what a session asks of it
@@ -91,7 +94,9 @@ class DrivenAgent:
     async def open(self, terms: AgentTerms) -> AgentConnected:
         """Start it anew, and begin or continue a session. Raises ProviderError."""
         await self.aclose()
-        channel = AgentChannel(self._launch, self._cwd, self, self._confine)
+        obeyed = self._launch.obeyed if self._confine is not None else ()
+        self._places = await asyncio.to_thread(ObeyedPlaces, obeyed)
+        channel = AgentChannel(self._launch, self._cwd, self, self._confine, self._places)
         await channel.open()
         self._channel = channel
         known = await channel.request(
@@ -113,11 +118,17 @@ class DrivenAgent:
             raise self._add_logins(error, known) from error
         self._opened = opened
         self.offers = AgentOffers(
-            modes=tuple(map(fit_to_line, _list_choices("mode", opened))),
-            models=tuple(map(fit_to_line, _list_choices("model", opened))),
+            modes=tuple(map(_shorten, _list_choices("mode", opened))),
+            models=tuple(map(_shorten, _list_choices("model", opened))),
         )
-        await self._choose("mode", terms.mode or self._launch.asking_mode, opened, is_wanted=bool(terms.mode))
-        await self._choose("model", terms.model, opened, is_wanted=bool(terms.model))
+        mode, model = terms.mode, terms.model
+        if terms.is_remembered:
+            mode, model = (
+                mode if mode in self.offers.modes else "",
+                model if model in self.offers.models else "",
+            )
+        await self._choose("mode", mode or self._launch.asking_mode, opened, is_wanted=bool(mode))
+        await self._choose("model", model, opened, is_wanted=bool(model))
         about = read_object_field(known, "agentInfo")
         self._is_ready = True
         name = read_text_field(about, "title") or read_text_field(about, "name") or self._launch.name
@@ -128,11 +139,13 @@ class DrivenAgent:
             mode=self._mode,
             model=self._model,
             confinement=_UNCONFINED if self._confine is None else self._describe_confinement(),
+            is_confined=self._confine is not None,
         )
 
     def _describe_confinement(self) -> str:
         folders = f" and to {', '.join(self._launch.folders)}" if self._launch.folders else ""
-        return f"in the sandbox: it writes to the workspace{folders}, and reaches the network"
+        kept = ", but not to its settings," if self._launch.obeyed else ","
+        return f"in the sandbox: it writes to the workspace{folders}{kept} and reaches the network"
 
     async def prompt(self, text: str) -> AgentEnd:
         """Have it answer. Raises ProviderError."""
@@ -142,6 +155,7 @@ class DrivenAgent:
             ended = await self._require_channel().request("session/prompt", asked)
         finally:
             self._is_prompted = False
+            await run_to_end(self._set_aside())
         stop, used = read_text_field(ended, "stopReason"), read_object_field(ended, "usage")
         return AgentEnd(
             stop=_STOPS.get(stop, StopReason(StopKind.OTHER, fit_to_line(stop) or "no reason")),
@@ -153,6 +167,19 @@ class DrivenAgent:
                 reasoning=read_count_field(used, "thoughtTokens") or 0,
             ),
         )
+
+    async def _set_aside(self) -> None:
+        """Tell what it has made in places that it obeys outside of the sandbox: it is obeyed nowhere now."""
+        for made in await asyncio.to_thread(lambda: list(self._places.set_aside())):
+            self._made += 1
+            told = ReportedCall(
+                call_id=f"set aside {self._made}",
+                title="a place that it obeys",
+                kind="edit",
+                status=made.outcome,
+                paths=(made.path,),
+            )
+            self._host.note_update(told)
 
     async def cancel(self) -> None:
         """Tell it to end its answer, if it gives one. Raises ProviderError."""
@@ -195,6 +222,7 @@ class DrivenAgent:
         current = read_text_field(read_object_field(opened, f"{category}s"), f"current{category.title()}Id")
         if options:
             current = read_text_field(options[0], "currentValue") or current
+        wanted = next((each for each in offered if wanted in (each, _shorten(each))), wanted)
         if wanted and wanted in offered and (is_wanted or wanted != current):
             params: JsonObject
             if options:
@@ -205,12 +233,12 @@ class DrivenAgent:
             await self._require_channel().request(method, {"sessionId": self._session, **params})
             current = wanted
         elif wanted not in offered and is_wanted:
-            choice = ", ".join(map(fit_to_line, offered)) or "none to choose from"
+            choice = ", ".join(map(_shorten, offered)) or "none to choose from"
             raise self._fail(f"it does not offer the {category} {fit_to_line(wanted)}; it offers {choice}")
         if category == "mode":
-            self._mode = fit_to_line(current) if current else ""
+            self._mode = _shorten(current)
         else:
-            self._model = fit_to_line(current) if current else ""
+            self._model = _shorten(current)
 
     def _add_logins(self, error: ProviderError, known: JsonObject) -> ProviderError:
         if error.kind is not ProviderErrorKind.AUTHENTICATION:
@@ -252,7 +280,7 @@ class DrivenAgent:
                 return
 
     def _note_mode(self, mode: str) -> None:
-        if mode and (mode := fit_to_line(mode)) != self._mode:
+        if mode and (mode := _shorten(mode)) != self._mode:
             self._mode = mode
             self._host.note_update(AgentModeChanged(mode=mode))
 
@@ -353,6 +381,12 @@ def _list_choices(category: str, opened: JsonObject) -> list[str]:
         return _list_values(options[0])
     listed = read_objects_field(read_object_field(opened, f"{category}s"), f"available{category.title()}s")
     return [read_text_field(each, "id" if category == "mode" else "modelId") for each in listed]
+
+
+def _shorten(name: str) -> str:
+    """The name of a mode or model on a line; of an address, by which Copilot CLI names modes, the end."""
+    _, mark, end = name.rpartition("#")
+    return fit_to_line(end if mark and "://" in name else name) if name else ""
 
 
 def _list_values(option: JsonObject) -> list[str]:

@@ -19,6 +19,7 @@ from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
@@ -70,7 +71,16 @@ class AgentChannel:
     Whatever becomes of quorum, the program and all that it started are ended.
     """
 
-    def __init__(self, launch: AgentLaunch, cwd: str, peer: ChannelPeer, confine: Confine | None) -> None:
+    def __init__(
+        self,
+        launch: AgentLaunch,
+        cwd: str,
+        peer: ChannelPeer,
+        confine: Confine | None,
+        places: ObeyedPlaces,
+    ) -> None:
+        """`places` are looked through once nothing of the program is alive."""
+        self._places = places
         self._launch, self._cwd, self._peer, self._confine = launch, cwd, peer, confine
         self._end_check: Callable[[], None] = lambda: None
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
@@ -212,6 +222,8 @@ class AgentChannel:
         """Until nothing of the program is alive."""
         await self._process.wait()
         await asyncio.to_thread(self._end_check)
+        for made in await asyncio.to_thread(lambda: list(self._places.set_aside())):
+            _log.warning("the agent %s made %s: %s", self._launch.name, made.path, made.outcome)
         self._give_up(self._end or self._explain_end())
 
     def _give_up(self, end: ProviderError) -> None:

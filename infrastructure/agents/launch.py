@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -22,7 +22,9 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     """An agent whose usual command is known. `asking_mode` is the one of its modes in which it asks before it
     acts, empty where it begins in it; `login_env` are variables that its login is found by, `added` what has it
     ask where no mode does. `takes_files`: it works with files that it reaches through us;
-    `shows_command_as_title`: it shows a command nowhere else; `folders` hold its settings, login and sessions.
+    `tells_no_arguments`: a command is its call's title, and the tool begins its id; `folders` hold its
+    settings, login and sessions. `obeyed` is what it takes programs, permissions and instructions from: names
+    in its folders, or paths.
     """
 
     command: tuple[str, ...]
@@ -31,10 +33,27 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     login_env: tuple[str, ...] = ()
     added: Mapping[str, str] = field(default_factory=dict)
     takes_files: bool = True
-    shows_command_as_title: bool = False
+    tells_no_arguments: bool = False
     folders: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
 
 
+_OFTEN_OBEYED = (
+    *("settings.json", "settings.local.json", "config.toml", "mcp.json", "hooks.json", "hooks.toml", ".env"),
+    *(
+        "hooks",
+        "plugins",
+        "extensions",
+        "agents",
+        "commands",
+        "prompts",
+        "skills",
+        "rules",
+        "policies",
+        "tools",
+    ),
+    *("AGENTS.md", "bin", "instructions"),
+)
 KNOWN_AGENTS: Mapping[str, KnownAgent] = {
     "claude": KnownAgent(
         command=("claude-agent-acp",),
@@ -42,6 +61,10 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
         asking_mode="default",
         login_env=("CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"),
         folders=("~/.claude", "~/.claude.json"),
+        obeyed=(
+            *(*_OFTEN_OBEYED, "~/.claude.json", ".claude.json", "CLAUDE.md", "output-styles", "workflows"),
+            *("keybindings.json", "local"),
+        ),
     ),
     "codex": KnownAgent(
         command=("codex-acp",),
@@ -49,29 +72,39 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
         asking_mode="read-only",
         login_env=("CODEX_HOME",),
         folders=("~/.codex",),
+        obeyed=(*_OFTEN_OBEYED, "AGENTS.override.md", "managed_config.toml", "requirements.toml"),
     ),
     "copilot": KnownAgent(
-        command=("copilot", "--acp"), install="npm install -g @github/copilot", folders=("~/.copilot",)
+        command=("copilot", "--acp"),
+        install="npm install -g @github/copilot",
+        folders=("~/.copilot",),
+        obeyed=(
+            *(*_OFTEN_OBEYED, "mcp-config.json", "lsp-config.json", "permissions-config.json"),
+            *("copilot-instructions.md", "installed-plugins", "pkg"),
+        ),
     ),
     "gemini": KnownAgent(
         command=("gemini", "--acp"),
         install="npm install -g @google/gemini-cli",
         asking_mode="default",
         takes_files=False,  # version 0.61 cannot make a new file that way
-        shows_command_as_title=True,
+        tells_no_arguments=True,
         folders=("~/.gemini",),
+        obeyed=(*_OFTEN_OBEYED, "GEMINI.md", "trustedFolders.json", "trusted_hooks.json", "keybindings.json"),
     ),
     "kimi": KnownAgent(
         command=("kimi", "acp"),
         install="npm install -g @moonshot-ai/kimi-code",
         asking_mode="default",
         folders=("~/.kimi-code",),
+        obeyed=_OFTEN_OBEYED,
     ),
     "opencode": KnownAgent(
         command=("opencode", "acp"),
         install="npm install -g opencode-ai",
         added={"OPENCODE_PERMISSION": '{"edit":"ask","bash":"ask","webfetch":"ask"}'},
         folders=tuple(f"~/{each}/opencode" for each in (".config", ".local/share", ".local/state", ".cache")),
+        obeyed=("~/.config/opencode", "bin", "node_modules", "packages", "plugin"),
     ),
     "vibe": KnownAgent(
         command=("vibe-acp",),
@@ -79,6 +112,7 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
         asking_mode="ask",
         login_env=("VIBE_HOME",),
         folders=("~/.vibe",),
+        obeyed=(*_OFTEN_OBEYED, "trusted_folders.toml"),
     ),
 }
 
@@ -86,7 +120,7 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
 class AgentLaunch(Struct, frozen=True, kw_only=True):
     """An agent as it is started. `words` are its absolute path and arguments, `environ` all that it sees of the
     environment; `timeout_secs` bounds its silence; `is_confined`: it runs in the sandbox, where it may write
-    to `folders`; the others are as for a known agent."""
+    to `folders`, but not to `obeyed`; the others are as for a known agent."""
 
     name: str
     words: tuple[str, ...]
@@ -94,9 +128,10 @@ class AgentLaunch(Struct, frozen=True, kw_only=True):
     timeout_secs: float
     asking_mode: str = ""
     takes_files: bool = True
-    shows_command_as_title: bool = False
+    tells_no_arguments: bool = False
     is_confined: bool = False
     folders: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
 
 
 class ExternalAgent(Struct, frozen=True, kw_only=True):
@@ -135,6 +170,7 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
     moved = {each: value for each, value in given.items() if value[:1] == "/" and each not in table.pass_env}
     if table.sandbox:
         _refuse_home(name, moved, environ)
+    folders = (*_place_folders(known.folders if known is not None else (), environ), *moved.values())
     return AgentLaunch(
         name=name,
         words=(found, *arguments),
@@ -146,10 +182,20 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
         timeout_secs=table.timeout_secs,
         asking_mode=known.asking_mode if known is not None else "",
         takes_files=known.takes_files if known is not None else True,
-        shows_command_as_title=known.shows_command_as_title if known is not None else False,
+        tells_no_arguments=known.tells_no_arguments if known is not None else False,
         is_confined=table.sandbox,
-        folders=(*_place_folders(known.folders if known is not None else (), environ), *moved.values()),
+        folders=folders,
+        obeyed=tuple(_list_obeyed(known.obeyed if known is not None else (), folders, environ)),
     )
+
+
+def _list_obeyed(obeyed: Sequence[str], folders: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
+    """Where it lies, as absolute paths. A folder that is a link leads to what is obeyed as well."""
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))
+    names = [name for name in obeyed if "/" not in name]
+    named = _place_folders([path for path in obeyed if "/" in path], environ)
+    for path in (*named, *(f"{folder}/{name}" for folder in folders for name in names)):
+        yield os.path.normpath(home / path.removeprefix("~/"))
 
 
 def _refuse_home(name: str, moved: Mapping[str, str], environ: Mapping[str, str]) -> None:

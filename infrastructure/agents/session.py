@@ -242,6 +242,7 @@ def _build_confine(parts: CallerParts, launch: AgentLaunch) -> Confine:
         own=parts.shared.own,
         readable=table.sandbox_readable,
         writable=(*table.sandbox_writable, *launch.folders),
+        closed=launch.obeyed,
         identities=open_identity_store(given.environ),
     )
     return partial(sandbox.wrap, network=True)

@@ -133,6 +133,7 @@ class CallerTool:
             input_schema=_SCHEMA,
             risk=risk,
             access=lambda _arguments: access,
+            is_callers=True,
         )
 
     @property

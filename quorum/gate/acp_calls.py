@@ -32,16 +32,17 @@ _CHANGING = _NO_EDITS | {"edit"}
 
 
 def read_reported_call(
-    call: ReportedCall, *, cwd: str, environment: Mapping[str, str], shows_command_as_title: bool = False
+    call: ReportedCall, *, cwd: str, environment: Mapping[str, str], tells_no_arguments: bool = False
 ) -> ProposedCall:
     """The call in our own terms. Nothing is refused: what is not understood is not known.
 
-    `shows_command_as_title`: the agent shows a command nowhere else, and its folder in the text below.
+    `tells_no_arguments`: the agent shows a command as the title, with its folder in the text below, and names
+    the tool at the beginning of the call's id.
     """
     if call.diffs:
         return _read_diff(call, cwd) or _build_unknown(call, cwd, environment)
     command = _find_command(call.arguments)
-    if shows_command_as_title and not call.arguments and call.output.startswith(_FOLDER_SHOWN.format(cwd=cwd)):
+    if tells_no_arguments and not call.arguments and call.output.startswith(_FOLDER_SHOWN.format(cwd=cwd)):
         command = call.title
     if call.kind == "execute" and command is not None:
         return ProposedCall(
@@ -52,7 +53,10 @@ def read_reported_call(
             cwd=_find_folder(call.arguments, cwd),
             environment=environment,
         )
-    if tool := call.tool or _find_named_tool(call):
+    tool = call.tool or _find_named_tool(call)
+    if tells_no_arguments and not tool and _is_note(call):
+        return translate_call("TodoWrite", {"title": call.title}, cwd=cwd, environment=environment)
+    if tool:
         with suppress(BadPayload):
             name, arguments = name_as_claude(tool, call.arguments)
             proposed = translate_call(name, arguments, cwd=cwd, environment=environment)
@@ -66,6 +70,12 @@ def _find_named_tool(call: ReportedCall) -> str:
     if call.kind == "read":
         return "Read"
     return call.title if call.kind == "edit" and call.title in _EDITS else ""
+
+
+def _is_note(call: ReportedCall) -> bool:
+    """Whether it changes no more than the agent's list of what is to be done, whatever its arguments are."""
+    tool, mark, _ = call.call_id.partition("__")  # the model may have chosen what follows
+    return bool(mark) and call.kind not in _CHANGING and name_as_claude(tool, {})[0] == "TodoWrite"
 
 
 def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:

@@ -48,7 +48,7 @@ def find_external_agent(name: str, loaded: LoadedSettings, root: Path) -> Extern
         read_reported_call,
         cwd=str(root),
         environment=launch.environ,
-        shows_command_as_title=launch.shows_command_as_title,
+        tells_no_arguments=launch.tells_no_arguments,
     )
     return ExternalAgent(launch=launch, read_call=read_call, version=__version__)
 

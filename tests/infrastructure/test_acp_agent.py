@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.agents import ReportedCall
+from quorum.application.ports.agents import AgentTerms, ReportedCall
+from quorum.domain.events.agents import AgentConnected
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.acp_calls import read_reported_call
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.channel import INTERNAL_ERROR, AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 
 _ASK_AND_TELL = """
 printf '{"jsonrpc":"2.0","id":7,"method":"ask","params":{}}\\n'
@@ -71,7 +74,7 @@ async def test_arguments_in_a_permission_request_alone_are_read_or_kept_for_the_
     raw: JsonValue, read: JsonObject
 ) -> None:
     call = await ask_about({"kind": "execute", "title": "ls", "rawInput": raw})
-    proposed = read_reported_call(call, cwd="/", environment={}, shows_command_as_title=True)
+    proposed = read_reported_call(call, cwd="/", environment={}, tells_no_arguments=True)
 
     assert call.arguments == read
     assert proposed.is_known == ("command" in read)
@@ -87,6 +90,50 @@ async def ask_about(*told: JsonObject) -> ReportedCall:
         await agent.answer_request("session/request_permission", {"toolCall": call, "options": []})
 
     return host.asked[-1]
+
+
+async def open_agent(
+    tmp_path: Path, *answers: JsonObject, terms: AgentTerms
+) -> tuple[DrivenAgent, AgentConnected]:
+    """An agent that answers the requests of the opening with these."""
+    lines = "".join(
+        f"read -r asked\necho '{json.dumps({'jsonrpc': '2.0', 'id': number, 'result': answer})}'\n"
+        for number, answer in enumerate(answers, 1)
+    )
+    words = ("/bin/sh", "-c", f"{lines}read -r end")
+    launch = AgentLaunch(name="test", words=words, environ={}, timeout_secs=20)
+    agent = DrivenAgent(launch, str(tmp_path), AskedHost(), version="1", runs_commands=False)  # type: ignore[arg-type]
+    try:
+        connected = await agent.open(terms)
+    finally:
+        await agent.aclose()
+    return agent, connected
+
+
+_GREETING: JsonObject = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}
+
+
+async def test_modes_that_an_agent_names_by_addresses_have_their_last_names_here(tmp_path: Path) -> None:
+    url = "https://agentclientprotocol.com/protocol/session-modes"
+    modes: JsonObject = {
+        "currentModeId": f"{url}#agent",
+        "availableModes": [{"id": f"{url}#agent"}, {"id": f"{url}#plan"}],
+    }
+    opened: JsonObject = {"sessionId": "s", "modes": modes}
+
+    agent, connected = await open_agent(tmp_path, _GREETING, opened, {}, terms=AgentTerms(mode="plan"))
+
+    assert agent.offers.modes == ("agent", "plan")
+    assert connected.mode == "plan"
+
+
+async def test_a_session_is_continued_with_a_model_that_is_not_among_those_offered(tmp_path: Path) -> None:
+    models: JsonObject = {"currentModelId": "own", "availableModels": [{"modelId": "other"}]}
+    terms = AgentTerms(session="s", model="own", is_remembered=True)
+
+    _, connected = await open_agent(tmp_path, _GREETING, {"models": models}, terms=terms)
+
+    assert connected.model == "own"
 
 
 class CrashingPeer:
@@ -110,7 +157,7 @@ async def test_a_request_that_crashes_here_is_answered_with_an_error(
         timeout_secs=20,
     )
     peer = CrashingPeer()
-    channel = AgentChannel(launch, str(tmp_path), peer, None)
+    channel = AgentChannel(launch, str(tmp_path), peer, None, ObeyedPlaces(()))
     with caplog.at_level(logging.ERROR):
         await channel.open()
         try:

@@ -17,6 +17,7 @@ from quorum.domain.errors import ConfigError, DiagnosticsFailed, HookFailure, Pr
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.channel import AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch, find_launch
+from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 from quorum.infrastructure.checking_command import CheckingCommand
 from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import McpServerTable
@@ -140,7 +141,7 @@ async def test_a_server_an_agent_a_hook_and_a_status_command_by_such_a_runner(ma
     with pytest.raises(ToolError, match="npx would start"):
         open_transport("a", table, cwd=machine.root, environ=machine.environ, secret_names=())
     with pytest.raises(ProviderError, match="npx would start"):
-        await AgentChannel(agent, str(machine.root), _NoPeer(), None).open()
+        await AgentChannel(agent, str(machine.root), _NoPeer(), None, ObeyedPlaces(())).open()
     with pytest.raises(HookFailure, match="npx would start"):
         await hook.answer(a_call_draft())
     with pytest.raises(StatusCommandError, match="npx would start"):

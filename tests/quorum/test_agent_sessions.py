@@ -487,6 +487,30 @@ def test_an_agent_in_the_sandbox_writes_to_the_workspace_and_to_its_own_folders(
 
 
 @pytest.mark.long
+def test_an_agent_in_the_sandbox_does_not_change_what_it_obeys_outside(rig: AgentRig) -> None:
+    folder = rig.home / ".vibe"
+    folder.mkdir()
+    (folder / "config.toml").write_text("mine")
+    confine(rig)
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(settings.read_text().replace("[agents.test]", "[agents.vibe]"))
+
+    ended = rig.watch(
+        ["touch", str(folder / "session")],
+        ["move", str(folder / "session"), str(folder / "config.toml")],
+        ["touch", str(folder / "hooks.toml")],
+        agent="vibe",
+    )
+
+    assert (folder / "config.toml").read_text() == "mine"
+    assert {path.name for path in folder.iterdir()} == {"session", "config.toml", "set-aside-hooks.toml~1"}
+    assert "but not to its settings" in find(ended, "agent_connected")[0]["confinement"]
+    (told,) = find(ended, "unasked_call_reported")
+    assert told["paths"] == [str(folder / "hooks.toml")]
+    assert told["status"] == "renamed to set-aside-hooks.toml~1"
+
+
+@pytest.mark.long
 def test_an_agent_that_is_to_run_in_the_sandbox_does_not_run_without(
     rig: AgentRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,6 +131,7 @@ async def test_the_agent_answers_and_the_person_is_asked(rig: ExternalRig) -> No
     assert report.text == "[refused: touch bad]done"
     assert {path.name for path in rig.root.iterdir()} == {"good"}
     assert [request.packet.call.tool_name for request in session.person.requests] == ["run_command"] * 2
+    assert not any(request.can_be_edited for request in session.person.requests)
     assert session.agent.models.current == "agent/test"
 
 
@@ -151,9 +152,31 @@ async def test_a_session_is_continued_with_the_session_of_the_agent(rig: Externa
     async with rig.open(NamedSession(session.agent.session_id)) as again:
         await again.do(["say", "second"])
 
+    assert again.errors == []
     assert [event.agent_session for event in again.connected] == ["theirs-1"]
     assert again.text == "second"
     assert again.agent.record.form is SessionKind.EXTERNAL
+
+
+@pytest.mark.long
+async def test_a_mode_and_a_model_that_are_offered_no_more_do_not_end_a_session(rig: ExternalRig) -> None:
+    async with rig.open() as session:
+        external = session.agent.external
+        assert external is not None
+        await external.work.choose("mode", "plan")
+        await external.work.choose("model", "large")
+    rig.declare("--offers-less")
+    async with rig.open(NamedSession(session.agent.session_id)) as again:
+        await again.do(["say", "second"])
+
+    assert [(event.agent_session, event.mode, event.model) for event in again.connected] == [
+        ("theirs-1", "build", "")
+    ]
+    assert again.errors == [
+        "the agent does not offer the mode plan any more; its mode is build",
+        "the agent does not offer the model large any more; its model is its own",
+    ]
+    assert again.text == "second"
 
 
 @pytest.mark.long

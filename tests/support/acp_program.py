@@ -86,7 +86,11 @@ class Program:
             raise RequestError(-32002, "no such session")
         self._session = session_id
         await self._say("what was said before")
-        return LoadSessionResponse(modes=_MODES)
+        if "--offers-less" in self._flags:
+            return LoadSessionResponse(
+                modes=SessionModeState(current_mode_id="build", available_modes=_MODES.available_modes[:1])
+            )
+        return LoadSessionResponse(modes=_MODES, config_options=[_MODELS])
 
     async def set_session_mode(self, mode_id: str, **_given: Any) -> None:
         await asyncio.to_thread(Path("mode.txt").write_text, mode_id)
@@ -187,6 +191,14 @@ class Program:
         try:
             await asyncio.to_thread(Path(path).touch)
             await self._say("made ")
+        except OSError as error:
+            await self._say(f"{error.strerror} ")
+
+    async def _move(self, path: str, target: str) -> None:
+        """Put a file in the place of another by itself, and tell whether that went."""
+        try:
+            await asyncio.to_thread(os.replace, path, target)
+            await self._say("moved ")
         except OSError as error:
             await self._say(f"{error.strerror} ")
 

@@ -72,6 +72,8 @@ class AgentRig:
         printed = self._capsys.readouterr()
         return Ended(code, printed.out, printed.err)
 
-    def watch(self, *steps: list[Any], options: tuple[str, ...] = ("--mode", "auto")) -> Ended:
+    def watch(
+        self, *steps: list[Any], options: tuple[str, ...] = ("--mode", "auto"), agent: str = "test"
+    ) -> Ended:
         """The same, with the events."""
-        return self.run(*steps, options=(*options, "--output", "stream-json"))
+        return self.run(*steps, options=(*options, "--output", "stream-json"), agent=agent)

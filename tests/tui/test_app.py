@@ -10,6 +10,7 @@ from quorum.code_change import CHANGED, build_error
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import CallFinished, CallStarted, SandboxChecked, TextDelta
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
@@ -59,6 +60,18 @@ async def test_the_header_tells_whether_commands_run_in_a_sandbox(tmp_path, on, 
         assert "sandbox" not in stage.text().splitlines()[0]
         stage.agent.tell(SandboxChecked(on=on, told="because"))
         await stage.until(lambda: expected in stage.text().splitlines()[0])
+
+
+@pytest.mark.parametrize(("is_confined", "expected"), [(True, "sandbox on"), (False, "sandbox off")])
+async def test_the_header_tells_of_an_agent_whether_it_works_in_the_sandbox(tmp_path, is_confined, expected):
+    connected = AgentConnected(agent="a", program="a 1", agent_session="s", is_confined=is_confined)
+
+    async with on_stage(tmp_path) as stage:
+        stage.agent.tell(connected)
+        stage.agent.tell(SandboxChecked(on=not is_confined, told="commands"))
+        stage.agent.tell(TextDelta(text="working"))
+        await stage.until(lambda: "working" in stage.text())
+        assert expected in stage.text().splitlines()[0]
 
 
 def test_a_branch_is_read_from_a_worktree_and_a_detached_head_without_running_git(tmp_path):

@@ -593,6 +593,17 @@ async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp
         await stage.shows(" y yes [n no] r no, because…  e change it    a always…  A yes to these 3")
 
 
+async def test_what_another_program_will_run_cannot_be_changed_here(tmp_path):
+    async with on_stage(
+        tmp_path, review(replace(a_request(MAKE), can_be_edited=False)), size=(100, 20)
+    ) as stage:
+        await stage.send("go")
+        await stage.asked()
+        assert "change" not in stage.text()
+        await stage.pilot.press("e")
+        assert "ask again with this" not in stage.text()
+
+
 # -- all edits from here on ---------------------------------------------------------------------------------
 
 EDIT = replace(a_request(an_edit(DIFF)), allowed_by_accept_edits=True)

@@ -61,13 +61,14 @@ class Sandbox:
 
     `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
-    are paths as the settings spell them; `links` name folders of the main working tree that commands in another
-    one may read. `network` is asked for each command, and `list_hosts` for those without: which hosts they
-    reach all the same; None where they never do. `tmp` is the `/tmp` that commands share; without it each gets
-    its own. `is_git_open`: before the session was resumed the person let it write to `.git`. `unfinished` is
-    kept for the case that quorum is killed while a command runs; `identities` keep for other sessions what was
-    guarded. `check_layer` raises where the workspace is not the layer that it should be; with it a `.git` that
-    the layer holds is open. `needs_proof`: on macOS it works only once that was proven.
+    are paths as the settings spell them, `closed` absolute ones in what is writable that may only be read;
+    `links` name folders of the main working tree that commands in another one may read. `network` is asked for
+    each command, and `list_hosts` for those without: which hosts they reach all the same; None where they never
+    do. `tmp` is the `/tmp` that commands share; without it each gets its own. `is_git_open`: before the session
+    was resumed the person let it write to `.git`. `unfinished` is kept for the case that quorum is killed while
+    a command runs; `identities` keep for other sessions what was guarded. `check_layer` raises where the
+    workspace is not the layer that it should be; with it a `.git` that the layer holds is open. `needs_proof`:
+    on macOS it works only once that was proven.
     """
 
     def __init__(  # noqa: PLR0913 - what holds a command meets here
@@ -79,6 +80,7 @@ class Sandbox:
         own: Sequence[Path] = (),
         readable: Sequence[str] = (),
         writable: Sequence[str] = (),
+        closed: Sequence[str] = (),
         links: Sequence[str] = (),
         network: Callable[[], bool] = lambda: True,
         list_hosts: Callable[[], HostList] | None = None,
@@ -97,6 +99,7 @@ class Sandbox:
         self._own = tuple(map(str, own))
         self._readable = tuple(readable)
         self._writable = tuple(writable)
+        self._closed = tuple(closed)
         self._links = tuple(links)
         self._network = network
         self._list_hosts = list_hosts
@@ -552,6 +555,7 @@ class Sandbox:
             own=self._own,
             readable=self._select_steady(self._expand(self._readable)),
             writable=self._list_writable(),
+            closed=self._closed,
             repositories=git,
             linked=self._list_linked(),
             sockets=() if network else list_bound_sockets(),

@@ -35,9 +35,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """Places of the machine, as absolute paths; those that do not exist are passed over.
 
     `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;
-    `readable` and `writable` are what the person added; `repositories` are git's own folders that they opened,
-    outermost first. `linked` are folders of its main working tree that a worktree has links to. `sockets` are
-    closed unless a person added one of them.
+    `readable` and `writable` are what the person added, `closed` what of it may only be read; `repositories`
+    are git's own folders that they opened, outermost first. `linked` are folders of its main working tree that
+    a worktree has links to. `sockets` are closed unless a person added one of them.
     """
 
     homes: tuple[str, ...]
@@ -47,6 +47,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     own: tuple[str, ...]
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     sockets: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
@@ -85,7 +86,9 @@ class SandboxView:
         self._opened = _select_existing(surroundings.repositories)
         self._writable = _select_existing((*surroundings.writable, *self._opened))
         asked = _select_existing((*surroundings.readable, *self._writable))
-        self._code = lock_code(policy.code, self._writable, self.roots)
+        spelled = dict.fromkeys((*surroundings.closed, *_select_existing(surroundings.closed)))
+        closed = (path for path in spelled if os.path.exists(path) and not os.path.islink(path))
+        self._code = [*lock_code(policy.code, self._writable, self.roots), *closed]
         self._secrets = [p for p in _select_existing(surroundings.secrets) if not is_below_any(p, asked)]
         # A folder that was added opens nothing around it: only the working directory's repository is readable.
         places = [*list_repository_places(self.roots[0]), *surroundings.linked]

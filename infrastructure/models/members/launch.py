@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quorum.application.program_lookup import explain_missing, find_program
 from quorum.domain.errors import make_configuration_error
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.models.members.program_identity import ProgramIdentity
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.program_environment import select_environment
 from quorum.infrastructure.provider_types import ProviderProgram, get_traits, split_program
@@ -23,6 +25,7 @@ class MemberLaunch(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     timeout_secs: float
     secret: str = ""
+    identity: ProgramIdentity = field(default_factory=lambda: ProgramIdentity(None))
 
     @classmethod
     def of(cls, provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> MemberLaunch:
@@ -43,6 +46,7 @@ class MemberLaunch(Struct, frozen=True, kw_only=True):
             environ=selected,
             timeout_secs=settings.timeout_secs,
             secret=secret,
+            identity=ProgramIdentity(locate_state_folder(environ)),
         )
 
 

@@ -89,7 +89,7 @@ class MemberApiClient:
         finally:
             self._close(process)
         await self._make_next_ready(task)
-        return _build_response(answer, tool, process.program)
+        return _build_response(answer, tool, await process.describe_program())
 
     async def list_models(self) -> tuple[str, ...]:
         """The one that the program chooses: these programs list no others."""

@@ -49,6 +49,7 @@ class MemberProcess:
         self.folder = folder
         self.session = ""
         self.program = launch.about.name
+        self._identity = asyncio.create_task(asyncio.to_thread(launch.identity.describe, launch.words[0]))
         self._resources = resources
         self._failures = failures
         self._patience = launch.timeout_secs
@@ -106,6 +107,10 @@ class MemberProcess:
     def note_version(self, version: str, name: str = "") -> None:
         """What it says that it is; nothing where it does not say."""
         self.program = fit_to_line(f"{name or self.launch.about.name} {version}")
+
+    async def describe_program(self) -> str:
+        """Its name and version, with the digest of what was started."""
+        return ", ".join(filter(None, (self.program, await asyncio.shield(self._identity))))
 
     async def write(self, text: str) -> None:
         """Give it text. Raises ProviderError where it reads no more."""

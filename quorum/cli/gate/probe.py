@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from quorum.application.program_lookup import find_program
+from quorum.application.program_lookup import explain_missing, find_program
 from quorum.cli.gate import ProbeOptions
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.gate_decision import GateDecision
@@ -33,7 +33,7 @@ def print_probe(options: ProbeOptions, _root: Path) -> int:
     agent = HOOKED_AGENTS[options.agent]
     program = find_program(agent.program, os.environ.get("PATH"))
     if program is None:
-        raise ConfigError(f"{agent.program} is not in PATH: install it, or put it there")
+        raise ConfigError(explain_missing(agent.program, os.environ.get("PATH")))
     version = read_version_alone(agent, os.environ.get("PATH"))
     result = probe_agent(
         agent.dialect, Path(program), version, _write_replies(agent.dialect), limit_secs=options.limit_secs

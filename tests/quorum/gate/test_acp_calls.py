@@ -11,9 +11,9 @@ from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.gate.acp_calls import read_reported_call
 
 
-def read(*, shows_command_as_title: bool = False, **fields: Any) -> ProposedCall:
-    call = ReportedCall(call_id="1", **fields)
-    return read_reported_call(call, cwd="/work", environment={}, shows_command_as_title=shows_command_as_title)
+def read(*, tells_no_arguments: bool = False, **fields: Any) -> ProposedCall:
+    call = ReportedCall(**{"call_id": "1", **fields})
+    return read_reported_call(call, cwd="/work", environment={}, tells_no_arguments=tells_no_arguments)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,33 @@ def test_what_may_be_more_than_the_command_shown_is_not_known(fields: dict[str, 
 
 def test_the_title_is_the_command_of_an_agent_that_shows_it_nowhere_else() -> None:
     shown: dict[str, Any] = {"kind": "execute", "title": "touch a"}
-    here = read(**shown, output="[current working directory /work] (make)", shows_command_as_title=True)
-    elsewhere = read(**shown, output="[current working directory /] (make)", shows_command_as_title=True)
+    here = read(**shown, output="[current working directory /work] (make)", tells_no_arguments=True)
+    elsewhere = read(**shown, output="[current working directory /] (make)", tells_no_arguments=True)
 
     assert (here.tool, here.arguments) == ("run_command", {"command": "touch a"})
     assert not elsewhere.is_known
     assert elsewhere.shell_text == "touch a"
+
+
+@pytest.mark.parametrize(
+    ("fields", "effect"),
+    [
+        pytest.param({"call_id": "write_todos__1", "kind": "other"}, CallEffect.NOTE, id="its list"),
+        pytest.param({"call_id": "write_todos__1", "kind": "edit"}, CallEffect.OTHER, id="a change"),
+        pytest.param(
+            {"call_id": "save_memory__write_todos__1", "kind": "other"}, CallEffect.OTHER, id="a part"
+        ),
+        pytest.param({"call_id": "write_todos", "kind": "other"}, CallEffect.OTHER, id="an id of a model"),
+        pytest.param(
+            {"call_id": "list_directory__1", "kind": "search"}, CallEffect.OTHER, id="more than a list"
+        ),
+    ],
+)
+def test_the_list_of_an_agent_is_told_by_the_beginning_of_the_id_where_arguments_are_not(
+    fields: dict[str, Any], effect: CallEffect
+) -> None:
+    assert read(**fields, title="Set 2 todo(s)", tells_no_arguments=True).effect is effect
+    assert read(**fields, title="Set 2 todo(s)").effect is CallEffect.OTHER
 
 
 def test_an_edit_is_read_by_its_diff() -> None:

@@ -226,7 +226,22 @@ def test_an_agent_that_is_not_installed_is_named(
 
     assert run("claude") == 2
 
-    assert "claude is not in PATH" in capsys.readouterr().err
+    assert "there is no program claude on PATH" in capsys.readouterr().err
+
+
+def test_an_agent_that_commands_may_have_written_is_not_called_missing(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside = tmp_path / "work"
+    inside.mkdir()
+    (inside / "claude").write_text("#!/bin/sh\n")
+    (inside / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", str(inside))
+    monkeypatch.chdir(inside)
+
+    assert run("claude") == 2
+
+    assert f"claude was found only at {inside}/claude, where commands" in capsys.readouterr().err
 
 
 CALLS = (

@@ -198,7 +198,7 @@ class ReviewCard(VerticalGroup):
             can_rule=self.forms.can_rule,
             can_accept_edits=self._request.can_accept_edits,
             can_add_folder=self._request.folder is not None,
-            can_edit=not self._request.is_elsewhere,
+            can_edit=self._request.can_be_edited,
             can_drop=self.forms.tasks is not None,
         )
         marked = "reject" if self.stage == "choosing" else offered[0].action

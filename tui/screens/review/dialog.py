@@ -304,8 +304,8 @@ class ReviewDialog(EditsCall, Guarded):
             "add_folder": self._request.folder is None,
             "accept_edits": not self._request.can_accept_edits,
             "reveal": self._concealed is None and not can_reveal(self._request),
-            "edit": self._request.is_elsewhere,
-            "edit_outside": self._request.is_elsewhere,
+            "edit": not self._request.can_be_edited,
+            "edit_outside": not self._request.can_be_edited,
             "drop_tasks": self.card.forms.tasks is None,
         }
         if absent.get(action) or (action in STAGED and action != "back" and not self.is_awake):

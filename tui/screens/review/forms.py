@@ -464,7 +464,7 @@ class ReviewForms:
             self.offered = form if isinstance(form, OfferForm) else OfferForm(self.offer)
             self.offered.propose(self.offer, review_context.replay)
         self.tasks: TaskForm | None = None
-        is_editable = not request.is_elsewhere and find_plan_text(request.packet) is not None
+        is_editable = request.can_be_edited and find_plan_text(request.packet) is not None
         if is_editable and (plan := find_plan(request.packet)) is not None and len(plan.tasks) > 1:
             tasks = self._made.get("dropping")
             self.tasks = tasks if isinstance(tasks, TaskForm) else TaskForm(plan)

@@ -17,6 +17,7 @@ from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.models.members.codex import drop_nulls, make_strict
+from quorum.infrastructure.models.members.program_identity import ProgramIdentity
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.prices.model_figures import build_price_table
@@ -96,7 +97,8 @@ async def test_a_member_votes_among_noise_and_answers_in_words(type_: ProviderTy
     try:
         assert await _vote(registry) == {"verdict": "approve"}
         said = await registry.open_session("m/default", Conversation(), "").send("hi")
-        assert (said.text_content(), said.program) == ("hello", PROGRAMS[type_])
+        identity = ProgramIdentity(None).describe(str(tmp_path / "agent"))
+        assert (said.text_content(), said.program) == ("hello", f"{PROGRAMS[type_]}, {identity}")
     finally:
         await registry.aclose()
 
