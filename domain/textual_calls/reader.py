@@ -84,7 +84,10 @@ _MENTION = (
 )
 _SENTENCE_GOES_ON = r"[ \t]*(?:[.:!?)»”’'\"~]|[,;][ \t]*\w)|[ \t]+(?!\d)(?=\w)(?P<word>\w)"
 # the mark that ends a turn, which some servers leave in the text
-_TURN_END = r"(?:<\|(?:im_end|e\w{1,3}_id|eo[tm]|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<eos>|<end_of_turn>)\s*+\Z"
+_TURN_END = (
+    r"(?:<\|(?:im_end|e\w{1,3}_id|eo[tm]|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<eos>|"
+    r"<end_of_turn>)\s*+\Z"
+)
 # the mark that begins the model's turn, which some servers leave, too
 _TURN_START = (
     r"\s*+(?:<\|im_start\|>assistant|<\|(?:start_header_id|header_start)\|>assistant<\|(?:end_header_id|header_end)\|>|"
