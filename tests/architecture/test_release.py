@@ -7,6 +7,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,22 @@ def test_the_wheel_and_the_source_distribution_come_out_the_same_twice(tmp_path:
 
     assert len(made[0]) == 2
     assert made[0] == made[1]
+
+
+@pytest.mark.long
+def test_a_wheel_that_is_built_from_the_source_distribution_is_the_same(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-d"]
+    environ = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run([*build, str(tmp_path / "a")], cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, check=True)
+    (packed,) = (tmp_path / "a").glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.glob("quorum_agent-*")
+    words = [*build, str(tmp_path / "b"), "-t", "wheel"]
+    subprocess.run(words, cwd=unpacked, env=environ, stdout=subprocess.DEVNULL, check=True)
+
+    (direct,), (indirect,) = (tmp_path / "a").glob("*.whl"), (tmp_path / "b").glob("*.whl")
+    assert direct.read_bytes() == indirect.read_bytes()
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda file: file.name)
