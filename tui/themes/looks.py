@@ -37,13 +37,12 @@ from quorum.tui.themes.own import (
     COLOURLESS_STYLES,
     CONTRAST,
     LIGHT,
-    MARKED,
-    QUIET,
     THEMES,
     choose_automatic_theme,
     choose_theme,
 )
 from quorum.tui.transcript.cells.palette import READER
+from quorum.tui.widgets.colours import MARKED, QUIET
 
 if TYPE_CHECKING:
     from quorum.domain.text.json_value import JsonObject

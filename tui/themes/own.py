@@ -7,9 +7,6 @@ from dataclasses import replace  # noqa: TID251 - loaded before the first paint
 
 from textual.theme import Theme
 
-QUIET, MARKED = "$text-quiet", "$marked-line"
-"""Colours that each theme is given: of what stands back, and of the ground of a list's marked line."""
-
 # The line that is marked in a list differs in more than its background.
 _MARKED = {"block-cursor-text-style": "bold", "block-cursor-blurred-text-style": "bold"}
 

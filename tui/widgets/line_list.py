@@ -11,7 +11,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
-from quorum.tui.themes.own import MARKED
+from quorum.tui.widgets.colours import MARKED
 
 Move: TypeAlias = Literal["up", "down", "page_up", "page_down", "first", "last"]
 
