@@ -9,7 +9,7 @@ import pytest
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError
-from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.events.event import NoticeGiven
 from quorum.domain.events.report import RunStatus
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.shared.exchange import ApiExchange
@@ -96,7 +96,7 @@ async def test_the_person_reads_which_tool_is_left_out_and_no_call_of_it_runs() 
         assert [record.outcome for record in report.calls] == [Outcome.ERROR]
         assert (bench.world.log, bench.person.requests) == ([], [])
         assert [names(body) for body in rig.server.bodies] == [["read", "write"], ["read"], ["read"]]
-        (notice,) = bench.observer.of(ErrorOccurred)
+        (notice,) = bench.observer.of(NoticeGiven)
         assert "does not take the tool write" in str(notice)
 
 

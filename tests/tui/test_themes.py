@@ -271,9 +271,9 @@ def test_quiet_and_usual_text_can_be_read_also_in_the_marked_line_of_a_list(them
     if theme.ansi:
         return  # what it looks like is the terminal's
     colours = adjust_theme(theme, theme.to_color_system().generate() | theme.variables)
-    marked, percent = Color.parse(colours["block-cursor-blurred-background"]), colours["text-muted"][5:-1]
-    for name in ("background", "surface", "panel"):
-        for ground in (Color.parse(colours[name]), Color.parse(colours[name]) + marked):
-            quiet = ground.blend(ground.get_contrast_text(1.0), int(percent) / 100, alpha=1.0)
-            assert looks.compute_contrast(quiet, ground) >= looks.TEXT, name
-            assert looks.compute_contrast(Color.parse(colours["foreground"]), ground) >= looks.TEXT, name
+    marked = Color.parse(colours["marked-line"])
+    assert marked.a > 0.1
+    plain = [Color.parse(colours[name]) for name in ("background", "surface", "panel")]
+    for ground in (*plain, plain[0] + marked, plain[1] + marked):
+        for text in ("foreground", "text-quiet", "text-error", "text-warning", "text-success"):
+            assert looks.compute_contrast(Color.parse(colours[text]), ground) >= looks.TEXT, (ground, text)

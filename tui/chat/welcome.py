@@ -20,9 +20,9 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
 from quorum.tui.keys.choices import describe_reviews
 from quorum.tui.keys.keyed_app import fill_in_keys
-from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import fit_text, fit_text_end
 from quorum.tui.transcript.cells.palette import READER
+from quorum.tui.widgets.colours import QUIET
 
 if TYPE_CHECKING:
     from quorum.domain.sessions.session_summary import SessionSummary

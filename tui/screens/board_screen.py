@@ -25,7 +25,7 @@ from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.inbox_screen import InboxAnswers, describe_waiting, name_call
 from quorum.tui.screens.session_picker import describe_session
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 

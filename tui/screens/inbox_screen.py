@@ -23,7 +23,7 @@ from quorum.domain.text.amounts import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from quorum.tui.screens.review.dialog import ReviewDialog
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 

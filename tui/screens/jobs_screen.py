@@ -20,8 +20,8 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.fuzzy import fit
 from quorum.domain.text.printable import make_printable
-from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import wrap_words
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame, QueryInput
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from quorum.domain.sessions.session_summary import SessionSummary, select_own_se
 from quorum.domain.text.amounts import format_age, format_amount, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.spending import format_dollars
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, QueryInput
 from quorum.tui.widgets.line_list import LineList, Move
 

@@ -21,7 +21,7 @@ from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.services import Setting, SettingsService
 from quorum.tui.settings.effects import is_immediate, write_setting
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame, LineInput, QueryInput
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from quorum.application.view.present import Step, StepStatus
 from quorum.domain.text.printable import make_printable
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 
 _MARKS = {
     StepStatus.PENDING: "○",

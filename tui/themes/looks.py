@@ -42,6 +42,7 @@ from quorum.tui.themes.own import (
     choose_theme,
 )
 from quorum.tui.transcript.cells.palette import READER
+from quorum.tui.widgets.colours import MARKED, QUIET
 
 if TYPE_CHECKING:
     from quorum.domain.text.json_value import JsonObject
@@ -59,7 +60,7 @@ _TINTED = ("success", "error")
 _TEXTS = ("primary", "secondary", "warning", "error", "success", "accent")
 _FOCUSED = ("primary", "accent")  # also on the ground of a choice that has the focus
 _PLAIN_GROUNDS = ("background", "surface", "panel")
-_MARKED = "block-cursor-blurred-background"
+_QUIET, _MARKED = 0.6, 0.25
 _THUMBS = ("scrollbar", "scrollbar-hover", "scrollbar-active")
 
 
@@ -118,7 +119,11 @@ def adjust_theme(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     Terminal colours are left alone: what they look like is the terminal's.
     """
     if theme.ansi:
-        return dict(variables)
+        faint = {
+            QUIET[1:]: f"{variables['foreground']} {_QUIET:.0%}",
+            MARKED[1:]: f"{variables['primary']} {_MARKED:.0%}",
+        }
+        return {**variables, **faint}
     changed = {**variables, **compute_tints(theme, variables)}
     grounds = list_grounds(changed)
     plain = [Color.parse(changed[name]) for name in _PLAIN_GROUNDS]
@@ -126,38 +131,29 @@ def adjust_theme(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     # Quiet text is the foreground, dim.
     foreground = adjust_colour(foreground, plain[:2], alpha=DIM_FACTOR)
     changed["foreground"] = foreground.hex
+    marked = _fade(Color.parse(changed["primary"]).with_alpha(_MARKED), plain[:2], foreground)
+    lists = [ground + marked for ground in plain[:2]]
+    quiet = adjust_colour(plain[0].blend(foreground, _QUIET, alpha=1.0), [*plain, *lists])
+    changed |= {QUIET[1:]: quiet.hex, MARKED[1:]: marked.hex, "block-cursor-blurred-background": marked.hex}
+    grounds += lists
     for name in _TEXTS:
         focused = [Color.parse(changed["primary-muted"])] if name in _FOCUSED else []
         changed[f"text-{name}"] = adjust_colour(Color.parse(changed[f"text-{name}"]), [*grounds, *focused]).hex
         changed[name] = adjust_colour(Color.parse(changed[name]), plain, DECORATION).hex
     changed["text-muted"] = _mute(changed["text-muted"], plain)
-    changed[_MARKED] = _fade(Color.parse(changed[_MARKED]), plain, foreground, changed["text-muted"])
     tracks = [*plain, Color.parse(changed["scrollbar-background"])]
     for name in _THUMBS:
         changed[name] = adjust_colour(Color.parse(changed[name]), tracks, DECORATION).hex
     return changed
 
 
-def _fade(marked: Color, grounds: Sequence[Color], text: Color, muted: str) -> str:
-    """The ground of the marked line of a list whose text is typed elsewhere, as faint as has both its usual and
-    its quiet text readable."""
-    word, _, share = muted.partition(" ")
+def _fade(marked: Color, grounds: Sequence[Color], text: Color) -> Color:
+    """The ground of the marked line of a list, as faint as leaves its text readable."""
     for percent in range(round(marked.a * 100), 0, -2):
         faded = [ground.blend(marked.with_alpha(1), percent / 100, alpha=1.0) for ground in grounds]
-        quiet = [
-            ground.blend(ground.get_contrast_text(1.0), float(share[:-1]) / 100, alpha=1.0)
-            if word == "auto"
-            else Color.parse(muted)
-            for ground in faded
-        ]
-        ratios = [
-            compute_contrast(colour, ground)
-            for ground, faint in zip(faded, quiet, strict=True)
-            for colour in (text, faint)
-        ]
-        if min(ratios) >= TEXT + _MARGIN:
-            return marked.with_alpha(percent / 100).hex
-    return marked.with_alpha(0).hex
+        if _compute_least_ratio(text, faded, 1.0) >= TEXT + _MARGIN:
+            return marked.with_alpha(percent / 100)
+    return marked.with_alpha(0)
 
 
 def _mute(written: str, grounds: Sequence[Color]) -> str:

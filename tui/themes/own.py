@@ -7,9 +7,6 @@ from dataclasses import replace  # noqa: TID251 - loaded before the first paint
 
 from textual.theme import Theme
 
-QUIET = "$text-muted"
-"""The style of what is to stand back: as faint as can be read on every ground of a theme."""
-
 # The line that is marked in a list differs in more than its background.
 _MARKED = {"block-cursor-text-style": "bold", "block-cursor-blurred-text-style": "bold"}
 

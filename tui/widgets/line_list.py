@@ -11,6 +11,8 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
+from quorum.tui.widgets.colours import MARKED
+
 Move: TypeAlias = Literal["up", "down", "page_up", "page_down", "first", "last"]
 
 _WHEEL_LINES = 3
@@ -107,7 +109,7 @@ class LineList(Widget, can_focus=False):
         line = Content("› " if is_marked else "  ") + self._draw(place, max(0, width - 2))
         line = line.truncate(width, ellipsis=True)
         line += " " * (width - line.cell_length)
-        return line.stylize("bold $text-primary on $primary-muted") if is_marked else line
+        return line.stylize(f"bold on {MARKED}") if is_marked else line
 
     def on_click(self, event: events.Click) -> None:
         """A click marks a line and chooses it."""

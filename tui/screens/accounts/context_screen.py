@@ -10,7 +10,7 @@ from quorum.domain.conversation.context_account import ContextAccount, ContextEn
 from quorum.domain.text.amounts import format_tokens
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import CELLS, AccountSheet
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 
 _NAME_CELLS, _NUMBER_CELLS, _BAR_CELLS = 26, 8, 30
 _MOST_AROUND = CELLS - _BAR_CELLS

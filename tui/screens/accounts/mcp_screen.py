@@ -17,7 +17,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.accounts.sheet import AccountSheet
 from quorum.tui.terminal.browser import open_address
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 
 if TYPE_CHECKING:
     from quorum.domain.mcp.offers import ServerStatus

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import AccountSheet, wrap_text
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 
 if TYPE_CHECKING:
     from quorum.domain.instructions.offer_list import AgentDefinition, Skill

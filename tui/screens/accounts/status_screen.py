@@ -11,7 +11,7 @@ from textual.content import Content
 from quorum.domain.text.amounts import format_amount, format_tokens
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import AccountSheet
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession

@@ -14,7 +14,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.screens.effects.draft import EffectsDraft
 from quorum.tui.screens.rewind.file_plan_screen import DiffSheet
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 

@@ -15,8 +15,8 @@ from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.effects.draft import EffectsDraft
-from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import wrap_words
+from quorum.tui.widgets.colours import QUIET
 
 _WARNING = "$text-warning"
 _MOST_LISTED = 500

@@ -25,7 +25,7 @@ from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.permissions.rule_entry import RuleEntry
 from quorum.tui.screens.permissions.verdicts import VerdictScreen
 from quorum.tui.screens.review.widgets import TypedLine
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from quorum.tui.screens.rewind.file_plan_screen import (
     render_ignored,
     split_steps,
 )
-from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.kinds.diff import format_counts
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 

@@ -22,10 +22,10 @@ from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
-from quorum.tui.themes.own import QUIET
 from quorum.tui.transcript.cells.lines import build_strip, wrap_words
 from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from quorum.tui.transcript.kinds.diff import draw_diff
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 

@@ -17,7 +17,7 @@ from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.rewind.file_plan_screen import TakeBack
 from quorum.tui.screens.rewind.restore_screen import RestoreScreen
-from quorum.tui.themes.own import QUIET
+from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
