@@ -23,8 +23,10 @@ class Namespace:
         self.home.mkdir()
         self.work.mkdir()
 
-    def run(self, *arguments: str, policy: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run `quorum` with these words, and variables, to its end."""
+    def run(
+        self, *arguments: str, policy: Path | None = None, incoming: str = "", **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `quorum` with these words, standard input and variables, to its end."""
         place = str(POLICY_PLACE.file)
         command = ["bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--die-with-parent"]
         for top in (Path("/"), Path("/etc")):
@@ -34,6 +36,7 @@ class Namespace:
         return subprocess.run(
             [*command, "--chdir", str(self.work), QUORUM, *arguments],
             env=environment(self.home, **more),
+            input=incoming,
             capture_output=True,
             text=True,
             timeout=120,
