@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -34,12 +35,12 @@ class SeenDecisions:
                     each.unlink()
             (self._folder / digest).touch(mode=0o600)
 
-    def find_age_secs(self, digest: str) -> float | None:
-        """How long ago somebody opened it last; None where nobody has."""
+    def find_age_secs(self, digest: str) -> float:
+        """How long ago somebody opened it last; infinitely long where nobody has."""
         try:
             return max(0.0, time.time() - (self._folder / digest).stat().st_mtime)
         except OSError:
-            return None
+            return math.inf
 
 
 def open_seen_decisions(environ: Mapping[str, str] = os.environ) -> SeenDecisions | None:

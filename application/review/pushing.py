@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
@@ -47,7 +48,7 @@ class PushingApprover:
 
     Where nobody is here, but the review is left open for others, the first ones are told at once. `complain` is
     told of each that cannot be, once. `find_seen_age` says how many seconds ago somebody opened the decision of
-    a digest, None where nobody has; it blocks.
+    a digest, infinitely many where nobody has; it blocks.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class PushingApprover:
         session_id: str,
         folder: str,
         complain: Callable[[str], Awaitable[None]],
-        find_seen_age: Callable[[str], float | None] = lambda _digest: None,
+        find_seen_age: Callable[[str], float] = lambda _digest: math.inf,
     ) -> None:
         self._person = person
         self._pushes = sorted(pushes, key=lambda push: push.after_secs)
@@ -124,8 +125,8 @@ class PushingApprover:
 
     async def _wait_for_whoever_looks(self, digest: str, secs: float) -> None:
         """Somebody who has opened it has as long to answer, from then on, before the next one is told."""
-        while (age := await asyncio.to_thread(self._find_seen_age, digest)) is not None and age < secs:
-            await asyncio.sleep(secs - age)
+        while (left := secs - await asyncio.to_thread(self._find_seen_age, digest)) > 0:  # noqa: ASYNC110 - a file tells
+            await asyncio.sleep(left)
 
     @staticmethod
     async def _wait_until(at: float) -> None:

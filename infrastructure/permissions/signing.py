@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pwd
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -46,7 +47,7 @@ def build_approver(
         session_id=record.session_id,
         folder=folder.name,
         complain=lambda message: events.record(ErrorOccurred(message=message)),
-        find_seen_age=seen.find_age_secs if seen is not None else lambda _digest: None,
+        find_seen_age=seen.find_age_secs if seen is not None else lambda _digest: math.inf,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 
 from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
@@ -59,7 +60,7 @@ class Phones:
         self.complaints.append(message)
 
     def in_front_of(
-        self, person: object, *pushes: Push, seen: Callable[[str], float | None] = lambda _digest: None
+        self, person: object, *pushes: Push, seen: Callable[[str], float] = lambda _digest: math.inf
     ) -> PushingApprover:
         return PushingApprover(
             person, pushes, session_id="s", folder="shop", complain=self.complain, find_seen_age=seen
