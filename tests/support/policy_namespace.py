@@ -27,14 +27,8 @@ class Namespace:
         self, *arguments: str, policy: Path | None = None, incoming: str = "", **more: str
     ) -> subprocess.CompletedProcess[str]:
         """Run `quorum` with these words, standard input and variables, to its end."""
-        place = str(POLICY_PLACE.file)
-        command = ["bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--die-with-parent"]
-        for top in (Path("/"), Path("/etc")):
-            command += [word for each in sorted(top.iterdir()) for word in self._show(each)]
-        command += ["--dev", "/dev", "--proc", "/proc", "--bind", "/tmp", "/tmp"]
-        command += ["--dir", os.path.dirname(place), "--ro-bind", str(policy or self.policy), place]
         return subprocess.run(
-            [*command, "--chdir", str(self.work), QUORUM, *arguments],
+            self.build_command(*arguments, policy=policy),
             env=environment(self.home, **more),
             input=incoming,
             capture_output=True,
@@ -42,6 +36,16 @@ class Namespace:
             timeout=120,
             check=False,
         )
+
+    def build_command(self, *arguments: str, policy: Path | None = None) -> list[str]:
+        """What runs `quorum` with these words."""
+        place = str(POLICY_PLACE.file)
+        command = ["bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--die-with-parent"]
+        for top in (Path("/"), Path("/etc")):
+            command += [word for each in sorted(top.iterdir()) for word in self._show(each)]
+        command += ["--dev", "/dev", "--proc", "/proc", "--bind", "/tmp", "/tmp"]
+        command += ["--dir", os.path.dirname(place), "--ro-bind", str(policy or self.policy), place]
+        return [*command, "--chdir", str(self.work), QUORUM, *arguments]
 
     @staticmethod
     def _show(path: Path) -> Iterator[str]:
