@@ -11,6 +11,7 @@ from msgspec import Struct
 from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import FleetSession, FleetState, LiveWorker
 
+_SCOPE = "quorum.fleet"
 _SET_ASIDE = "set_aside"
 
 
@@ -36,7 +37,7 @@ def measure_fleet(
     states = Counter(session.state for session in sessions)
     for state in FleetState:
         yield FleetGauge(
-            name="quorum.fleet.sessions",
+            name=f"{_SCOPE}.sessions",
             unit="{session}",
             description="Sessions that are listed, by how far they are",
             value=states[state],
@@ -48,13 +49,13 @@ def measure_fleet(
         if each.state is FleetState.QUEUED
     ]
     yield FleetGauge(
-        name="quorum.fleet.queue.oldest",
+        name=f"{_SCOPE}.queue.oldest",
         unit="s",
         description="How long the oldest queued session has waited",
         value=_find_age(queued, now_ms),
     )
     yield FleetGauge(
-        name="quorum.fleet.review.oldest",
+        name=f"{_SCOPE}.review.oldest",
         unit="s",
         description="How long the oldest session with an open review has waited",
         value=_find_age([each.updated_ms for each in sessions if each.state is FleetState.REVIEW_OPEN], now_ms),
@@ -62,7 +63,7 @@ def measure_fleet(
     kinds = Counter(map(_name_failure, sessions))
     for kind in (_SET_ASIDE, *(status.value for status in RunStatus if status is not RunStatus.COMPLETED)):
         yield FleetGauge(
-            name="quorum.fleet.failures",
+            name=f"{_SCOPE}.failures",
             unit="{session}",
             description="Sessions that ended without completing, by how they did",
             value=kinds[kind],
@@ -73,17 +74,17 @@ def measure_fleet(
         ("losses", "Losses with their worker since sessions last ended an attempt", _sum(sessions, "losses")),
         ("attempts", "Processes that were started for the sessions", _sum(sessions, "attempts")),
     ):
-        yield FleetGauge(name=f"quorum.fleet.{name}", unit="1", description=description, value=value)
+        yield FleetGauge(name=f"{_SCOPE}.{name}", unit="1", description=description, value=value)
     for is_draining in (False, True):
         yield FleetGauge(
-            name="quorum.fleet.workers",
+            name=f"{_SCOPE}.workers",
             unit="{worker}",
             description="Workers that give signs of life",
             value=sum(worker.is_draining is is_draining for worker in workers),
             attributes={"draining": str(is_draining).lower()},
         )
     yield FleetGauge(
-        name="quorum.fleet.cost",
+        name=f"{_SCOPE}.cost",
         unit="USD",
         description="What the listed sessions have cost, as far as prices are known",
         value=float(sum((costs.get(session.session_id, Decimal(0)) for session in sessions), Decimal(0))),

@@ -14,7 +14,7 @@ SUSPECT_LOSSES = MOST_LOSSES - 1
 """A session that was lost so often is advanced alone by its worker, which shows whether it is the cause."""
 MOST_UNCLEAR_LOSSES = 10
 """A session that may not be the cause is set aside, too, once it was lost so often: its worker ran others, or
-it went on in between."""
+no call of it began since it was lost before, or one ended well."""
 LEAST_PRIORITY, MOST_PRIORITY = -9, 9
 
 

@@ -238,12 +238,15 @@ _LAST_CALL = (
     f"SELECT payload FROM records WHERE session_id = :id AND type = '{CallStarted.type}'"
     " ORDER BY rowid DESC LIMIT 1"
 )
-_HAS_GONE_ON = (
-    "SELECT EXISTS (SELECT FROM records AS r JOIN fleet_sessions AS s ON s.session_id = r.session_id"
-    f" WHERE r.session_id = :id AND r.type = '{CallFinished.type}' AND r.at_ms > s.updated_ms"
-    " AND position(:well IN r.payload) > 0)"
+_SINCE = (
+    "EXISTS (SELECT FROM records AS r JOIN fleet_sessions AS s ON s.session_id = r.session_id"
+    " WHERE r.session_id = :id AND r.type ="
 )
-"""Whether a call of the session has ended well since it was lost before."""
+_IS_STUCK = (
+    f"SELECT {_SINCE} '{CallStarted.type}' AND r.at_ms >= s.updated_ms) AND NOT {_SINCE} '{CallFinished.type}'"
+    " AND r.at_ms > s.updated_ms AND position(:well IN r.payload) > 0)"
+)
+"""Whether a call of the session began since it was lost before, and none ended well: it may be the cause."""
 _ENDED_WELL = f'"outcome":"{Outcome.OK}"'.encode()
 _LONGEST_CALL = 200
 _RETRY = (
@@ -367,13 +370,13 @@ class FleetTable:
     def put_loss(self, session_id: str, *, was_alone: bool) -> bool:
         """The same where its worker is gone, which is counted already."""
         session, reason = self.find(session_id), "its worker gave no sign of life any more"
-        is_cause = was_alone and not self._has_gone_on(session_id)
+        is_cause = was_alone and self._is_stuck(session_id)
         most = MOST_LOSSES if is_cause else MOST_UNCLEAR_LOSSES
         return session is not None and self._put_end(session, _PUT_LOSSES, session.losses, most, reason)
 
-    def _has_gone_on(self, session_id: str) -> bool:
+    def _is_stuck(self, session_id: str) -> bool:
         values = {"id": session_id, "well": _ENDED_WELL}
-        row = self._server.read(lambda connection: connection.execute(_HAS_GONE_ON, values).fetchone())
+        row = self._server.read(lambda connection: connection.execute(_IS_STUCK, values).fetchone())
         return row is not None and bool(row[0])
 
     def _put_end(self, session: FleetSession, put_count: str, counted: int, most: int, reason: str) -> bool:

@@ -499,6 +499,7 @@ async def test_a_session_that_is_lost_with_its_worker_each_time_is_set_aside(
     for _ in range(MOST_LOSSES):
         assert not find(fleet, poison).is_set_aside
         assert fleet.begin_attempt(poison) is not None
+        await begin_call(url, poison)
         lose_worker(postgres, url)
         for session_id, was_alone in await rescue(url):
             fleet.put_loss(session_id, was_alone=was_alone)
@@ -506,6 +507,20 @@ async def test_a_session_that_is_lost_with_its_worker_each_time_is_set_aside(
     assert fleet.begin_attempt(poison) is None
     session = find(fleet, poison)
     assert (session.is_set_aside, session.attempts, session.prompt) == (True, MOST_LOSSES, "one")
+
+
+async def test_a_session_that_was_lost_before_it_did_anything_is_not_taken_for_the_cause(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (slow,) = submit(fleet, "one")
+    await begin_call(url, slow)
+
+    for _ in range(MOST_LOSSES):  # a call was running at the first of them alone
+        lose_worker(postgres, url)
+        ((session_id, was_alone),) = await rescue(url)
+        assert not fleet.put_loss(session_id, was_alone=was_alone)
+
+    assert find(fleet, slow).losses == MOST_LOSSES
 
 
 async def test_sessions_that_are_lost_together_are_not_all_set_aside_so_soon(
@@ -533,6 +548,7 @@ async def test_a_session_that_goes_on_between_its_losses_is_not_set_aside_so_soo
     (lost,) = await rescue(url)
     assert not fleet.put_loss(moving, was_alone=lost.was_alone)
 
+    await begin_call(url, moving)
     lose_worker(postgres, url)
     (lost,) = await rescue(url)
 
@@ -557,6 +573,7 @@ async def test_a_session_that_ends_a_shared_worker_is_set_aside_at_the_third_tim
         beside[session.session_id] = set(running)
         try:
             if session.session_id == poison:
+                await begin_call(url, poison)
                 ended.set()
                 await asyncio.Event().wait()
             await asyncio.sleep(0)
