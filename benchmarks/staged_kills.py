@@ -2,8 +2,9 @@
 
 Usage: python -m benchmarks.staged_kills [--deaths 1000] [--seed 1] [--folder FOLDER]
 
-One half of the processes kills itself before one of its changes to names, modes and files on the disk, by
-number; the other half is killed from outside at a random instant. The recovery is killed at times, too. The
+A third of the processes kills itself before one of its changes to names, modes and files on the disk, by
+number, another third before one of those that change the workspace itself, and the last third is killed from
+outside at a random instant. The recovery is killed at times, too. The
 effects are of every kind: files made, changed, removed and of other modes, a link, folders made anew, a commit
 and a branch. It stops at the first workspace, index or repository that is neither as before nor as after, at
 the first layer that does not show what is still to be applied, and at the first undo that does not undo.
@@ -28,9 +29,9 @@ from tests.infrastructure.staging.effects_of_all_kinds import (
     recover_bench,
 )
 from tests.infrastructure.staging.layer_bench import LayerBench, open_folders
-from tests.support.dying_process import run_until_killed
+from tests.support.dying_process import MOVES, run_until_killed
 
-_STEPS = 110  # a little more than an apply has
+_STEPS, _MOVES = 220, 10  # a little more than an apply has
 _RECOVERY_STEPS = 20
 
 
@@ -63,8 +64,11 @@ class _Kills:
 
     def kill(self, bench: LayerBench) -> bool:
         """Kill one that applies, and check what holds; whether the bench is as before, for another one."""
-        if self._dice.random() < 0.5:
+        kind = self._dice.randrange(3)
+        if kind == 0:
             is_killed = run_until_killed(bench.apply, self._dice.randrange(_STEPS))
+        elif kind == 1:
+            is_killed = run_until_killed(bench.apply, self._dice.randrange(_MOVES), of=MOVES)
         else:
             is_killed = _run_until_struck(bench.apply, self._dice.random() * self._secs)
             self.struck += is_killed

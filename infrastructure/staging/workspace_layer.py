@@ -22,7 +22,7 @@ from quorum.infrastructure.staging.change_journal import (
 )
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
-from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree
+from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree, wait_for_git
 from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
 from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
@@ -249,6 +249,7 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
     if not os.path.isdir(folder.workspace):  # whoever reads the layer says so
         return ()
     with _explained(folder), _open_lower(folder.workspace) as lower:
+        wait_for_git(folder.place)
         if finish_emptying(folder):
             folder.renew_began()
             LowerFiles(folder.place).forget()

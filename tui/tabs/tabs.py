@@ -20,6 +20,7 @@ from quorum.tui.keys.keyboard_guard import Guarded
 
 if TYPE_CHECKING:
     from quorum.tui.chat.chat_screen import ChatScreen
+    from quorum.tui.tabs.carrying import CarriedApp
     from quorum.tui.tabs.session_host import SessionHost
 
 
@@ -114,6 +115,21 @@ class Tabs:
         tab = self._make_tab(self.front, folder)
         await self.go_to(tab)
         return tab
+
+    async def put_around_front(self, carried: CarriedApp) -> None:
+        """Open a tab for each of those but the one in front, which is there, without going to one."""
+        there = [
+            self.front if place == carried.front else self._make_tab(self.front)
+            for place in range(len(carried.tabs))
+        ]
+        self.all = there
+        for place, (tab, its) in enumerate(zip(there, carried.tabs, strict=True)):
+            tab.name = its.name
+            tab.opener = there[its.opener or 0] if place else None
+            if tab is not self.front:
+                tab.chat.carried = its
+                await self._app._init_mode(tab.mode)  # what goes to a mode would show it
+        self.show()
 
     async def go_to(self, tab: Tab) -> None:
         """Bring a tab to the front. A question open there is seen anew, so that no key answers it yet."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TypeAlias
 
-from quorum.infrastructure.staging.layer_folder import hold_layer
+from quorum.infrastructure.staging.layer_folder import hold_layer, is_held
 from quorum.infrastructure.staging.workspace_layer import recover
 from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
 
@@ -38,6 +39,9 @@ def describe_bench(bench: LayerBench) -> Described:
 
 
 def recover_bench(bench: LayerBench) -> tuple[str, ...]:
-    """Do what each start does first; what it says."""
+    """Do what each start does first; what it says. A program that was being started by one that was killed may
+    have the layer for a moment longer."""
+    while is_held(bench.stored.folder):
+        time.sleep(0.001)
     with hold_layer(bench.stored.folder) as folder:
         return recover(folder, bench.environ)

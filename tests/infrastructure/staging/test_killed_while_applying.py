@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import shutil
 from collections.abc import Iterable
@@ -10,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.staging.layer_effects import EffectChoice
+from quorum.infrastructure.git_worktrees import GitWriter
+from quorum.infrastructure.staging import layer_folder
+from quorum.infrastructure.staging.layer_repository import make_empty_repository
 from tests.infrastructure.staging.effects_of_all_kinds import describe_bench, prepare_bench, recover_bench
 from tests.infrastructure.staging.layer_bench import LayerBench
 from tests.support.dying_process import run_until_killed
@@ -100,3 +106,31 @@ def test_the_next_says_what_became_of_it(tmp_path: Path, layers: None) -> None:
     (sentence,) = recover_bench(bench)
     assert "applying effects was broken off" in sentence
     assert recover_bench(bench) == ()
+
+
+def test_each_git_shares_a_lock_until_it_ends(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    make_empty_repository(tmp_path)
+
+    git = GitWriter(tmp_path, {"PATH": os.defpath}, lock)
+    tried = "!python3 -c 'import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)'"
+
+    with pytest.raises(ToolError, match="BlockingIOError"):
+        git.run("-c", f"alias.tried={tried}", "tried", str(lock))
+
+
+def test_nothing_is_recovered_while_a_git_of_the_killed_process_works_on(
+    tmp_path: Path, layers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = prepare_bench(tmp_path / "one")
+    assert run_until_killed(bench.apply, 3, of=("move", "exchange"))
+    torn = describe_bench(bench)
+    monkeypatch.setattr(layer_folder, "_GIT_SECS", 0.0)
+    with open(layer_folder.locate_git_lock(bench.stored.folder), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        with pytest.raises(StagingError, match="still runs; end it"):
+            recover_bench(bench)
+    assert describe_bench(bench) == torn
+
+    recover_bench(bench)
+    assert describe_bench(bench) != torn
