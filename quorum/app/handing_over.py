@@ -127,7 +127,8 @@ def _follow(child: int) -> None:
         if os.WIFSTOPPED(status):
             os.kill(os.getpid(), signal.SIGSTOP)
         elif os.WIFSIGNALED(status):
-            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+            with suppress(OSError):  # of one that nobody can take
+                signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
             os.kill(os.getpid(), os.WTERMSIG(status))
         elif code := os.WEXITSTATUS(status):
             os._exit(code)

@@ -12,6 +12,9 @@ CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
 STAGED = "staged"
 """The mode in which the process stands in a layer over the workspace."""
 
+SANDBOX_OFF = "sandbox off"
+"""How the header says that commands run without one."""
+
 LAYERED_MODES = (STAGED, "read-only")
 """The modes that there are in a layer; Shift+Tab goes through them there, and then out of it."""
 

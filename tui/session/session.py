@@ -19,7 +19,7 @@ from quorum.domain.events.event import RetryScheduled
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
-from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, LAYERED_MODES, STAGED
+from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, LAYERED_MODES, SANDBOX_OFF, STAGED
 from quorum.tui.screens.accounts.spending import format_cost, render_spending
 from quorum.tui.session.plan_words import DROP, LEAVE
 
@@ -105,7 +105,7 @@ class SessionFacts:
     @property
     def sandbox(self) -> str:
         """Whether commands run in a sandbox; empty until that is known."""
-        return {True: "sandbox on", False: "sandbox off", None: ""}[self._status.sandbox]
+        return {True: "sandbox on", False: SANDBOX_OFF, None: ""}[self._status.sandbox]
 
     @property
     def book(self) -> Book:

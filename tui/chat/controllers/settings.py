@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
-from quorum.tui.keys.choices import CYCLED_MODES, STAGED
+from quorum.tui.keys.choices import CYCLED_MODES, SANDBOX_OFF, STAGED
 from quorum.tui.keys.keyed_app import KeyedApp, Restart, fill_in_keys
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class SettingsController:
                 problem = await session.set_mode(mode) or problem
                 if session.facts.mode == mode:
                     break
-            elif obstacle := await self._find_obstacle(mode):
+            elif obstacle := await self._find_obstacle(session, mode):
                 problem = f"{mode} cannot be had: {obstacle}"
             else:
                 self._wish(session, mode)
@@ -103,19 +103,21 @@ class SettingsController:
         if session.wished_mode == mode and session is self._current.session:
             await self._begin_anew(session, mode)
 
-    async def _find_obstacle(self, mode: str) -> str:
+    async def _find_obstacle(self, session: Session, mode: str) -> str:
         """Why no process can continue in this mode, a clause; empty where one can."""
         app = self._host.app
         assert isinstance(app, KeyedApp)
-        if why := app.explain_staying(mode):
+        if (why := app.explain_staying(mode)) or mode != STAGED:
             return why
-        return await asyncio.to_thread(app.find_layer_obstacle) if mode == STAGED else ""
+        if session.facts.sandbox == SANDBOX_OFF:
+            return "it needs the sandbox, which is off here; quorum doctor says why"
+        return await asyncio.to_thread(app.find_layer_obstacle)
 
     async def _begin_anew(self, session: Session, mode: str) -> None:
         """Have another process continue the session in this mode: it begins in a layer, or outside of one."""
         app = self._host.app
         assert isinstance(app, KeyedApp)
-        if obstacle := await self._find_obstacle(mode):
+        if obstacle := await self._find_obstacle(session, mode):
             self._forget_wish(session)
             self._host.refuse(f"{mode} cannot be had: {obstacle}")
             return
