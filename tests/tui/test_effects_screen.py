@@ -13,6 +13,7 @@ from quorum.application.review.voting import Voting
 from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting
+from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import StagingError
@@ -70,6 +71,14 @@ def test_what_ran_without_a_line_of_its_own_is_warned_of():
         ("still running: npm start", True),
     ]
     assert packet.digest != replace(packet, work=replace(work, subagents=1)).digest
+
+
+def test_of_a_long_command_the_end_is_shown_which_names_the_tests():
+    command = CommandEnd(command=f"{'echo on; ' * 20}pytest -q", outcome=Outcome.OK, exit_code=0)
+    packet = EffectsPacket(effects=LayerEffects(workspace="/w"), work=LayerWork(layer="1", commands=(command,)))
+
+    _, (line, _) = summarise_work(packet, commands_key="c", subagent_key="s")
+    assert line == "tests: …o on; echo on; pytest -q · exit code 0"
 
 
 def test_a_line_break_in_a_name_is_no_path_of_its_own():
@@ -501,6 +510,7 @@ async def test_all_of_one_subagent_is_left_out_with_a_key_but_what_others_change
         await stage.send("/effects")
         screen = await opened(stage)
         await stage.shows("tester 1 · tester 2 · +2 −2")
+        await stage.shows("nothing of this is in your folder yet: a puts there what is marked [x]")
         await stage.pilot.press("s")
         await stage.shows("2 files of tester 1 left out; 1 that others changed, too, not")
         assert screen.draft.choice.left_out == {"old.txt", "src/a.py"}

@@ -49,6 +49,7 @@ _KEYS = (
     "{effects_reply=r} reply · {effects_discard=d} discard · esc later"
 )
 _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"
+_UNAPPLIED = "nothing of this is in your folder yet: {effects_apply=a} puts there what is marked [x]"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
 _VOTING = "the reviewers vote; you need not wait for them"
 _MOST_REFUSED = 3
@@ -193,6 +194,8 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             fill_in_keys(key, self.app) for key in ("{effects_commands=c}", "{effects_subagent=s}")
         )
         work = summarise_work(packet, commands_key=commands, subagent_key=subagent)
+        if self._overview.rows:
+            work.insert(0, (fill_in_keys(_UNAPPLIED, self.app), False))
         lines = [Content.styled(line, "$text-warning" if warns else "") for line, warns in work]
         shown = self.query_one("#work", Static)
         shown.display = bool(lines)

@@ -21,6 +21,7 @@ from quorum.tui.transcript.cells.lines import wrap_words
 _QUIET = "$foreground 60%"
 _WARNING = "$text-warning"
 _MOST_LISTED = 500
+_LONGEST_COMMAND = 30
 
 
 def render_row(
@@ -118,7 +119,7 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str, subagent_key: st
         lines.append((f"ran {count}, {ended} · {commands_key} shows them", False))
     if test := next((command for command in reversed(work.commands) if command.is_test), None):
         said = f" · {test.last_lines[-1]}" if test.last_lines else ""
-        lines.append((f"tests: {test.command} · {test.ending}{said}", test.failed))
+        lines.append((f"tests: {_cut(_flatten(test))} · {test.ending}{said}", test.failed))
     if work.subagents:
         count = format_amount(work.subagents, "subagent")
         lines.append((f"{count} worked in it: their own sessions say what they ran", True))
@@ -152,6 +153,11 @@ def describe_commands(packet: EffectsPacket, *, width: int) -> str:
         if command.failed or command.is_test:
             lines += [f"    {line}" for line in command.last_lines]
     return "\n".join(lines if packet.work.commands else [*lines, "no command ran"])
+
+
+def _cut(text: str) -> str:
+    """Its end, which names the tests where more runs before them."""
+    return text if len(text) <= _LONGEST_COMMAND else "…" + text[1 - _LONGEST_COMMAND :]
 
 
 def _flatten(command: CommandEnd) -> str:
