@@ -78,7 +78,7 @@ def test_of_a_long_command_the_end_is_shown_which_names_the_tests():
     packet = EffectsPacket(effects=LayerEffects(workspace="/w"), work=LayerWork(layer="1", commands=(command,)))
 
     _, (line, _) = summarise_work(packet, commands_key="c", subagent_key="s")
-    assert line == "tests: …o on; echo on; pytest -q · exit code 0"
+    assert line == "tests: …; echo on; echo on; pytest -q · exit code 0"
 
 
 def test_a_line_break_in_a_name_is_no_path_of_its_own():
