@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from quorum.infrastructure.files.inotify import Inotify
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.headless_run import Ended, configure_for, environment, run, run_quorum
 from tests.support.layer_process import layers
@@ -99,9 +100,16 @@ async def test_fifteen_calls_ask_nothing_and_change_nothing_outside_of_the_layer
     tmp_path: Path, project: Path
 ) -> None:
     before = digest(project)
+    watch = Inotify()
+    folders = {watch.add(str(each)): each for each in (project, *project.rglob("*")) if each.is_dir()}
+    (project / "seen").touch()
+    (project / "seen").unlink()
+    assert {event.name for event in watch.read()} == {"seen"}
 
     ended = await run_staged(tmp_path, project, script(_CALLS), "do it")
 
+    assert [(folders[event.watch], event.name) for event in watch.read()] == []
+    watch.close()
     assert ended.out, ended.err
     report = ended.report
     assert [call["outcome"] for call in report["calls"]] == ["ok"] * len(_CALLS), ended.err
