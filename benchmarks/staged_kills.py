@@ -83,6 +83,7 @@ class _Kills:
         assert found in (self._before, self._after), bench.workspace
         assert bench.git("fsck", "--strict", "--no-dangling") == "", bench.workspace
         is_before = found == self._before
+        assert is_killed or not is_before, (bench.workspace, bench.apply())
         assert bench.list_effects() == (self._shown if is_before else self._rest), bench.workspace
         if is_before:
             self.nothing += is_killed

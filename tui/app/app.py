@@ -248,7 +248,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Open the tabs of the app before this one, each with its session; that in front is there first."""
         from quorum.tui.tabs.carrying import choose_session
 
-        await self.tabs.put_around_front(carried)
+        await self.tabs.put_around_front(carried.tabs, carried.front)
         pairs = list(zip(self.tabs.all, carried.tabs, strict=True))
         for tab, its in (pairs[carried.front], *pairs[: carried.front], *pairs[carried.front + 1 :]):
             choice = choose_session(its)

@@ -8,39 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from quorum.tui.transcript.layout.transcript_layout import LinePosition
+from quorum.tui.chat.carried_tab import CarriedPrompt, CarriedTab
 
 if TYPE_CHECKING:
     from quorum.domain.sessions.session_summary import SessionChoice
-    from quorum.tui.chat.chat_screen import ChatScreen
-    from quorum.tui.session.session import Session
     from quorum.tui.tabs.tabs import Tab, Tabs
-
-
-class CarriedPrompt(Struct, frozen=True):
-    """A prompt or a command that was sent and waits; `is_typed`: the person typed it by hand."""
-
-    text: str
-    is_typed: bool
-
-
-class CarriedTab(Struct, frozen=True, kw_only=True):
-    """A tab. `session` is the id of what was said in it; empty: nothing was. `form` is what the session is for;
-    empty: there was none yet, and the command line says which it is. `opener` is the place of the tab that it
-    was opened from, None for none. `line` is what of the transcript stands at the top; None: its end is in
-    sight, and stays so.
-    """
-
-    session: str
-    form: str
-    mode: str
-    model: str
-    opener: int | None
-    name: str
-    draft: str
-    is_draft_typed: bool
-    waiting: tuple[CarriedPrompt, ...]
-    line: LinePosition | None
 
 
 class CarriedApp(Struct, frozen=True, kw_only=True):
@@ -124,22 +96,3 @@ def choose_session(carried: CarriedTab) -> SessionChoice | None:
     if carried.session:
         return NamedSession(carried.session)
     return NewSession(SessionKind(carried.form)) if carried.form else None
-
-
-def put_draft(carried: CarriedTab, chat: ChatScreen) -> None:
-    """Have what was being written stand in the prompt before anything more is typed."""
-    if carried.draft:
-        chat.prompt.replace_text(carried.draft)
-        chat.prompt.is_typed_by_person = carried.is_draft_typed
-
-
-async def resume_tab(carried: CarriedTab, chat: ChatScreen, session: Session) -> None:
-    """The session is there, and its past is shown: have the rest be as it was."""
-    if carried.model and carried.model != session.facts.model_with_effort:
-        chat.refuse(await session.set_model(carried.model))
-    if carried.mode != session.facts.mode and not session.crosses_layer(carried.mode) and carried.mode:
-        chat.refuse(await session.set_mode(carried.mode))
-    for prompt in carried.waiting:
-        chat.turns.submit(prompt.text, is_typed=prompt.is_typed)
-    if carried.line is not None:
-        chat.transcript.go_to_line(carried.line)

@@ -6,7 +6,7 @@ A tab is a chat, and what opens sessions for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +19,8 @@ from quorum.tui.chat.tab_bar import Label
 from quorum.tui.keys.keyboard_guard import Guarded
 
 if TYPE_CHECKING:
+    from quorum.tui.chat.carried_tab import CarriedTab
     from quorum.tui.chat.chat_screen import ChatScreen
-    from quorum.tui.tabs.carrying import CarriedApp
     from quorum.tui.tabs.session_host import SessionHost
 
 
@@ -116,14 +116,11 @@ class Tabs:
         await self.go_to(tab)
         return tab
 
-    async def put_around_front(self, carried: CarriedApp) -> None:
+    async def put_around_front(self, carried: Sequence[CarriedTab], front: int) -> None:
         """Open a tab for each of those but the one in front, which is there, without going to one."""
-        there = [
-            self.front if place == carried.front else self._make_tab(self.front)
-            for place in range(len(carried.tabs))
-        ]
+        there = [self.front if place == front else self._make_tab(self.front) for place in range(len(carried))]
         self.all = there
-        for place, (tab, its) in enumerate(zip(there, carried.tabs, strict=True)):
+        for place, (tab, its) in enumerate(zip(there, carried, strict=True)):
             tab.name = its.name
             tab.opener = there[its.opener or 0] if place else None
             if tab is not self.front:

@@ -416,7 +416,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Take back out of the workspace what was applied last, once that was asked."""
         if self._is_working:
             return
-        if self._ask("undo", "{effects_undo=u} again takes back what was applied last, for good; other keys do not"):
+        if self._ask(
+            "undo", "{effects_undo=u} again takes back what was applied last, for good; other keys do not"
+        ):
             self._begin("taking it back…")
             self.run_worker(self._undo(), group="work")
 
