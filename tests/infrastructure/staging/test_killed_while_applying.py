@@ -19,7 +19,7 @@ from quorum.infrastructure.staging import layer_folder
 from quorum.infrastructure.staging.layer_repository import make_empty_repository
 from tests.infrastructure.staging.effects_of_all_kinds import describe_bench, prepare_bench, recover_bench
 from tests.infrastructure.staging.layer_bench import LayerBench
-from tests.support.dying_process import run_until_killed
+from tests.support.dying_process import MOVES, run_until_killed
 
 _LEFT_OUT = frozenset({"n/e/q", "d/x"})
 
@@ -134,3 +134,15 @@ def test_nothing_is_recovered_while_a_git_of_the_killed_process_works_on(
 
     recover_bench(bench)
     assert describe_bench(bench) != torn
+
+
+def test_what_a_killed_recovery_put_back_is_no_change_of_the_person(tmp_path: Path, layers: None) -> None:
+    bench = prepare_bench(tmp_path / "one")
+    assert run_until_killed(bench.apply, 3, of=MOVES)
+    for number in count():
+        if not run_until_killed(lambda: recover_bench(bench), number, of=("rename", "replace")):
+            break
+        assert run_until_killed(bench.apply, 3, of=MOVES), number
+    assert number > 0
+
+    assert bench.apply().refused == {}
