@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.text.json_value import JsonValue
-from quorum.infrastructure.models.shared.request_body import BodyEncoder, encode_body
+from quorum.infrastructure.models.shared.request_body import encode_body
 from tests.support.examples import examples
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
