@@ -175,6 +175,11 @@ OF_NO_FILE = [
     "bash 'a\0b'",
     "cd $'a\\0b' && make",
     "bash '\udcff'",
+    "echo x > 'a\0b'",
+    "cat <<END > 'a\ud800'\nx\nEND\ntrue",
+    "cat <<END > 'a\0b'\nx\nEND\ntrue",
+    "rm 'a\0b'/*",
+    "rm 'a\ud800'/*",
 ]
 
 
