@@ -64,7 +64,7 @@ class Heartbeat:
 async def measured(root: Path) -> None:
     heart = Heartbeat()
     beating = asyncio.create_task(heart.beat())
-    files = WorkspaceFiles(root, os.environ)
+    files = WorkspaceFiles([str(root)], os.environ)
     started = time.perf_counter()
     await files.find("", 20)
     print(f"{'first answer, with listing':32}{(time.perf_counter() - started) * 1000:8.1f}")

@@ -195,7 +195,7 @@ def main() -> None:
         root = make_project(folder)
         if (child := os.fork()) == 0:  # of a process in a layer there is no way back
             os.chdir(root)
-            enter_layer(root)
+            enter_layer(root, "")
             asyncio.run(take_effects(root))
             os._exit(0)
         os.waitpid(child, 0)

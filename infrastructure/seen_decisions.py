@@ -30,17 +30,18 @@ class SeenDecisions:
             return
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self._folder / digest).touch(mode=0o600)
             for each in self._folder.iterdir():
                 if time.time() - each.stat().st_mtime > _KEPT_SECS:
                     each.unlink()
-            (self._folder / digest).touch(mode=0o600)
 
     def find_age_secs(self, digest: str) -> float:
         """How long ago somebody opened it last; infinitely long where nobody has."""
         try:
-            return max(0.0, time.time() - (self._folder / digest).stat().st_mtime)
+            age = time.time() - (self._folder / digest).stat().st_mtime
         except OSError:
             return math.inf
+        return age if age >= 0 else math.inf  # a clock that was put back says nothing
 
 
 def open_seen_decisions(environ: Mapping[str, str] = os.environ) -> SeenDecisions | None:

@@ -269,8 +269,7 @@ def _restart(restarted: RestartedCommand) -> int:
             return _refuse(error, 1)
         if not can_continue and ask_outside(restarted.arguments, restarted.carried):
             return 0
-    become(restarted.arguments, restarted.carried)
-    raise AssertionError  # nothing comes back from there
+    return _refuse(become(restarted.arguments, restarted.carried), 1)
 
 
 def _run_app() -> int:

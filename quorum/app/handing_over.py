@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from quorum.errors import RestartedCommand
+from quorum.errors import RestartedCommand, UsageError
 
 _VARIABLE = "QUORUM_TAKES_OVER"
 _GIVE_BACK = b"\x1b[?2004l\x1b[?1049l\x1b[?25h"
@@ -26,15 +26,23 @@ _SET_PARENT_DEATH_SIGNAL = 1  # linux/prctl.h
 _outside: list[int] = []
 
 
-def become(arguments: Sequence[str], carried: bytes) -> None:
-    """Be a new quorum, started as this one was but for its arguments, which takes over what is `carried`."""
-    descriptor = os.memfd_create("quorum", 0)
-    os.write(descriptor, carried)
-    os.environ[_VARIABLE] = str(descriptor)
+def become(arguments: Sequence[str], carried: bytes) -> UsageError:
+    """Be a new quorum, started as this one was but for its arguments, which takes over what is `carried`, where
+    the system has memory to hand on. Returns only where there can be none: the error to end with."""
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("quorum", 0)
+        os.write(descriptor, carried)
+        os.environ[_VARIABLE] = str(descriptor)
+    else:
+        give_terminal_back(carried)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     began = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
-    os.execv(sys.executable, [sys.executable, *began, *arguments])
+    try:
+        os.execv(sys.executable, [sys.executable, *began, *arguments])
+    except OSError as error:
+        give_terminal_back(carried)
+        return UsageError(f"{sys.executable} cannot be started ({error.strerror}); start quorum again yourself")
 
 
 def take_over() -> bytes:
@@ -72,7 +80,7 @@ def wait_outside() -> None:
     """Where entering a layer would take a user namespace, continue in another process, while this one waits for
     its end and ends as it did, or becomes what it asks for. No thread may have begun.
     """
-    if _can_mount():
+    if sys.platform != "linux" or _can_mount():
         return
     asked = os.memfd_create("quorum", os.MFD_CLOEXEC)
     waiting = os.getpid()

@@ -45,14 +45,18 @@ def take_terminal(
         return
     if problem := describe_terminal_problem():
         raise UsageError(problem)
+    from quorum.app.handing_over import give_terminal_back, read_terminal
+
     if is_tour or wants_reader(overrides):
+        give_terminal_back(carried)
         yield None
         return
-    from quorum.app.handing_over import read_terminal
     from quorum.tui.terminal.early_prompt import show_early_prompt
 
     before = read_terminal(carried) if carried else None
     prompt = show_early_prompt(sys.stdin.fileno(), sys.stderr.fileno(), os.environ, root, before)
+    if prompt is None:
+        give_terminal_back(carried)  # the app leaves it as it finds it
     try:
         yield prompt
     finally:

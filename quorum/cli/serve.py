@@ -16,7 +16,7 @@ from quorum.errors import UsageError, complain
 if TYPE_CHECKING:
     from quorum.serve.server import Site
 
-_PACKAGES = ("aiohttp", "textual_serve")
+_PACKAGES = ("aiohttp", "cryptography", "textual_serve")
 _EXTRA = "serve"
 _USUAL_PORT, _HIGHEST_PORT = 8765, 65535
 

@@ -67,3 +67,12 @@ def test_the_index_lists_every_guide() -> None:
     assert [
         str(page.relative_to(DOCS)) for page in GUIDES if page != INDEX and page.resolve() not in listed
     ] == []
+
+
+def test_pictures_load_nothing_from_elsewhere() -> None:
+    pictures = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "images").glob("*.svg")}
+
+    assert len(pictures) > 5
+    assert [
+        name for name, text in pictures.items() if re.search(r"@font-face|@import|url\(\W*http|href=", text)
+    ] == []

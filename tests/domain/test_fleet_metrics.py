@@ -63,3 +63,13 @@ def test_of_an_empty_fleet_all_numbers_are_zero() -> None:
 
     assert {gauge.value for gauge in gauges} == {0}
     assert len(gauges) > 15
+
+
+def test_large_numbers_lose_no_digits() -> None:
+    sessions = (a_session(1, FleetState.QUEUED, submitted_ms=0),)
+    costs = {"1": Decimal("12345.6789")}
+
+    lines = render_prometheus(tuple(measure_fleet(sessions, (), costs, now_ms=1_234_567_891))).splitlines()
+
+    assert "quorum_fleet_queue_oldest_seconds 1234567.891" in lines
+    assert "quorum_fleet_cost_usd 12345.6789" in lines

@@ -190,6 +190,7 @@ def _list_sentences() -> Iterator[tuple[str, str]]:
                             yield str(file.relative_to(ROOT)), said
 
 
+@pytest.mark.long
 def test_one_module_alone_says_how_quorum_and_its_extras_are_installed() -> None:
     own = "infrastructure/extras.py"
     sentences = [(file, text) for file, text in _list_sentences() if text not in OF_OTHERS]

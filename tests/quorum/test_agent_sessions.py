@@ -522,6 +522,7 @@ def test_an_agent_that_is_to_run_in_the_sandbox_does_not_run_without(
     assert not (rig.root / "inside").exists()
 
 
+@pytest.mark.long
 def test_hooks_see_the_session_of_an_agent_and_deny_its_calls(rig: AgentRig) -> None:
     script = rig.root.parent / "hook.py"
     script.write_text(

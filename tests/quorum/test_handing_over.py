@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import termios
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from quorum.app.handing_over import give_terminal_back, read_terminal, take_over
+from quorum.app.handing_over import become, give_terminal_back, read_terminal, take_over, wait_outside
+from quorum.app.terminal import take_terminal
 from quorum.tui.tabs.carrying import CarriedApp, encode
 
 _PREAMBLE = """
@@ -55,11 +59,11 @@ def test_signals_reach_the_one_in_the_layer() -> None:
         """
 import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-ours._follow_ = ours._follow
-def follow(child):
+wait = os.waitpid
+def wait_and_take_signals(*of_whom):
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
-    ours._follow_(child)
-ours._follow = follow
+    return wait(*of_whom)
+os.waitpid = wait_and_take_signals
 ours.wait_outside()
 os.kill(os.getppid(), signal.SIGTERM)
 sys.exit(5 if signal.sigwait([signal.SIGTERM]) == signal.SIGTERM else 1)
@@ -108,3 +112,75 @@ def test_it_stops_and_goes_on_with_that_one() -> None:
         os.killpg(process.pid, signal.SIGCONT)
 
         assert process.wait(60) == 3
+
+
+class LeftTerminal:
+    """A terminal as an app leaves it to the next one, standard input and errors of this process."""
+
+    def __init__(self) -> None:
+        self.far, self.near = os.openpty()
+        self.usual = termios.tcgetattr(self.near)
+        raw: list[Any] = termios.tcgetattr(self.near)
+        raw[3] &= ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(self.near, termios.TCSANOW, raw)
+        self.carried = encode(CarriedApp(tabs=(), front=0, terminal=self.usual))
+        self.stream = io.TextIOWrapper(io.FileIO(self.near, "r+"), encoding="utf-8")
+
+    def take_place_of_streams(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("stdin", "stdout", "stderr"):
+            monkeypatch.setattr(sys, name, self.stream)
+
+    @property
+    def is_as_usual(self) -> bool:
+        return termios.tcgetattr(self.near)[3] == self.usual[3]
+
+
+@pytest.fixture
+def left_terminal() -> Iterator[LeftTerminal]:
+    terminal = LeftTerminal()
+    yield terminal
+    terminal.stream.close()
+    os.close(terminal.far)
+
+
+def test_where_no_other_can_begin_the_terminal_is_given_back_and_the_person_told(
+    left_terminal: LeftTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_terminal.take_place_of_streams(monkeypatch)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setenv("QUORUM_TAKES_OVER", "")
+
+    error = become((), left_terminal.carried)
+
+    assert "/nowhere/python cannot be started (No such file or directory)" in str(error)
+    assert left_terminal.is_as_usual
+    take_over()
+
+
+@pytest.mark.parametrize("is_reader", [False, True])
+def test_an_app_that_shows_no_early_prompt_finds_the_terminal_as_it_was(
+    left_terminal: LeftTerminal, monkeypatch: pytest.MonkeyPatch, is_reader: bool
+) -> None:
+    left_terminal.take_place_of_streams(monkeypatch)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+    overrides = {"tui.screen_reader": is_reader}
+
+    with take_terminal(overrides=overrides, carried=left_terminal.carried) as prompt:
+        assert prompt is None  # the terminal is not that of this process
+        assert left_terminal.is_as_usual
+
+
+def test_where_systems_have_no_layers_nobody_waits_and_nothing_is_handed_on_in_memory(
+    left_terminal: LeftTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_terminal.take_place_of_streams(monkeypatch)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr("quorum.app.handing_over._can_mount", lambda: open("/nowhere/status"))  # noqa: SIM115
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    wait_outside()
+    become((), left_terminal.carried)
+
+    assert left_terminal.is_as_usual

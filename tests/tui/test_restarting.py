@@ -118,6 +118,16 @@ async def test_where_nothing_can_take_its_place_it_stays_and_says_so(tmp_path: P
 
 
 @pytest.mark.long
+async def test_who_leaves_while_the_key_rests_gets_no_other_app(tmp_path: Path) -> None:
+    async with on_stage(tmp_path) as stage:
+        stage.app.can_restart = True
+        await stage.app.action_quit()
+        stage.app.begin_anew(Restart("staged"))
+
+        assert stage.app.restart is None
+
+
+@pytest.mark.long
 async def test_outside_of_a_layer_there_is_none_to_leave(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await stage.send("/unstage")

@@ -272,8 +272,9 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         return explain_staying(self.tabs)
 
     def begin_anew(self, restart: Restart) -> None:
-        self.restart = restart
-        self._leave_soon()
+        if not self._leaving:  # who leaves meanwhile wants no other app
+            self.restart = restart
+            self._leave_soon()
 
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:

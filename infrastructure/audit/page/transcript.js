@@ -416,6 +416,7 @@ const transcript = (() => {
       told.remark(`${event.changes.length} files given back as before:`, event.changes.map(describeChange).join("\n"));
     },
     error_occurred: (told, event) => told.remark(`error: ${event.message}`),
+    notice_given: (told, event) => told.remark(event.message),
     mode_changed: (told, event) => told.remark(`the mode is ${event.mode} from here on`),
     model_changed: (told, event) => told.remark(`the model is ${event.model} from here on`),
     sandbox_checked: (told, event) => told.remark(event.told),

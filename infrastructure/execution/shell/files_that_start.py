@@ -96,8 +96,8 @@ class _Files:
     def _follow_program(self, words: Words) -> Iterator[Words]:
         for folder in self._folders:
             path = folder / os.path.expanduser(words[0])
-            real = os.path.realpath(path)
-            if os.path.basename(real) != path.name and os.path.exists(real):
+            real = find_real_path(path)
+            if real and os.path.basename(real) != path.name and os.path.exists(real):
                 yield (os.path.basename(real), *words[1:])
         yield from self._follow_script(words[0], is_for_shell=False)
 
@@ -157,8 +157,8 @@ class _Files:
 
     def _open(self, path: Path, about: Words = ()) -> str:
         """The text of a file; empty where there is none, where it is no text, or where it was followed."""
-        key = (os.path.realpath(path), about)
-        if key in self._read or len(self._read) >= _MOST_FILES:
+        key = (real := find_real_path(path), about)
+        if not real or key in self._read or len(self._read) >= _MOST_FILES:
             return ""
         self._read.add(key)
         try:
@@ -169,6 +169,14 @@ class _Files:
         except (OSError, ValueError):
             return ""
         return "" if b"\0" in data else data.decode("utf-8", "replace")
+
+
+def find_real_path(path: str | Path) -> str:
+    """Where a path leads; empty for one that no file can have, such as one with a zero byte."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return ""
 
 
 def _note_names(words: Words, named: dict[str, Words]) -> None:

@@ -23,7 +23,7 @@ from quorum.domain.review.started_commands import list_started_commands
 from quorum.domain.shell.command_line import UNKNOWN_WORDS, Redirect, StartedCommands
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.script import Script, ScriptCommand
-from quorum.infrastructure.execution.shell.files_that_start import list_commands_of_files
+from quorum.infrastructure.execution.shell.files_that_start import find_real_path, list_commands_of_files
 from quorum.infrastructure.execution.shell.script import read_script
 
 _MOST_VALUES = 64  # of one word
@@ -204,8 +204,8 @@ class _Look:
                 if self._looks_left <= 0:
                     return
                 self._looks_left -= 1
-                if not must_exist or os.path.lexists(each):
-                    yield os.path.realpath(each)
+                if (not must_exist or os.path.lexists(each)) and (real := find_real_path(each)):
+                    yield real
 
     def _list_matching(self, pattern: str) -> Iterator[str]:
         """The files that a glob stands for, and itself, in case it fits none."""
@@ -228,7 +228,7 @@ class _Look:
                     is_hidden = entry.name.startswith(".") and not pattern.startswith(".")
                     if not is_hidden and fnmatchcase(entry.name, pattern):
                         yield entry.name
-        except OSError:
+        except (OSError, ValueError):
             return
 
 

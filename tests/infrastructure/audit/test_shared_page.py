@@ -455,6 +455,20 @@ def test_every_kind_of_event_is_told() -> None:
         assert each["entries"][-1]["line"] == "the session was closed", case
 
 
+@needs_node
+def test_errors_and_notices_are_told_in_their_own_words() -> None:
+    records = [
+        record(0, {"type": "error_occurred", "message": "no route"}),
+        record(1, {"type": "notice_given", "message": "it does not answer", "is_note": False}),
+    ]
+
+    (told,) = run_in_node(
+        "return transcript.tell(given);", [{"session": "s", "records": records}], "transcript.js"
+    )
+
+    assert [each["line"] for each in told["entries"]] == ["error: no route", "it does not answer"]
+
+
 def record(seq: int, event: dict[str, Any]) -> dict[str, Any]:
     return {"seq": seq, "at_ms": 1000 * seq, "payload": json.dumps(event), "redaction": None}
 

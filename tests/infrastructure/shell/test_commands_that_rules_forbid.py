@@ -168,6 +168,21 @@ NONE = [
 ]
 
 
+OF_NO_FILE = [
+    "./a\0b",
+    "./$'a\\x00b'",
+    "make -C $'a\\x00b'",
+    "bash 'a\0b'",
+    "cd $'a\\0b' && make",
+    "bash '\udcff'",
+    "echo x > 'a\0b'",
+    "cat <<END > a\ud800\nx",
+    "cat <<END > 'a\0b'\nx",
+    "rm 'a\0b'/*",
+    "rm 'a\ud800'/*",
+]
+
+
 async def answer(command: str, workspace: Path, rule: str = "run_command(git push *)") -> Decision:
     verdict = await judge(command, workspace)
     subject = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=verdict)
@@ -196,6 +211,11 @@ async def test_a_command_that_a_rule_may_be_about_is_asked_about_and_says_why(
     start, _, why = reason.partition(": ")
     assert start == "the rule run_command(git push *) may forbid it (test)"
     assert why
+
+
+@pytest.mark.parametrize("command", OF_NO_FILE)
+async def test_what_names_no_file_at_all_hides_nothing_else(command: str, tmp_path: Path) -> None:
+    assert (await answer(f"git push; {command}", tmp_path)).answer is Answer.DENY
 
 
 @pytest.mark.parametrize("command", NONE)

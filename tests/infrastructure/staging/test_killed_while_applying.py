@@ -136,6 +136,7 @@ def test_nothing_is_recovered_while_a_git_of_the_killed_process_works_on(
     assert describe_bench(bench) != torn
 
 
+@pytest.mark.long
 def test_what_a_killed_recovery_put_back_is_no_change_of_the_person(tmp_path: Path, layers: None) -> None:
     bench = prepare_bench(tmp_path / "one")
     assert run_until_killed(bench.apply, 3, of=MOVES)
