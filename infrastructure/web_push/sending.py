@@ -10,10 +10,11 @@ import httpx2
 
 from quorum.application.review.pushing import PushMessage
 from quorum.domain.errors import PushFailed
+from quorum.domain.text.amounts import format_size
 from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.tools.web.retrieval import build_failure
 from quorum.infrastructure.web_push.browsers import Browser, PushBrowsers
-from quorum.infrastructure.web_push.encryption import ServerKey, encrypt
+from quorum.infrastructure.web_push.encryption import MOST_BYTES, ServerKey, encrypt
 
 _LIMIT_SECS = 10.0
 _KEPT_SECS = 60 * 60
@@ -30,6 +31,8 @@ async def push_to_browsers(browsers: PushBrowsers, message: PushMessage, link: s
     key = await asyncio.to_thread(browsers.find_key)
     told = {"title": "quorum", "text": message.text, "tag": message.digest, "link": link}
     body = json.dumps(told).encode()
+    if len(body) > MOST_BYTES:
+        raise PushFailed(f"push services take {format_size(MOST_BYTES)} at most: shorten link in [[push]]")
     async with HttpClient(timeout=_LIMIT_SECS, head_secs=_LIMIT_SECS) as client:
         outcomes = await asyncio.gather(
             *(_send(client, browsers, each, key, body, message.digest) for each in subscribed)

@@ -15,6 +15,7 @@ from quorum.infrastructure.config.push_table import PushTable
 from quorum.infrastructure.push import build_pushes
 from quorum.infrastructure.web_push.browsers import Browser, PushBrowsers, open_push_browsers
 from quorum.infrastructure.web_push.encryption import MOST_BYTES, decode_base64, encrypt
+from quorum.infrastructure.web_push.sending import push_to_browsers
 from tests.support.push_receiver import PushReceiver, read_message
 
 MESSAGE = PushMessage(digest="5f" * 32, session_id="s", tool="run_command", folder="shop", waiting=1)
@@ -95,6 +96,15 @@ async def test_a_service_that_does_not_take_it_is_an_error_without_the_address(
 
     assert "a-browser" not in str(failed.value)
     assert len(browsers.list()) == 1
+
+
+async def test_a_link_that_no_service_would_take_is_told_as_that(
+    browsers: PushBrowsers, tmp_path: Path
+) -> None:
+    async with PushReceiver() as receiver:
+        browsers.add(Browser(**receiver.subscription))
+        with pytest.raises(PushFailed, match="shorten link"):
+            await push_to_browsers(browsers, MESSAGE, "https://inbox.example/" + 3000 * "a")
 
 
 async def test_without_a_browser_the_error_says_where_one_is_subscribed(
