@@ -118,5 +118,5 @@ def render_prometheus(gauges: Sequence[FleetGauge]) -> str:
             lines += [f"# HELP {name} {gauge.description}", f"# TYPE {name} gauge"]
             named = name
         labels = ",".join(f'{key}="{value}"' for key, value in gauge.attributes.items())
-        lines.append(f"{name}{{{labels}}} {gauge.value:g}" if labels else f"{name} {gauge.value:g}")
+        lines.append(f"{name}{{{labels}}} {gauge.value:.15g}" if labels else f"{name} {gauge.value:.15g}")
     return "".join(f"{line}\n" for line in lines)
