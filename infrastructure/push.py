@@ -62,7 +62,9 @@ async def _post(table: PushTable, message: PushMessage) -> None:
     try:
         async with HttpClient(timeout=_LIMIT_SECS, head_secs=_LIMIT_SECS) as client:
             # Its body is not read: it may be long, or never end.
-            async with client.stream("POST", table.url, content=message.text.encode(), headers=headers) as answer:
+            async with client.stream(
+                "POST", table.url, content=message.text.encode(), headers=headers
+            ) as answer:
                 pass
     except httpx2.HTTPError as error:
         raise PushFailed(str(build_failure(error, urlsplit(table.url).hostname or table.url))) from error
