@@ -235,9 +235,10 @@ class ChangeJournal:
     def _require_unchanged(self, plan: ChangePlan) -> None:
         with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             dropped = {step.path for step in plan.steps if step.kind is StepKind.DROP_FOLDER}
+            made = {step.path.rstrip("/") for step in plan.steps if step.kind is StepKind.MAKE_FOLDER}
             for step in plan.steps:
                 if step.path.rstrip("/").rpartition("/")[0] + "/" not in dropped:
-                    _Step(step, root, stage, self.stage).require_undoable()
+                    _Step(step, root, stage, self.stage).require_undoable(is_folder_now=step.path in made)
 
     def _sync_places(self, plan: ChangePlan) -> None:
         """Have the names of the folders that were changed on the disk."""
@@ -344,8 +345,9 @@ class _Step:
             return f"{step.path}: {self._explain(error)}; {self._say_where()}"
         return None
 
-    def require_undoable(self) -> None:
-        """Raises StepRefused where the person changed what the step made."""
+    def require_undoable(self, *, is_folder_now: bool) -> None:
+        """Raises StepRefused where the person changed what the step made. `is_folder_now`: another step put a
+        folder in the place of what this one took."""
         step = self._step
         try:
             with open_folder(self._root, self._folder) as folder:
@@ -357,7 +359,7 @@ class _Step:
                 if not _fits(status, step.new):
                     raise StepRefused(step.path, "it was changed since it was applied")
             case StepKind.TAKE:
-                if status is not None:
+                if status is not None and not (is_folder_now and stat.S_ISDIR(status.st_mode)):
                     raise StepRefused(step.path, "something stands there again")
             case StepKind.MAKE_FOLDER | StepKind.DRESS_FOLDER | StepKind.DROP_FOLDER:
                 return

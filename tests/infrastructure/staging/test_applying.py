@@ -267,6 +267,18 @@ def _act(folder: Path, actions: list[tuple[str, str, str]]) -> None:
             continue
 
 
+@pytest.mark.parametrize("after", ["mkdir a", "mkdir a; echo n > a/n"])
+def test_a_file_in_whose_place_a_folder_was_put_comes_back(bench: LayerBench, after: str) -> None:
+    (bench.workspace / "a").write_text("old\n")
+    bench.do(lambda: subprocess.run(["sh", "-c", f"rm a; {after}"], check=True))
+    assert bench.apply().is_done
+    assert (bench.workspace / "a").is_dir()
+
+    assert bench.undo().is_done
+
+    assert (bench.workspace / "a").read_text() == "old\n"
+
+
 @given(_ACTIONS, _ACTIONS, st.data())
 @examples(60)
 def test_any_work_applied_whole_or_in_parts_is_that_of_a_plain_folder(
