@@ -78,7 +78,7 @@ def check_system() -> None:
 
 
 def list_places() -> "list[str]":
-    """The folders that it may be unpacked in, best first: none in the working directory, which may be anybody's."""
+    """The folders that it may be unpacked in, best first: none below the working directory."""
     caches = os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")
     places = [os.path.join(each, "quorum", "single-file") for each in caches if os.path.isabs(each)][:1]
     temporary = os.environ.get("TMPDIR", "")
