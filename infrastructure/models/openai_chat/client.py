@@ -97,7 +97,7 @@ def _read_ollama_window(shown: JsonObject) -> int | None:
     """The window that a model file sets; without one, Ollama loads less than the model could have."""
     parameters = shown.get("parameters")
     for name, value in _split_lines(parameters if isinstance(parameters, str) else ""):
-        if name == "num_ctx" and value.isdecimal() and int(value) >= _SMALLEST:
+        if name == "num_ctx" and value.isdecimal() and len(value) < 10 and int(value) >= _SMALLEST:
             return int(value)
     return None
 

@@ -40,6 +40,7 @@ async def _find(facts: dict[str, object]) -> int | None:
         ({"/v1/models": {"data": [{"id": "a", "context_length": 5000}, {"id": "b"}]}}, None),
         ({"/props": {"default_generation_settings": {"n_ctx": -1}}}, None),
         ({"/props": ["n_ctx"]}, None),
+        ({"/api/ps": {"models": []}, "/api/show": {"parameters": f"num_ctx {'9' * 5_000}"}}, None),
         ({}, None),
     ],
     ids=[
@@ -53,6 +54,7 @@ async def _find(facts: dict[str, object]) -> int | None:
         "other",
         "odd",
         "list",
+        "a number of too many digits",
         "none",
     ],
 )
