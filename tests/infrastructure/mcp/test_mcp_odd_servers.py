@@ -355,7 +355,9 @@ def test_a_pattern_of_another_language_is_left_to_the_server(pattern: str) -> No
     assert find_schema_problem(adapted) is None
 
 
-@pytest.mark.parametrize("place", ["²", "9" * 5_000, "7", "-1", ""])
+@pytest.mark.parametrize(
+    "place", ["²", "9" * 5_000, "7", "-1", ""], ids=["other digits", "many", "behind", "before", "none"]
+)
 def test_a_reference_to_no_place_of_a_list_leads_nowhere(place: str) -> None:
     referring = {"$ref": f"#/anyOf/{place}", "description": "d"}
     schema: JsonObject = {"type": "object", "properties": {"a": referring}, "anyOf": [{"required": ["a"]}, {}]}
