@@ -30,10 +30,10 @@ class SeenDecisions:
             return
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for each in self._folder.iterdir():
+            (self._folder / digest).touch(mode=0o600)
+            for each in self._folder.iterdir():  # another process may do the same, and be first
                 if time.time() - each.stat().st_mtime > _KEPT_SECS:
                     each.unlink()
-            (self._folder / digest).touch(mode=0o600)
 
     def find_age_secs(self, digest: str) -> float:
         """How long ago somebody opened it last; infinitely long where nobody has."""
