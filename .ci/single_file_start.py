@@ -78,12 +78,13 @@ def check_system() -> None:
 
 
 def list_places() -> "list[str]":
-    """The folders that it may be unpacked in, best first."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(cache):
-        cache = os.path.expanduser("~/.cache")
-    temporary = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"quorum-{os.geteuid()}")
-    return [os.path.join(cache, "quorum", "single-file"), temporary]
+    """The folders that it may be unpacked in, best first: none below the working directory."""
+    caches = os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")
+    places = [os.path.join(each, "quorum", "single-file") for each in caches if os.path.isabs(each)][:1]
+    temporary = os.environ.get("TMPDIR", "")
+    if not os.path.isabs(temporary):
+        temporary = "/tmp"
+    return [*places, os.path.join(temporary, f"quorum-{os.geteuid()}")]
 
 
 def is_private(folder: str) -> bool:

@@ -60,8 +60,12 @@ async def _post(table: PushTable, message: PushMessage) -> None:
 
     headers = {"Title": _TITLE, **({"Click": _fill_link(table, message)} if table.link else {})}
     try:
-        async with HttpClient(timeout=_LIMIT_SECS, head_secs=_LIMIT_SECS) as client:
-            answer = await client.post(table.url, content=message.text.encode(), headers=headers)
+        # The body of the answer is not read: it may be long, or never end.
+        async with (
+            HttpClient(timeout=_LIMIT_SECS, head_secs=_LIMIT_SECS) as client,
+            client.stream("POST", table.url, content=message.text.encode(), headers=headers) as answer,
+        ):
+            pass
     except httpx2.HTTPError as error:
         raise PushFailed(str(build_failure(error, urlsplit(table.url).hostname or table.url))) from error
     except (httpx2.InvalidURL, ValueError) as error:

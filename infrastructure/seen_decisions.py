@@ -31,7 +31,7 @@ class SeenDecisions:
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self._folder / digest).touch(mode=0o600)
-            for each in self._folder.iterdir():
+            for each in self._folder.iterdir():  # another process may do the same, and be first
                 if time.time() - each.stat().st_mtime > _KEPT_SECS:
                     each.unlink()
 

@@ -261,14 +261,13 @@ def _restart(restarted: RestartedCommand) -> int:
     from quorum.domain.errors import StagingError
     from quorum.infrastructure.staging.entered import find_entered
 
-    if (layer := find_entered()) is not None:
-        try:
-            can_continue = layer.leave()
-        except StagingError as error:
-            give_terminal_back(restarted.carried)
-            return _refuse(error, 1)
-        if not can_continue and ask_outside(restarted.arguments, restarted.carried):
-            return 0
+    try:
+        can_continue = (layer := find_entered()) is not None and layer.leave()
+    except StagingError as error:
+        give_terminal_back(restarted.carried)
+        return _refuse(error, 1)
+    if not can_continue and ask_outside(restarted.arguments, restarted.carried):
+        return 0
     return _refuse(become(restarted.arguments, restarted.carried), 1)
 
 

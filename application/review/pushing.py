@@ -137,6 +137,7 @@ class PushingApprover:
         try:
             await push.send(message)
         except PushFailed as error:
+            self._told_of.pop(push.name, None)  # the next one tells of all that wait
             if push.name not in self._failed:
                 self._failed.add(push.name)
                 with suppress(LedgerError):  # whoever records next says it

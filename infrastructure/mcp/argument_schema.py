@@ -15,6 +15,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _UNFIT = re.compile(r"[^a-zA-Z0-9_.-]")
 _LONGEST_KEY = 64
+_PLACE = re.compile("[0-9]{1,6}")
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _OTHER_TYPES = {
     "str": "string",
@@ -178,7 +179,7 @@ class _Adapter:
             key = step.replace("~1", "/").replace("~0", "~")
             if isinstance(value, Mapping) and key in value:
                 value = value[key]
-            elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+            elif isinstance(value, list) and _PLACE.fullmatch(key) and int(key) < len(value):
                 value = value[int(key)]
             else:
                 return None

@@ -15,6 +15,8 @@ from quorum.infrastructure.staging import mounting
 from quorum.infrastructure.staging.entering import explain_unfit
 
 _SECS = 5.0
+_ROOM_BYTES = 64 * 1024
+"""More than a layer takes before anything is written in it. On a full disk folders can often still be made."""
 _TRIAL = (sys.executable, "-I", "-S", str(Path(mounting.__file__)))
 
 
@@ -33,6 +35,7 @@ def find_obstacle(root: Path, environ: Mapping[str, str], trial: Sequence[str] =
             places = [os.path.join(folder, name) for name in ("up", "work")]
             for place in places:
                 os.mkdir(place, 0o700)
+            _check_room(os.path.join(folder, "room"))
             done = subprocess.run(
                 [*trial, str(root), *places],
                 stdin=subprocess.DEVNULL,
@@ -52,3 +55,9 @@ def find_obstacle(root: Path, environ: Mapping[str, str], trial: Sequence[str] =
         return ""
     said = (done.stdout or done.stderr).decode("utf-8", "replace").strip().splitlines()
     return said[-1][:300] if said else f"the trial ended with {done.returncode}"
+
+
+def _check_room(place: str) -> None:
+    """Raise OSError where the disk is full."""
+    with open(place, "xb", buffering=0) as file:
+        os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)

@@ -26,16 +26,15 @@ def can_be_taken_back(layer: StoredLayer) -> bool:
     return has_applied(read_layer(layer.folder))
 
 
-def describe_other_layers(workspace: Path, environ: Mapping[str, str], session: str) -> tuple[str, ...]:
+def describe_layers(workspace: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     """What a session in this folder is told of the layers over it, a sentence each; nothing where it works in
-    one itself, and nothing of its own. Blocks."""
+    one itself. Blocks."""
     state = locate_state_folder(environ)
     if state is None or find_entered() is not None:
         return ()
     here = workspace.resolve()
     try:
-        others = (_describe(each) for each in list_layers(state, here) if each.session != session)
-        return (*filter(None, others), *list_unreadable(state, here))
+        return (*filter(None, map(_describe, list_layers(state, here))), *list_unreadable(state, here))
     except StagingError as error:  # the session itself works without
         return (str(error),)
 

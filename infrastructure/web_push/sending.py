@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextlib import suppress
 
 import httpx2
 
 from quorum.application.review.pushing import PushMessage
-from quorum.domain.errors import PushFailed
+from quorum.domain.errors import ConfigError, PushFailed
 from quorum.domain.text.amounts import format_size
 from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.tools.web.retrieval import build_failure
@@ -58,12 +59,15 @@ async def _send(
     }
     sealed = encrypt(body, browser.p256dh, browser.auth)
     try:
-        answer = await client.post(browser.endpoint, content=sealed, headers=headers)
+        # What an answer holds beside its head is not read: it may be long, or never end.
+        async with client.stream("POST", browser.endpoint, content=sealed, headers=headers) as answer:
+            pass
     except httpx2.HTTPError as error:
         return str(build_failure(error, browser.service))
     except (httpx2.InvalidURL, ValueError):
         return f"the address at {browser.service} cannot be used"
     if answer.status_code in _GONE:
-        await asyncio.to_thread(browsers.remove, browser.endpoint)
+        with suppress(ConfigError):  # next time it is gone still
+            await asyncio.to_thread(browsers.remove, browser.endpoint)
         return f"{browser.service} knows the browser no more"
     return "" if answer.is_success else f"{browser.service} answered {answer.status_code}"

@@ -78,13 +78,16 @@ def give_terminal_back(carried: bytes) -> None:
 
 def wait_outside() -> None:
     """Where entering a layer would take a user namespace, continue in another process, while this one waits for
-    its end and ends as it did, or becomes what it asks for. No thread may have begun.
+    its end and ends as it did, or becomes what it asks for. No thread may have begun. Raises UsageError.
     """
     if sys.platform != "linux" or _can_mount():
         return
-    asked = os.memfd_create("quorum", os.MFD_CLOEXEC)
     waiting = os.getpid()
-    child = os.fork()
+    try:
+        asked = os.memfd_create("quorum", os.MFD_CLOEXEC)
+        child = os.fork()
+    except OSError as error:
+        raise UsageError(f"no process can be started that works in a layer: {error.strerror}") from error
     if child == 0:
         _outside.append(asked)
         _end_with(waiting)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.fleet_metrics import FleetGauge, measure_fleet
 from quorum.errors import complain
+from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.extras import find_own_version, is_installed, render_install_command
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ async def send_fleet_metrics(
     numbers = FleetNumbers(endpoint, version=find_own_version(), instance=instance)
     while True:
         with suppress(LedgerError, ConfigError):
-            gauges = await asyncio.to_thread(read_fleet_gauges, fleet, loaded)
+            # A worker that ends does not wait for a database that is away.
+            gauges = await run_in_thread(lambda _stop: read_fleet_gauges(fleet, loaded))
             await asyncio.to_thread(numbers.send, gauges)
         await asyncio.sleep(every_secs)

@@ -202,6 +202,20 @@ async def test_one_that_cannot_be_told_is_named_once_and_the_next_one_is_told() 
     assert phones.complaints == ["nobody was told that a decision waits, by bad: no route"]
 
 
+async def test_a_message_that_was_not_taken_has_told_of_nothing_else_that_waits() -> None:
+    phones = Phones()
+    failing = phones.phone("bad", 0, every_secs=0.001, fails=True)
+    approver = phones.in_front_of(Person(), failing)
+    asking = [asyncio.ensure_future(approver.ask(about(number))) for number in range(2)]
+
+    async with asyncio.timeout(5):
+        await phones.until(2)
+    for each in asking:
+        each.cancel()
+
+    assert len({message.digest for _, message in phones.told}) == 2
+
+
 async def test_whoever_has_opened_it_gets_as_long_again_before_the_next_one_is_told() -> None:
     phones, looks = Phones(), []
 

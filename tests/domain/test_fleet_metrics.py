@@ -58,6 +58,15 @@ def test_each_number_is_there_with_its_age_kind_and_cost() -> None:
     assert text.endswith("\n")
 
 
+def test_large_numbers_are_whole() -> None:
+    busy = (a_session(1, FleetState.RUNNING, attempts=1_234_567),)
+
+    text = render_prometheus(tuple(measure_fleet(busy, (), {"1": Decimal("54321.25")}, now_ms=10_000)))
+
+    assert "quorum_fleet_attempts 1234567\n" in text
+    assert "quorum_fleet_cost_usd 54321.25\n" in text
+
+
 def test_of_an_empty_fleet_all_numbers_are_zero() -> None:
     gauges = tuple(measure_fleet((), (), {}, now_ms=0))
 

@@ -42,3 +42,12 @@ def test_old_ones_that_cannot_be_removed_keep_none_from_being_noted(tmp_path: Pa
     seen.note(DIGEST)
 
     assert seen.find_age_secs(DIGEST) < 60
+
+
+def test_what_another_process_removes_meanwhile_keeps_none_from_being_noted(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")  # listed, and not there when it is looked at
+    seen = SeenDecisions(tmp_path)
+
+    seen.note(DIGEST)
+
+    assert seen.find_age_secs(DIGEST) < 60

@@ -138,6 +138,20 @@ def test_nothing_is_started_from_a_folder_that_others_can_write(file: Path, tmp_
     assert len(list_unpacked(tmp_path / f"quorum-{os.geteuid()}")) == 1
 
 
+def test_nothing_is_unpacked_into_the_working_directory_for_want_of_a_home(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    list_places = runpy.run_path(str(ROOT / ".ci" / "single_file_start.py"))["list_places"]
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "home")
+    monkeypatch.setenv("TMPDIR", "tmp")
+
+    assert list_places() == [f"/tmp/quorum-{os.geteuid()}"]
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user without an entry
+    assert list_places() == [f"/tmp/quorum-{os.geteuid()}"]
+
+
 def test_a_python_that_does_not_fit_gives_way_to_one_on_PATH_that_does(tmp_path: Path) -> None:
     file = write_file(tmp_path / "quorum", python="3.99")
     other = tmp_path / "bin" / "python3.99"

@@ -48,10 +48,10 @@ def read_claims(authorization: str, now_secs: float) -> tuple[dict[str, Any], st
 
 
 class PushReceiver:
-    """Takes messages for one browser, each answered with this status."""
+    """Takes messages for one browser, each answered with this status, and a body that `never_ends` or none."""
 
-    def __init__(self, status: str = "201 Created") -> None:
-        self.status = status
+    def __init__(self, status: str = "201 Created", *, never_ends: bool = False) -> None:
+        self.status, self._never_ends = status, never_ends
         self.messages: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.bodies: list[bytes] = []
@@ -85,6 +85,10 @@ class PushReceiver:
         self.bodies.append(body)
         self.claims.append(read_claims(headers["authorization"], time.time()))
         self.messages.append(json.loads(read_message(body, self._key, self._auth)))
-        writer.write(f"HTTP/1.1 {self.status}\r\nContent-Length: 0\r\nLocation: /message/1\r\n\r\n".encode())
+        length = 1_000_000 if self._never_ends else 0
+        head = f"HTTP/1.1 {self.status}\r\nContent-Length: {length}\r\nLocation: /message/1\r\n\r\n"
+        writer.write(head.encode())
         await writer.drain()
+        if self._never_ends:
+            await reader.read()
         writer.close()

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from quorum.cli.app import AppOptions
+from quorum.app import handing_over
+from quorum.cli.app import AppOptions, run_app
 from quorum.cli.app.restarting import render_arguments
 from quorum.command_line.reading import parse
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.event import SandboxChecked
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NamedSession, NewSession
+from quorum.errors import RestartedCommand
+from quorum.tui.chat.carried_tab import CarriedTab
 from quorum.tui.chat.controllers.settings import SettingsController
 from quorum.tui.keys.choices import CYCLED_MODES
 from quorum.tui.keys.keyed_app import Restart
-from quorum.tui.tabs.carrying import CarriedApp, decode
+from quorum.tui.tabs.carrying import CarriedApp, decode, encode, note_refusal
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, composing, hold, say
 from tests.support.fake_layer import FakeLayer
@@ -258,3 +262,48 @@ async def test_the_next_app_has_the_tabs_the_drafts_the_queue_and_the_place_in_t
         assert (one.chat.prompt.text, other.chat.prompt.text) == ("half a draft", "another")
         await stage.until(lambda: ["in line"] in [agent.prompts for agent in box])
         assert {agent.choice for agent in box} == {NamedSession(names[0]), NewSession(SessionKind.AGENT)}
+
+
+def a_tab() -> CarriedTab:
+    return CarriedTab(
+        session="",
+        form="",
+        mode="staged",
+        model="",
+        opener=None,
+        name="",
+        draft="half a draft",
+        is_draft_typed=True,
+        waiting=(),
+        line=None,
+    )
+
+
+def test_where_the_layer_is_refused_the_folder_itself_has_all_that_was_carried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = os.memfd_create("test")
+    os.write(left, encode(CarriedApp(tabs=(a_tab(),), front=0)))
+    monkeypatch.setenv("QUORUM_TAKES_OVER", str(left))
+    monkeypatch.setattr(handing_over, "wait_outside", lambda: None)
+    (tmp_path / "state" / "quorum").mkdir(parents=True)
+    (tmp_path / "state" / "quorum" / "staged").touch()  # as on a disk that is full, nothing can be kept there
+
+    with pytest.raises(RestartedCommand) as restarted:
+        run_app(read("--mode", "staged", "--resume", "0123abcd"), tmp_path.resolve())
+
+    again = read(*restarted.value.arguments)
+    assert (again.overrides["review.mode"], again.resume) == ("ask", "0123abcd")
+    (tab,) = decode(restarted.value.carried).tabs
+    assert tab.draft == "half a draft"
+    assert "no layer can be" in tab.refusal
+
+
+@pytest.mark.long
+async def test_it_says_there_why_the_layer_was_refused(tmp_path: Path) -> None:
+    refused = note_refusal(encode(CarriedApp(tabs=(a_tab(),), front=0)), "the disk is full")
+
+    async with on_stage(tmp_path, carried=decode(refused)) as stage:
+        await stage.shows("the disk is full")
+        assert stage.prompt.text == "half a draft"
+        assert stage.agent.mode is Mode.ASK

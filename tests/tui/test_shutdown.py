@@ -56,6 +56,17 @@ async def test_a_signal_asks_the_app_to_leave_and_waits_for_no_terminal():
     assert (left, process.acts) == ([143], ["hurry"])
 
 
+async def test_a_process_that_was_asked_to_end_knows_that_no_other_app_may_take_its_place():
+    process = Process()
+    process.shutdown.take_signals({signal.SIGTERM: 143, signal.SIGINT: 130}, lambda _code: None)
+    signal.raise_signal(signal.SIGINT)
+    assert not process.shutdown.is_terminated
+
+    signal.raise_signal(signal.SIGTERM)
+
+    assert process.shutdown.is_terminated
+
+
 @pytest.mark.parametrize(("later", "is_cut_off"), [(0.1, False), (0.5, True)])
 async def test_a_second_sigterm_cuts_off_unless_it_is_the_same_request(later, is_cut_off):
     process = Process()

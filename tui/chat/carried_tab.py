@@ -27,7 +27,7 @@ class CarriedTab(Struct, frozen=True, kw_only=True):
     """A tab. `session` is the id of what was said in it; empty: nothing was. `form` is what the session is for;
     empty: there was none yet, and the command line says which it is. `opener` is the place of the tab that it
     was opened from, None for none. `line` is what of the transcript stands at the top; None: its end is in
-    sight, and stays so.
+    sight, and stays so. `refusal` is why it is not in the layer that it was to go on in.
     """
 
     session: str
@@ -40,6 +40,7 @@ class CarriedTab(Struct, frozen=True, kw_only=True):
     is_draft_typed: bool
     waiting: tuple[CarriedPrompt, ...]
     line: LinePosition | None
+    refusal: str = ""
 
 
 def put_draft(carried: CarriedTab, prompt: Prompt) -> None:
@@ -61,3 +62,5 @@ async def resume_tab(
         turns.submit(prompt.text, is_typed=prompt.is_typed)
     if carried.line is not None:
         transcript.go_to_line(carried.line)
+    if carried.refusal:
+        host.tell(carried.refusal, refuses=False)

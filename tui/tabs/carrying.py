@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from quorum.domain.replacing import replace
 from quorum.tui.chat.carried_tab import CarriedPrompt, CarriedTab
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ def encode(carried: CarriedApp) -> bytes:
 def decode(content: bytes) -> CarriedApp:
     """Raises ValueError."""
     return msgspec.msgpack.decode(content, type=CarriedApp)
+
+
+def note_refusal(content: bytes, refusal: str) -> bytes:
+    """The same, with why the app in front cannot be where it was to be."""
+    carried = decode(content)
+    tabs = [*carried.tabs]
+    tabs[carried.front] = replace(tabs[carried.front], refusal=refusal)
+    return encode(replace(carried, tabs=tuple(tabs)))
 
 
 def explain_staying(tabs: Tabs) -> str:

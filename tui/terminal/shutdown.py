@@ -41,6 +41,11 @@ class Shutdown:
         self._has_begun = False
         self._terminated_at: float | None = None
 
+    @property
+    def is_terminated(self) -> bool:
+        """Whether a SIGTERM has come: no other app may take the place of this one then."""
+        return self._terminated_at is not None
+
     def begin(self, return_code: int) -> None:
         """The process is to end now, by itself; with this exit code it is cut off where it does not."""
         if not self._has_begun:

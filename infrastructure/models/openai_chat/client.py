@@ -59,19 +59,21 @@ async def ask_about_model(fetch: Fetch, model: str) -> ServedModel:
     Raises ProviderError while the server loads the model.
     """
     places = ("/props", "/api/ps", f"/api/v0/models/{quote(model)}", _LIST)
-    answers = await asyncio.gather(*(fetch(place, None) for place in places), return_exceptions=True)
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
-    props, running, loaded, listed = (answer for answer in answers if isinstance(answer, dict))
-    if settings := read_object_field(props, "default_generation_settings"):
-        return ServedModel(_find_window(settings), is_llama_cpp=True)
-    if isinstance(running.get("models"), list):  # Ollama: no other server is posted anything but prompts
-        models = read_objects_field(running, "models")
-        named = [each for each in models if model in (each.get("name"), each.get("model"))]
-        window = _find_window(named[0]) if named else None
-        return ServedModel(window or _read_ollama_window(await fetch("/api/show", {"model": model})))
-    return ServedModel(_find_window(loaded) or _find_listed_window(listed, model))
+    asked = [asyncio.ensure_future(fetch(place, None)) for place in places]
+    props, running, loaded, listed = asked
+    try:
+        if settings := read_object_field(await props, "default_generation_settings"):
+            return ServedModel(_find_window(settings), is_llama_cpp=True)
+        if isinstance((await running).get("models"), list):  # Ollama: no other server is posted anything else
+            models = read_objects_field(await running, "models")
+            named = [each for each in models if model in (each.get("name"), each.get("model"))]
+            window = _find_window(named[0]) if named else None
+            return ServedModel(window or _read_ollama_window(await fetch("/api/show", {"model": model})))
+        return ServedModel(_find_window(await loaded) or _find_listed_window(await listed, model))
+    finally:  # what is known is not kept back by a question that it has answered
+        for each in asked:
+            each.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
 
 
 async def ask_list_for_window(fetch: Fetch, model: str) -> int | None:
@@ -95,7 +97,7 @@ def _read_ollama_window(shown: JsonObject) -> int | None:
     """The window that a model file sets; without one, Ollama loads less than the model could have."""
     parameters = shown.get("parameters")
     for name, value in _split_lines(parameters if isinstance(parameters, str) else ""):
-        if name == "num_ctx" and value.isdecimal() and int(value) >= _SMALLEST:
+        if name == "num_ctx" and value.isdecimal() and len(value) < 10 and int(value) >= _SMALLEST:
             return int(value)
     return None
 

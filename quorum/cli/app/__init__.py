@@ -10,7 +10,7 @@ from quorum.command_line.command import ArgumentGroup, CliCommand, argument, fla
 from quorum.command_line.options import SessionOptions
 from quorum.command_line.values import parse_descriptor, parse_session_name, refuse_value
 from quorum.domain.text.pattern import compile_once
-from quorum.errors import UsageError
+from quorum.errors import RestartedCommand, UsageError
 from quorum.version import __version__
 
 _SIZE = r"([0-9]{1,4})[x×]([0-9]{1,4})"
@@ -63,7 +63,7 @@ def run_app(options: AppOptions, root: Path) -> int:
         from quorum.cli.app.demo import run_demo
 
         return run_demo(options)
-    from quorum.app.handing_over import give_terminal_back, take_over, wait_outside
+    from quorum.app.handing_over import take_over, wait_outside
 
     carried = take_over()
     if options.overrides.get("review.mode") == "staged":
@@ -72,8 +72,9 @@ def run_app(options: AppOptions, root: Path) -> int:
         try:
             wait_outside()
             enter_layer(root, options.resume or "")  # before anything else begins
-        except UsageError:
-            give_terminal_back(carried)
+        except UsageError as refused:
+            if carried:
+                raise _go_on_outside(options, root, carried, str(refused)) from refused
             raise
     from quorum.app.terminal import take_terminal
 
@@ -83,6 +84,18 @@ def run_app(options: AppOptions, root: Path) -> int:
         from quorum.cli.app.full_screen import show_app
 
         return show_app(options, root, early_prompt, carried)
+
+
+def _go_on_outside(options: AppOptions, root: Path, carried: bytes, refusal: str) -> RestartedCommand:
+    """What has another process take over in the folder itself, where the layer was refused: nothing of what is
+    `carried` stands anywhere else."""
+    from quorum.cli.app.restarting import render_arguments
+    from quorum.tui.keys.choices import CYCLED_MODES
+    from quorum.tui.keys.keyed_app import Restart
+    from quorum.tui.tabs.carrying import note_refusal
+
+    restart = Restart(CYCLED_MODES[0], options.resume or "")
+    return RestartedCommand(render_arguments(options, root, restart), note_refusal(carried, refusal))
 
 
 def _parse_size(text: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -102,6 +103,11 @@ async def _show(
         await sessions.close()
         if listening is not None:
             listening.close()
+    if app.restart is not None and shutdown.is_terminated:
+        from quorum.app.handing_over import give_terminal_back
+
+        give_terminal_back(app.carried)
+        return 128 + signal.SIGTERM
     if app.restart is not None:
         from quorum.cli.app.restarting import render_arguments
         from quorum.errors import RestartedCommand

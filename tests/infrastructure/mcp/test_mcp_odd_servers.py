@@ -355,6 +355,16 @@ def test_a_pattern_of_another_language_is_left_to_the_server(pattern: str) -> No
     assert find_schema_problem(adapted) is None
 
 
+@pytest.mark.parametrize(
+    "place", ["²", "9" * 5_000, "7", "-1", ""], ids=["other digits", "many", "behind", "before", "none"]
+)
+def test_a_reference_to_no_place_of_a_list_leads_nowhere(place: str) -> None:
+    referring = {"$ref": f"#/anyOf/{place}", "description": "d"}
+    schema: JsonObject = {"type": "object", "properties": {"a": referring}, "anyOf": [{"required": ["a"]}, {}]}
+
+    assert adapt_schema(schema).schema["properties"] == {"a": {"description": "d"}}
+
+
 @pytest.mark.parametrize("union", ["allOf", "anyOf", "oneOf"])
 def test_a_schema_whose_branches_lead_back_to_it_is_read_once(union: str) -> None:
     itself = [{"$ref": "#/$defs/Filter"}] * 6

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.openai_chat.client import ServedModel, ask_about_model
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Refuse, SseServer
@@ -36,6 +40,7 @@ async def _find(facts: dict[str, object]) -> int | None:
         ({"/v1/models": {"data": [{"id": "a", "context_length": 5000}, {"id": "b"}]}}, None),
         ({"/props": {"default_generation_settings": {"n_ctx": -1}}}, None),
         ({"/props": ["n_ctx"]}, None),
+        ({"/api/ps": {"models": []}, "/api/show": {"parameters": f"num_ctx {'9' * 5_000}"}}, None),
         ({}, None),
     ],
     ids=[
@@ -49,6 +54,7 @@ async def _find(facts: dict[str, object]) -> int | None:
         "other",
         "odd",
         "list",
+        "a number of too many digits",
         "none",
     ],
 )
@@ -76,3 +82,27 @@ async def test_a_server_that_is_not_there_says_nothing() -> None:
 
     assert await registry.find_window("local/m", is_known=False) is None
     await registry.aclose()
+
+
+@pytest.mark.parametrize(
+    ("known", "answer", "served"),
+    [
+        ("/props", {"default_generation_settings": {"n_ctx": 4608}}, ServedModel(4608, is_llama_cpp=True)),
+        ("/api/ps", {"models": [{"name": MODEL, "context_length": 8192}]}, ServedModel(8192)),
+    ],
+)
+async def test_an_answer_that_says_it_waits_for_no_later_question(
+    known: str, answer: JsonObject, served: ServedModel
+) -> None:
+    places = ["/props", "/api/ps"]
+
+    async def fetch(place: str, _body: JsonObject | None) -> JsonObject:
+        if place == known:
+            return answer
+        if place in places[: places.index(known)]:
+            return {}
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with asyncio.timeout(5):
+        assert await ask_about_model(fetch, MODEL) == served

@@ -21,7 +21,7 @@ from quorum.infrastructure.staging.layer_folder import (
     remove_tree,
 )
 from quorum.infrastructure.staging.stored_layers import list_layers, list_unreadable
-from quorum.infrastructure.staging.waiting_layers import describe_other_layers, is_waiting
+from quorum.infrastructure.staging.waiting_layers import describe_layers, is_waiting
 from quorum.infrastructure.staging.workspace_layer import recover
 from tests.support.layer_process import layers, run_forked, run_in_layer
 
@@ -230,7 +230,7 @@ def test_a_layer_that_holds_something_and_cannot_be_read_is_named_and_not_passed
 
     (said,) = list_unreadable(home.state, home.root)
     assert said.endswith(f"what was changed in it is in {place / 'up'}")
-    assert describe_other_layers(home.root, home.environ, "") == (said,)
+    assert describe_layers(home.root, home.environ) == (said,)
     assert run_in_layer(home.root, home.environ, lambda entered: entered.notices) == (said,)
 
 

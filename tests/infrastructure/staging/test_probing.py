@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -47,6 +48,18 @@ def test_a_trial_that_fails_says_why(
     root = (tmp_path / "project").resolve()
 
     assert reason in find_obstacle(root, environ, (sys.executable, "-I", "-S", "-c", program))
+
+
+def test_a_disk_that_is_full_is_found_out_before_a_layer_is_entered(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def allocate(*_arguments: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
+
+    found = find_obstacle((tmp_path / "project").resolve(), environ, ("/does/not/exist",))
+    assert found == "the state folder cannot hold one: No space left on device"
 
 
 def test_what_needs_no_trial_is_said_without_one(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from threading import Event
+from typing import NoReturn, cast
+
+import pytest
+
+from quorum.application.ports.fleet import Fleet
 from quorum.domain.fleet_metrics import measure_fleet
+from quorum.fleet import metrics
+from quorum.infrastructure.blocking import Outage
 from quorum.infrastructure.telemetry.fleet_numbers import FleetNumbers
 from tests.domain.test_fleet_metrics import SESSIONS, WORKERS
 from tests.support.otlp_receiver import attributes, receiving
+from tests.support.settings_machine import Machine
 
 
 def test_a_collector_gets_each_number_with_its_attributes() -> None:
@@ -27,3 +38,31 @@ def test_a_collector_that_is_not_there_stops_nothing() -> None:
     numbers = FleetNumbers(endpoint, version="1.2", instance="process 7")
 
     numbers.send(measure_fleet(SESSIONS, WORKERS, {}, now_ms=10_000))
+
+
+async def test_a_worker_that_ends_waits_for_no_database_that_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, ended = Outage("the database"), Event()
+    database.patience_secs = 60
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+
+    def refuse() -> NoReturn:
+        loop.call_soon_threadsafe(asked.set)
+        raise ConnectionRefusedError
+
+    def read_gauges(*_arguments: object) -> None:
+        try:
+            database.outlast(refuse, OSError)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(metrics, "read_fleet_gauges", read_gauges)
+    loaded = Machine(tmp_path).load(overrides={"telemetry.otlp_endpoint": "http://127.0.0.1:1"})
+    fleet = cast("Fleet", None)  # its numbers are those above
+    sending = asyncio.ensure_future(metrics.send_fleet_metrics(fleet, loaded, "process 7"))
+    await asked.wait()
+    sending.cancel()
+    await asyncio.wait((sending,))
+
+    assert ended.is_set()

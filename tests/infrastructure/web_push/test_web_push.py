@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -83,6 +84,32 @@ async def test_a_browser_that_its_service_knows_no_more_is_forgotten_and_the_oth
 
     assert len(other.messages) == 1
     assert [each.endpoint for each in browsers.list()] == [other.subscription["endpoint"]]
+
+
+async def test_a_browser_that_is_gone_and_cannot_be_forgotten_keeps_nobody_from_being_told(
+    browsers: PushBrowsers, tmp_path: Path
+) -> None:
+    async with PushReceiver("410 Gone") as gone, PushReceiver() as other:
+        browsers.add(Browser(**gone.subscription))
+        browsers.add(Browser(**other.subscription))
+        lock = tmp_path / "state" / "quorum" / "web-push.json.lock"
+        lock.unlink()
+        lock.mkdir()
+        await push(tmp_path)
+
+    assert len(other.messages) == 1
+    assert len(browsers.list()) == 2
+
+
+async def test_what_a_service_says_beside_the_head_of_its_answer_is_not_waited_for(
+    browsers: PushBrowsers, tmp_path: Path
+) -> None:
+    async with PushReceiver(never_ends=True) as receiver:
+        browsers.add(Browser(**receiver.subscription))
+        async with asyncio.timeout(8):
+            await push(tmp_path)
+
+    assert len(receiver.messages) == 1
 
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "500 Oh", "307 Elsewhere"])
