@@ -92,7 +92,7 @@ class Rig:
         self.current = CurrentSession(self.turns, self.host.say)
         self.wanted = []
         self.sessions = SessionController(self.host, self.current, want=self.wanted.append)
-        self.settings = SettingsController(self.host, self.current)
+        self.settings = SettingsController(self.host, self.current, self.turns)
 
     def begin(self) -> None:
         self.current.session = Session(self.agent, SessionView(lambda: 0.0), cwd="/work", clock=lambda: 0.0)
