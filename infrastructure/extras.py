@@ -15,8 +15,8 @@ _NAME = "quorum-agent"
 _UNKNOWN = "unknown"
 _VERSION_CONTROL = ("git+", "hg+", "svn+", "bzr+")
 SINGLE_FILE_MARK = "quorum-single-file"
-"""Names a file that is in the environment which a single-file build unpacks: the version, and in further lines the
-extras that it was built with beside the usual ones."""
+"""Names a file that is in the environment which a single-file build unpacks: the version, and in further lines
+the extras that it was built with beside the usual ones."""
 
 
 def is_installed(module: str) -> bool:
