@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionChoice
-from quorum.infrastructure.staging.waiting_layers import describe_other_layers
+from quorum.infrastructure.staging.waiting_layers import describe_layers
 from quorum.infrastructure.storage import open_record
 
 if TYPE_CHECKING:
@@ -21,5 +21,5 @@ def open_session(
 ) -> SessionRecord:
     """The record of a session of this folder, as `open_record` opens it. Blocks."""
     record = open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
-    others = describe_other_layers(root, os.environ, record.session_id)
-    return replace(record, notices=(*record.notices, *others))
+    layers = describe_layers(root, os.environ, record.session_id)
+    return replace(record, notices=(*record.notices, *layers))

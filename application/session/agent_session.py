@@ -24,7 +24,7 @@ from quorum.application.ports.rules import RuleService
 from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
 from quorum.application.ports.workspace import FileFinder
 from quorum.application.review.review import Review
-from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
+from quorum.application.session.changed_place import describe_changed_place
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_hooks import SessionHooks
@@ -244,7 +244,6 @@ class AgentSession:
                     *describe_lost_commands(self.user_commands.lost),
                     *describe_lost_jobs(self.jobs.lost, is_copy=is_copy),
                     *await self._list_orphans(is_copy=is_copy),
-                    *(describe_left_layer(self._events.state.layer) if self._staged is None else ()),
                     *await self._sandbox.describe_former(),
                 ),
             )

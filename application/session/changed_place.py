@@ -22,15 +22,3 @@ def describe_changed_place(work: LayerWork) -> str:
             f"until the person has reviewed them.{left} {_READ_AGAIN}"
         )
     return f"From now on this session works in the person's folder itself.{left} {_READ_AGAIN}"
-
-
-def describe_left_layer(work: LayerWork) -> tuple[str, ...]:
-    """What the person is told of a session that goes on in the folder itself: a sentence, or none. `work` is as
-    the process before left it."""
-    layer = work.waiting or work.layer
-    if not layer:
-        return ()
-    return (
-        f"what was changed in the layer {layer} and not applied is not in your folder: /stage goes back there, "
-        "and quorum staged lists what waits",
-    )

@@ -23,7 +23,6 @@ from quorum.domain.events.event import (
     ConsensusChanged,
     ContextReceived,
     ConversationCompacted,
-    EffectsApproved,
     EffectsObserved,
     EffectsReviewed,
     EffectsVoted,
@@ -40,7 +39,6 @@ from quorum.domain.events.event import (
     JobEnded,
     JobStarted,
     LayerEntered,
-    LayerWaits,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -446,7 +444,7 @@ class Replay:
                 self._mode = event.mode
             case FolderAdded():
                 self._folders.add(event.folder)
-            case LayerEntered() | LayerWaits() | EffectsVoted() | EffectsApproved() | EffectsReviewed():
+            case LayerEntered() | EffectsVoted() | EffectsReviewed():
                 self._layer.apply(event)
             case ConsensusChanged():
                 self._consensus = event.consensus

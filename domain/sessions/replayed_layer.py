@@ -12,14 +12,12 @@ from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
-    EffectsApproved,
     EffectsObserved,
     EffectsReviewed,
     EffectsVoted,
     JobEnded,
     JobStarted,
     LayerEntered,
-    LayerWaits,
     ResponseCompleted,
     SessionResumed,
     SubagentStarted,
@@ -33,9 +31,7 @@ from quorum.domain.text.json_value import JsonValue
 
 LayerEvent: TypeAlias = (
     LayerEntered
-    | LayerWaits
     | EffectsVoted
-    | EffectsApproved
     | EffectsReviewed
     | ResponseCompleted
     | CallStarted
@@ -51,7 +47,7 @@ _MOST_ADDRESSES = 100
 
 
 class ReplayedLayer:
-    """Collects what a session does while it works in a layer, and where effects wait."""
+    """Collects what a session does while it works in a layer."""
 
     def __init__(self) -> None:
         self._layer = self._former = ""
@@ -64,15 +60,13 @@ class ReplayedLayer:
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, JobStarted] = {}
         self._votes: EffectsVotes | None = None
-        self._waiting = ""
-        self._leaves_some = False
         self._answered_in: str | None = None
         self._was_reset = False
 
     @property
     def work(self) -> LayerWork:
         """What was done since the last review."""
-        known = LayerWork(waiting=self._waiting, answered_in=self._answered_in, was_reset=self._was_reset)
+        known = LayerWork(answered_in=self._answered_in, was_reset=self._was_reset)
         if not self._layer:
             return known
         return replace(
@@ -98,7 +92,7 @@ class ReplayedLayer:
                 if event.layer != (self._former or event.layer):
                     self._forget()
                 self._layer = self._former = event.layer
-            case LayerWaits() | EffectsVoted() | EffectsApproved() | EffectsReviewed():
+            case EffectsVoted() | EffectsReviewed():
                 self._note_effects(event)
             case ResponseCompleted():
                 self._answered_in, self._was_reset = self._layer, False
@@ -116,20 +110,15 @@ class ReplayedLayer:
             case JobEnded():
                 self._end_job(event)
 
-    def _note_effects(self, event: LayerWaits | EffectsVoted | EffectsApproved | EffectsReviewed) -> None:
+    def _note_effects(self, event: EffectsVoted | EffectsReviewed) -> None:
         match event:
-            case LayerWaits():
-                self._waiting = event.layer
             case EffectsVoted():
                 self._votes = event.votes
-            case EffectsApproved():
-                self._leaves_some = bool(event.left_out or event.hunks)
             case EffectsReviewed(decision=EffectsDecision.APPLIED):
                 self._forget()
-                self._waiting = self._waiting if self._leaves_some else ""
             case EffectsReviewed(decision=EffectsDecision.DISCARDED):
                 self._forget()
-                self._waiting, self._was_reset = "", True
+                self._was_reset = True
             case EffectsReviewed(decision=EffectsDecision.UNDONE):
                 self._was_reset = True
             case EffectsReviewed():

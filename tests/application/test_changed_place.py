@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.session.changed_place import describe_changed_place, describe_left_layer
+from quorum.application.session.changed_place import describe_changed_place
 from quorum.domain.staging.layer_work import LayerWork
 
 
@@ -39,12 +39,3 @@ def test_the_model_reads_that_a_layer_was_begun_or_is_another_one() -> None:
 
 def test_the_model_reads_that_its_changes_were_dropped_while_no_process_could_say_so() -> None:
     assert "discarded" in describe_changed_place(LayerWork(layer="a", answered_in="a", was_reset=True))
-
-
-def test_the_person_reads_where_the_changes_of_a_layer_are_that_the_session_left() -> None:
-    (sentence,) = describe_left_layer(LayerWork(waiting="a"))
-
-    assert "layer a" in sentence
-    assert "/stage" in sentence
-    assert describe_left_layer(LayerWork()) == ()
-    assert describe_left_layer(LayerWork(layer="a")) == describe_left_layer(LayerWork(waiting="a"))

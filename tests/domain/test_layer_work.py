@@ -39,7 +39,6 @@ ENTERED = LayerEntered(layer="1", workspace="/w")
 RESUMED = SessionResumed(session_id="s", model="m", mode=Mode.ASK, cwd="/w")
 WAITS = LayerWaits(layer="1", digest="d", files=1)
 APPROVED = EffectsApproved(layer="1", workspace="/w", digest="d")
-PARTLY_APPROVED = EffectsApproved(layer="1", workspace="/w", digest="d", left_out=("a.py",))
 ANSWERED = ResponseCompleted(turn_index=0, response=calls_response())
 
 
@@ -236,25 +235,11 @@ def test_of_very_many_commands_the_last_are_kept_and_the_others_counted() -> Non
 
 
 def test_where_the_model_answered_last_stays_known_in_a_session_that_left_its_layer() -> None:
-    answered = replay(ENTERED, ANSWERED, WAITS, RESUMED)
+    answered = replay(ENTERED, ANSWERED, RESUMED)
 
-    assert (answered.layer, answered.answered_in, answered.waiting) == ("", "1", "1")
-    assert replay(ENTERED, ANSWERED, WAITS, RESUMED, ANSWERED).answered_in == ""
+    assert (answered.layer, answered.answered_in) == ("", "1")
+    assert replay(ENTERED, ANSWERED, RESUMED, ANSWERED).answered_in == ""
     assert replay(ENTERED).answered_in is None
-
-
-@pytest.mark.parametrize(
-    ("events", "waiting"),
-    [
-        ((APPROVED, reviewed(EffectsDecision.APPLIED)), ""),
-        ((PARTLY_APPROVED, reviewed(EffectsDecision.APPLIED)), "1"),
-        ((APPROVED, reviewed(EffectsDecision.REFUSED)), "1"),
-        ((reviewed(EffectsDecision.REJECTED),), "1"),
-        ((reviewed(EffectsDecision.DISCARDED),), ""),
-    ],
-)
-def test_effects_wait_until_all_of_them_are_decided(events: tuple[Event, ...], waiting: str) -> None:
-    assert replay(ENTERED, WAITS, *events, RESUMED).waiting == waiting
 
 
 @pytest.mark.parametrize("decision", [EffectsDecision.DISCARDED, EffectsDecision.UNDONE])
