@@ -111,6 +111,7 @@ async def test_own_words_are_the_last_option_and_escape_leaves_the_line_first(tm
         assert await asking.reply() == PersonReply(text="next")
 
 
+@pytest.mark.long
 async def test_words_that_are_the_reply_do_not_go_to_the_prompt(tmp_path):
     async with asked(tmp_path) as (stage, asking):
         await stage.pilot.press("e", *"next", "enter")
