@@ -100,7 +100,7 @@ def _add(archive: ZipFile, name: str, content: bytes, method: int) -> None:
     archive.writestr(entry, content)
 
 
-def render_start(packages: bytes, pythons: Sequence[str]) -> str:
+def render_start(packages: bytes, pythons: Sequence[str], extras: Sequence[str]) -> str:
     """The module that starts the file."""
     text = (ROOT / ".ci" / "single_file_start.py").read_text(encoding="utf-8")
     values = {
@@ -109,18 +109,19 @@ def render_start(packages: bytes, pythons: Sequence[str]) -> str:
         "PYTHONS": " ".join(pythons),
         "SYSTEM": f"{platform.system()} {platform.machine()}",
         "MARK": MARK,
+        "EXTRAS": " ".join(each for each in extras if each not in EXTRAS),
     }
     return re.sub(r"@([A-Z]+)@", lambda found: values[found[1]], text)
 
 
-def write(file: Path, packages: bytes, pythons: Sequence[str]) -> None:
+def write(file: Path, packages: bytes, pythons: Sequence[str], extras: Sequence[str] = EXTRAS) -> None:
     """Write the file with its name only once it is whole."""
     part = file.with_name(f"{file.name}.part")
     with part.open("wb") as target:
         target.write(b"#!/usr/bin/env python3\n")
         with ZipFile(target, "w") as archive:
             # Python reads the table of this archive at each start: it is short.
-            _add(archive, "__main__.py", render_start(packages, pythons).encode(), ZIP_STORED)
+            _add(archive, "__main__.py", render_start(packages, pythons, extras).encode(), ZIP_STORED)
             _add(archive, "packages.zip", packages, ZIP_STORED)
     part.chmod(0o755)
     os.replace(part, file)
@@ -141,7 +142,7 @@ def main() -> None:
             target = Path(folder, f"python{python}")
             install(wheel, extras, python, target)
             trees[python] = read_packages(target, python)
-        write(file, pack(trees), pythons)
+        write(file, pack(trees), pythons, extras)
     print(f"{file}: {file.stat().st_size / 1_000_000:.0f} MB, with {', '.join(extras)}")
 
 

@@ -13,6 +13,7 @@ VERSION = "@VERSION@"
 PYTHONS = "@PYTHONS@"
 SYSTEM = "@SYSTEM@"
 MARK = "@MARK@"
+EXTRAS = "@EXTRAS@"
 
 
 def main() -> None:
@@ -158,7 +159,7 @@ def write_environment(file: str, folder: str, version: str, base: str) -> None:
     texts = {
         "pyvenv.cfg": f"home = {home}\ninclude-system-site-packages = false\nversion = {numbers}\n",
         "start.py": "import sys\n\ndel sys.argv[0]\n\nfrom quorum.__main__ import main\n\nmain()\n",
-        MARK: f"quorum {VERSION}\n",
+        MARK: "\n".join([f"quorum {VERSION}", *EXTRAS.split(), ""]),
     }
     for name, text in texts.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as target:

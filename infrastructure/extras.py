@@ -15,7 +15,8 @@ _NAME = "quorum-agent"
 _UNKNOWN = "unknown"
 _VERSION_CONTROL = ("git+", "hg+", "svn+", "bzr+")
 SINGLE_FILE_MARK = "quorum-single-file"
-"""Names a file that is in the environment which a single-file build unpacks."""
+"""Names a file that is in the environment which a single-file build unpacks: the version, and in further lines
+the extras that it was built with beside the usual ones."""
 
 
 def is_installed(module: str) -> bool:
@@ -92,7 +93,7 @@ def render_install_command(extra: str, installation: Installation | None = None)
     words = [shlex.quote(each) for each in wanted] or ["-e", shlex.quote(f"{found.folder}[{extra}]")]
     match found.installer:
         case Installer.SINGLE_FILE:
-            return f"make single-file EXTRAS={extra} (in a clone; it builds this file anew)"
+            return _render_single_file({*_list_single_file_extras(found), extra})
         case Installer.PIPX:
             return " ".join(("pipx inject", shlex.quote(found.prefix.name), *words))
         case Installer.UV_TOOL if found.source:
@@ -126,11 +127,22 @@ def _render_uv_tool(found: Installation, extra: str) -> str:
     return " ".join(("uv tool install", *editable, shlex.quote(wanted), *others))
 
 
+def _list_single_file_extras(found: Installation) -> set[str]:
+    mark = found.prefix / SINGLE_FILE_MARK
+    return set(mark.read_text(encoding="utf-8").splitlines()[1:]) if mark.is_file() else set()
+
+
+def _render_single_file(extras: set[str]) -> str:
+    """A file is built with what is named, so that all of it is said again."""
+    named = f" EXTRAS={shlex.quote(' '.join(sorted(extras)))}" if extras else ""
+    return f"make single-file{named} (in a clone; dist/quorum then takes the place of this file)"
+
+
 def render_update_command(installation: Installation | None = None) -> str:
     """What brings the program to its newest version, in the way in which it was installed, for a shell."""
     found = installation or find_installation()
     if found.installer is Installer.SINGLE_FILE:
-        return "git pull && make single-file (in a clone)"
+        return f"git pull && {_render_single_file(_list_single_file_extras(found))}"
     if found.folder:
         place = shlex.quote(found.folder)
         pull = f"git -C {place} pull"

@@ -21,4 +21,5 @@ def open_session(
 ) -> SessionRecord:
     """The record of a session of this folder, as `open_record` opens it. Blocks."""
     record = open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
-    return replace(record, notices=(*record.notices, *describe_layers(root, os.environ)))
+    layers = describe_layers(root, os.environ, record.session_id)
+    return replace(record, notices=(*record.notices, *layers))

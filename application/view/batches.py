@@ -176,7 +176,7 @@ class Batches:
             self._composed.version += 1
             self._composed = None
 
-    def plan(self, event: ev.BatchPlanned) -> Batch:
+    def plan(self, event: ev.BatchPlanned, cwd: str) -> Batch:
         """The batch is known; it takes the place of the calls that were being written."""
         now = self._clock()
         batch = self._find_or_add_batch(event.batch_id)
@@ -194,6 +194,7 @@ class Batches:
                 arguments=lane.arguments,
                 risk=lane.risk,
                 follows=lane.follows,
+                cwd=cwd,
                 waiting_for=lane.follows or None,
                 remarks=remarks.get(lane.context.call_index, ()),
                 since=[(now, Phase.QUEUED)],

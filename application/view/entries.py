@@ -198,10 +198,10 @@ class Call(Struct, kw_only=True):
     `votes`, and `voted_on` the digest they are about; `not_asked` are reviewers that the first vote spared,
     `lenses` the lenses of those that have one;
     `is_decided`: a review of the call has ended; `earlier` are the decisions before the last one; `effects` is
-    what changed, relative to `cwd`; `subagent` does the task that it gives; `toggled` are the folds in its
-    output that the person changed; `composed` is the beginning of its arguments as written; `plan_changes` are
-    the lines of a plan that differ from the plan before, None where there was none; `job_id` is the job as
-    which its command continues.
+    what changed; paths in `cwd` are shown without it; `subagent` does the task that it gives; `toggled` are the
+    folds in its output that the person changed; `composed` is the beginning of its arguments as written;
+    `plan_changes` are the lines of a plan that differ from the plan before, None where there was none; `job_id`
+    is the job as which its command continues.
     """
 
     index: int

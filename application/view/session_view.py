@@ -306,7 +306,7 @@ class SessionView:
                 self._count_down(event)
                 self.status.wait(event)
             case ev.BatchPlanned():
-                batch = self._batches.plan(event)
+                batch = self._batches.plan(event, self._cwd)
                 self.timings.add(batch)
                 self.present.follow(batch)
             case ev.CallQueued():

@@ -47,7 +47,7 @@ _MOST_ADDRESSES = 100
 
 
 class ReplayedLayer:
-    """Collects what a session does while it works in a layer, and where the model answered last."""
+    """Collects what a session does while it works in a layer."""
 
     def __init__(self) -> None:
         self._layer = self._former = ""

@@ -35,9 +35,8 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     they ran is on record in their own sessions, and `changes` are those of each. `votes` are the latest on its
     effects.
 
-    `answered_in` is the layer in which the model answered last, wherever the session works now; empty for the
-    folder itself and None without any answer. `was_reset`: since then the person discarded changes, or took
-    applied ones back.
+    `answered_in` is the layer in which the model answered last, empty for the folder itself and None without
+    any answer. `was_reset`: since then the person discarded changes, or took applied ones back.
     """
 
     layer: str = ""

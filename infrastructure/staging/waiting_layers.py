@@ -26,7 +26,7 @@ def can_be_taken_back(layer: StoredLayer) -> bool:
     return has_applied(read_layer(layer.folder))
 
 
-def describe_layers(workspace: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+def describe_layers(workspace: Path, environ: Mapping[str, str], session: str) -> tuple[str, ...]:
     """What a session in this folder is told of the layers over it, a sentence each; nothing where it works in
     one itself. Blocks."""
     state = locate_state_folder(environ)
@@ -34,13 +34,14 @@ def describe_layers(workspace: Path, environ: Mapping[str, str]) -> tuple[str, .
         return ()
     here = workspace.resolve()
     try:
-        return (*filter(None, map(_describe, list_layers(state, here))), *list_unreadable(state, here))
+        told = (_describe(each, is_own=each.session == session) for each in list_layers(state, here))
+        return (*filter(None, told), *list_unreadable(state, here))
     except StagingError as error:  # the session itself works without
         return (str(error),)
 
 
-def _describe(layer: StoredLayer) -> str:
-    if layer.is_held:
+def _describe(layer: StoredLayer, *, is_own: bool) -> str:
+    if layer.is_held and not is_own:
         return (
             f"another quorum works in the layer {layer.id} over this folder: what changes in both will be in "
             "conflict"
@@ -51,6 +52,11 @@ def _describe(layer: StoredLayer) -> str:
         return str(error)
     if not waits:
         return ""
+    if is_own:
+        return (
+            f"what was changed in the layer {layer.id} and not applied is not in your folder: /stage goes back "
+            "there, and quorum staged lists what waits"
+        )
     return (
         f"changes wait in the layer {layer.id} and are not in this folder: quorum staged lists them, and the "
         "mode staged goes on there"

@@ -235,10 +235,10 @@ def test_of_very_many_commands_the_last_are_kept_and_the_others_counted() -> Non
 
 
 def test_where_the_model_answered_last_stays_known_in_a_session_that_left_its_layer() -> None:
-    answered = replay(ENTERED, ANSWERED, WAITS, RESUMED)
+    answered = replay(ENTERED, ANSWERED, RESUMED)
 
     assert (answered.layer, answered.answered_in) == ("", "1")
-    assert replay(ENTERED, ANSWERED, WAITS, RESUMED, ANSWERED).answered_in == ""
+    assert replay(ENTERED, ANSWERED, RESUMED, ANSWERED).answered_in == ""
     assert replay(ENTERED).answered_in is None
 
 

@@ -56,7 +56,6 @@ def installed(by: Installer, **more: object) -> Installation:
             {"folder": "/src", "is_distribution": False},
             f"uv pip install --python {PYTHON} -e '/src[web]'",
         ),
-        (Installer.SINGLE_FILE, {}, "make single-file EXTRAS=web (in a clone; it builds this file anew)"),
     ],
 )
 def test_an_extra_is_added_in_the_way_the_program_came(
@@ -77,6 +76,17 @@ def test_uv_keeps_what_the_tool_was_installed_with(tmp_path: Path, is_editable: 
     assert render_install_command("web", found) == (
         f"uv tool install {option}'quorum-agent[keyring,web] @ file:///src' --with 'six>=1.17'"
     )
+
+
+@pytest.mark.parametrize(("mark", "extras"), [("", "web"), ("otel\naudit\n", "'audit otel web'")])
+def test_a_single_file_is_built_anew_with_the_extras_it_has(tmp_path: Path, mark: str, extras: str) -> None:
+    (tmp_path / SINGLE_FILE_MARK).write_text(f"quorum 1.0.0\n{mark}", encoding="utf-8")
+    found = installed(Installer.SINGLE_FILE, prefix=tmp_path)
+    had = " EXTRAS='audit otel'" if mark else ""
+    then = "(in a clone; dist/quorum then takes the place of this file)"
+
+    assert render_install_command("web", found) == f"make single-file EXTRAS={extras} {then}"
+    assert render_update_command(found) == f"git pull && make single-file{had} {then}"
 
 
 SRC = {"source": "file:///src", "folder": "/src"}
@@ -110,7 +120,6 @@ WHEEL = {"source": "file:///dist/quorum_agent-1.0.0-py3-none-any.whl"}
         (Installer.PIPX, {}, "pipx install --force WHEEL (WHEEL: the path of the newer one)"),
         (Installer.UV_TOOL, SRC, "git -C /src pull && uv tool upgrade quorum-agent"),
         (Installer.UV, SRC, f"git -C /src pull && uv pip install --upgrade --python {PYTHON} /src"),
-        (Installer.SINGLE_FILE, {}, "git pull && make single-file (in a clone)"),
     ],
 )
 def test_a_newer_version_comes_in_the_same_way(by: Installer, more: dict[str, object], command: str) -> None:

@@ -26,10 +26,10 @@ def main():
 """
 
 
-def write_file(file: Path, program: bytes = SHOWS_ITSELF, python: str = HERE) -> Path:
+def write_file(file: Path, program: bytes = SHOWS_ITSELF, python: str = HERE, *extras: str) -> Path:
     packages = f"lib/python{python}/site-packages/quorum"
     tree = {f"{packages}/__init__.py": b"", f"{packages}/__main__.py": program}
-    BUILDER["write"](file, BUILDER["pack"]({python: tree}), [python])
+    BUILDER["write"](file, BUILDER["pack"]({python: tree}), [python], [*BUILDER["EXTRAS"], *extras])
     return file
 
 
@@ -65,6 +65,14 @@ def test_the_program_is_in_an_environment_of_its_own_and_knows_itself_by_the_pat
     assert (started.stdout, started.stderr) == (f"{[str(file), 'run', '--', 'a b']} True True\n", "")
     (unpacked,) = list_unpacked(tmp_path / "cache" / "quorum" / "single-file")
     assert (unpacked / "quorum-single-file").read_text(encoding="utf-8") == f"quorum {__version__}\n"
+
+
+def test_the_environment_names_the_extras_that_the_file_was_built_with(tmp_path: Path) -> None:
+    start(write_file(tmp_path / "quorum", SHOWS_ITSELF, HERE, "audit", "otel"), tmp_path)
+
+    (unpacked,) = list_unpacked(tmp_path / "cache" / "quorum" / "single-file")
+    mark = (unpacked / "quorum-single-file").read_text(encoding="utf-8")
+    assert mark.splitlines()[1:] == ["audit", "otel"]
 
 
 def test_a_second_start_unpacks_nothing(file: Path, tmp_path: Path) -> None:

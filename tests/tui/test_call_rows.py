@@ -8,7 +8,8 @@ from quorum.application.view.entries import Batch, Call, Kept, NoticeKind, Phase
 from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import INTERRUPTED, Outcome
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.events.event import JobStarted
+from quorum.domain.events.event import JobStarted, SessionStarted
+from quorum.domain.review.mode import Mode
 from quorum.domain.review.person_question import NO_ANSWER
 from quorum.domain.review.questions import DecisionLabel
 from quorum.tui.transcript.cells.palette import TERMINAL
@@ -39,6 +40,24 @@ def rows(*calls, width=120, **batch):
     return [
         strip.text.rstrip() for strip in draw_batch(Batch("b", [*calls], **batch), width, TERMINAL, 9.0).strips
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/w/src/a.py", "src/a.py"),
+        ("/w/../a", "../a"),
+        *((path, path) for path in ("/w", "/w/", "/w//etc/a", "/w/~/a", "/wide/a.py", "src/a.py", "~/a")),
+    ],
+)
+def test_a_path_in_the_folder_of_the_session_is_shown_without_it(path, shown):
+    view = SessionView()
+    view.apply(SessionStarted(session_id="s", model="m", mode=Mode.ASK, cwd="/w"))
+    view.apply(planned(("edit_file", {"path": path}, RiskLevel.HIGH, ())))
+
+    (batch,) = view.entries
+    assert rows(*batch.calls)[-1].split()[2] == shown
+    assert rows(call("edit_file", path=path))[-1].split()[2] == path
 
 
 def style_at(one, text):

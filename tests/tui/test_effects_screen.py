@@ -197,6 +197,27 @@ async def test_what_is_typed_as_it_opens_goes_to_the_prompt_and_decides_nothing(
 
 
 @pytest.mark.long
+async def test_while_words_are_written_the_keys_are_those_of_the_field(tmp_path):
+    async with on_stage(tmp_path, prepare=staged(a_layer())) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("r", *"sh")
+        await stage.shows("enter sends it to the model")
+        assert "a apply" not in stage.text()
+        await stage.pilot.press("escape")
+        await stage.shows("a apply")
+
+
+@pytest.mark.long
+async def test_leaving_the_changes_for_later_says_what_opens_them_again(tmp_path):
+    async with on_stage(tmp_path, prepare=staged(a_layer())) as stage:
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.pilot.press("escape")
+        await stage.shows("changes wait for your review: /effects")
+
+
+@pytest.mark.long
 async def test_a_file_that_is_left_out_stays_in_the_layer(tmp_path):
     layer = a_layer()
     async with on_stage(tmp_path, prepare=staged(layer)) as stage:

@@ -112,6 +112,16 @@ async def test_own_words_are_the_last_option_and_escape_leaves_the_line_first(tm
 
 
 @pytest.mark.long
+async def test_words_that_are_the_reply_do_not_go_to_the_prompt(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        await stage.pilot.press("e", *"next", "enter")
+
+        assert await asking.reply() == PersonReply(text="next")
+        await stage.until(lambda: stage.app.screen is stage.app.chat)
+        assert stage.prompt.text == ""
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["escape", "n"])
 async def test_it_can_be_left_without_an_answer(tmp_path, key):
     async with asked(tmp_path) as (stage, asking):

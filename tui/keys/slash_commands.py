@@ -88,7 +88,10 @@ COMMANDS = (
         waits=True,
     ),
     Command(
-        "stage", "Work in a layer: your files change once you have reviewed the effects", "stage", waits=True
+        "stage",
+        "Work in a layer, whose effects you review before your files change; /unstage ends it",
+        "stage",
+        waits=True,
     ),
     Command("unstage", "Work in your folder itself again", "unstage", waits=True, is_listed=False),
     Command(

@@ -118,8 +118,8 @@ class PersonQuestionDialog(QuestionCard):
 
     @property
     def unsent_text(self) -> str:
-        """What is written so far."""
-        return self._entry.value if self.takes_text else ""
+        """What is written so far, until it is the reply."""
+        return self._entry.value if self.takes_text and self.reply is None else ""
 
     def admits(self, event: events.Key) -> bool:
         """What is written may come as fast as it will; other answers may not."""

@@ -429,7 +429,7 @@ class Failures(Struct, frozen=True, kw_only=True):
         kind = kind or _classify_status(status)
         number = f" ({status})" if status is not None else ""
         if kind is _Kind.AUTHENTICATION:
-            remedy = f"set {self.key_env} to a valid key" if self.key_env else self.sign_in
+            remedy = f"set {self.key_env} to a valid key" if self.key_env else self.sign_in or self._name_key()
         reason = "; ".join(part for part in (detail or "it gave no reason", remedy) if part)
         return ProviderError(
             f"{self.provider} {_SAYS[kind]}{number}: {reason}",
@@ -440,6 +440,9 @@ class Failures(Struct, frozen=True, kw_only=True):
             retry_after=retry_after,
             partial=partial,
         )
+
+    def _name_key(self) -> str:
+        return f"name the variable that holds its key with api_key_env in [providers.{self.provider}]"
 
     def _explain_no_connection(self, error: Exception) -> ProviderError:
         causes = list(_walk_causes(error))

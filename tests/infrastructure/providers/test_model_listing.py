@@ -30,9 +30,11 @@ async def anthropic_server() -> AsyncIterator[SseServer]:
         yield server
 
 
-async def _listed(server: SseServer, *, address: str | None = None) -> tuple[str, ...]:
+async def _listed(
+    server: SseServer, *, address: str | None = None, key_env: str | None = "KEY"
+) -> tuple[str, ...]:
     settings = ProviderSettings(
-        type=server.dialect, base_url=address or server.base_url, api_key_env="KEY", timeout_secs=10
+        type=server.dialect, base_url=address or server.base_url, api_key_env=key_env, timeout_secs=10
     )
     gateway = ProviderRegistry({"local": settings}, environ={"KEY": KEY})
     try:
@@ -41,9 +43,11 @@ async def _listed(server: SseServer, *, address: str | None = None) -> tuple[str
         await gateway.aclose()
 
 
-async def _refusal(server: SseServer, *, address: str | None = None) -> ProviderError:
+async def _refusal(
+    server: SseServer, *, address: str | None = None, key_env: str | None = "KEY"
+) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
-        await _listed(server, address=address)
+        await _listed(server, address=address, key_env=key_env)
     assert KEY not in str(caught.value)
     return caught.value
 
@@ -111,6 +115,15 @@ async def test_a_refused_key_is_reported_as_with_any_request(server: SseServer) 
 
     assert str(error) == "local refused the key (401): … is no key; set KEY to a valid key"
     assert error.kind is ProviderErrorKind.AUTHENTICATION
+
+
+async def test_where_a_server_that_got_no_key_wants_one_it_is_said_where_to_name_it(server: SseServer) -> None:
+    server.script = [Refuse(status=401, message="no key")]
+
+    assert str(await _refusal(server, key_env=None)) == (
+        "local refused the key (401): no key; name the variable that holds its key with api_key_env in "
+        "[providers.local]"
+    )
 
 
 @pytest.mark.long(after=7)

@@ -219,6 +219,25 @@ def test_a_layer_whose_process_was_killed_while_it_made_a_folder_anew_is_used_ag
     assert run_forked(enter) == before
 
 
+def test_a_session_that_left_its_layer_is_told_of_it_only_where_changes_wait_there(home: Home) -> None:
+    def work(entered: EnteredLayer) -> None:
+        entered.note_session("s1")
+        if written:
+            (home.root / "new.txt").write_text(written)
+
+    for written in ("", "layer\n"):
+        run_in_layer(home.root, home.environ, work)
+        told = describe_layers(home.root, home.environ, "s1")
+        assert bool(told) == bool(written)
+    (layer,) = list_layers(home.state, home.root)
+    assert told[0].startswith(
+        f"what was changed in the layer {layer.id} and not applied is not in your folder: /stage"
+    )
+    assert describe_layers(home.root, home.environ, "s2")[0].startswith(
+        f"changes wait in the layer {layer.id} and are"
+    )
+
+
 def test_a_layer_that_holds_something_and_cannot_be_read_is_named_and_not_passed_over(home: Home) -> None:
     def change(_: EnteredLayer) -> None:
         (home.root / "old.txt").write_text("layer\n")
@@ -230,7 +249,7 @@ def test_a_layer_that_holds_something_and_cannot_be_read_is_named_and_not_passed
 
     (said,) = list_unreadable(home.state, home.root)
     assert said.endswith(f"what was changed in it is in {place / 'up'}")
-    assert describe_layers(home.root, home.environ) == (said,)
+    assert describe_layers(home.root, home.environ, "") == (said,)
     assert run_in_layer(home.root, home.environ, lambda entered: entered.notices) == (said,)
 
 

@@ -80,4 +80,4 @@ class EffectsController:
             review, self._perform, self._send, packet=packet, former=former, clock=self._clock
         )
         self._last = (review, screen)
-        self._host.app.push_screen(screen)
+        self._host.app.push_screen(screen, lambda _: self._host.say(_WAITS) if screen.is_put_off else None)

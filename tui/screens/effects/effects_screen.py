@@ -48,6 +48,7 @@ _KEYS = (
     "{effects_apply=a} apply · {effects_toggle=space} leave out · {effects_open=enter} diff · "
     "{effects_reply=r} reply · {effects_discard=d} discard · esc later"
 )
+_KEYS_OF_WORDS = "enter sends it to the model · esc back to the changes"
 _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"
 _UNAPPLIED = "nothing of this is in your folder yet: {effects_apply=a} puts there what is marked [x]"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
@@ -118,6 +119,8 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._asked = self._told = ""
         self._is_working = self._is_unreadable = False
         self._clock, self._guard = clock, KeyboardGuard()
+        self.is_put_off = False
+        """Whether it was closed with changes that nothing was decided about."""
 
     def compose(self) -> ComposeResult:
         """What was done, the files, the diff of the marked one, and what there is to say."""
@@ -161,13 +164,18 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         files, rows = self.query_one("#files", LineList), len(self._overview.rows)
         files.styles.height = rows
         files.display = self.query_one(DiffSheet).display = rows > 0
-        self.query_one(DialogFrame).name_keys(_KEYS if rows else _KEYS_WITHOUT_EFFECTS)
+        self._name_keys()
         self._show_work(packet)
         self._tell(said or ("" if rows else _NOTHING))
         files.show(rows, self._render_row, marked=min(files.marked or 0, max(0, rows - 1)))
         self._show_title()
         self.run_worker(self._judge(packet), group="judge", exclusive=True)
         self.run_worker(self._vote(packet, is_told=not said), group="vote", exclusive=True)
+
+    def _name_keys(self) -> None:
+        keys = _KEYS if self._overview.rows else _KEYS_WITHOUT_EFFECTS
+        is_writing = self.query_one(LineInput).has_class("-open")
+        self.query_one(DialogFrame).name_keys(_KEYS_OF_WORDS if is_writing else keys)
 
     async def _vote(self, packet: EffectsPacket, *, is_told: bool) -> None:
         """Have the votes come in while the person reads. Nothing waits for them; `is_told`: there is room to
@@ -442,6 +450,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         words.disabled = False
         words.add_class("-open")
         words.focus()
+        self._name_keys()
 
     @on(LineInput.Submitted)
     def _send(self, message: LineInput.Submitted) -> None:
@@ -468,7 +477,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             words.remove_class("-open")
             words.disabled = True
             self.set_focus(None)
+            self._name_keys()
         elif not self._is_working:
+            self.is_put_off = bool(self._overview.rows)
             self.dismiss(None)
 
     # -- the state of a decision -------------------------------------------------------------------------

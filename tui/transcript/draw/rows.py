@@ -133,7 +133,7 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
     shown_below = choose_view(call).TELLS if call.output is not None or call.diff is not None else frozenset()
     traits = find_traits(call.tool)
     names = traits.telling
-    telling = [_render_bare(name, call.arguments[name]) for name in names if name in call.arguments]
+    telling = [_render_bare(name, call.arguments[name], call.cwd) for name in names if name in call.arguments]
     if (patch := traits.find_patch(call.arguments)) is not None:
         telling += _list_patch_files(patch)
     others = [
@@ -160,9 +160,11 @@ def _list_patch_files(patch: str) -> tuple[str, ...]:
     return (*paths[:_MOST_FILES], *more)
 
 
-def _render_bare(name: str, value: JsonValue) -> str:
+def _render_bare(name: str, value: JsonValue, cwd: str) -> str:
     if not isinstance(value, str):
         return _render_short(value)
+    if name == "path" and cwd and (inside := value.removeprefix(f"{cwd}/"))[:1] not in ("", "/", "~"):
+        value = inside  # what would read as another path stays whole
     first, line_feed, _ = collapse_blanks(value.strip()).partition("\n")
     text = first + (" …" if line_feed else "")
     return f'"{text}"' if name in ("pattern", "query") else text
