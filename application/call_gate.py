@@ -40,6 +40,8 @@ from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.signing import SigningTerms
+from quorum.domain.sessions.waiting_review import MIN_DIGEST
 
 
 async def begin_caller_session(
@@ -94,14 +96,15 @@ class DecisionWatch:
         self.asked: tuple[str, ...] = ()
         self.decided: str | None = None
         self.digest = ""
+        self.signing: SigningTerms | None = None
         self.troubles: list[str] = []
         self.votes: QuorumConcluded | None = None
 
     def notify(self, event: Event) -> None:
         """Take note of what concerns the decision."""
         match event:
-            case ReviewRequested(reasons=reasons, digest=digest):
-                self.asked, self.digest = reasons, digest
+            case ReviewRequested(reasons=reasons, digest=digest, signing=signing):
+                self.asked, self.digest, self.signing = reasons, digest, signing or None
             case ReviewDecided(reason=reason, digest=digest):
                 self.decided, self.digest = reason, digest
             case QuorumConcluded():
@@ -132,10 +135,10 @@ class CallGate:
 
     `build_caller_tool` gives the tool that stands for a proposed call, `build_runtime` the runtime that has
     exactly this tool. `caller` names the agent, `watch` observes the events. `begin_turn` is called before each
-    decision, `release` when no more are made.
+    decision, `release` when no more are made. `undecided` is the answer where nothing could be decided.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that one session of another agent is decided with
         self,
         *,
         session_id: str,
@@ -148,6 +151,7 @@ class CallGate:
         build_runtime: Callable[[Tool], ToolRuntime],
         begin_turn: Callable[[], None],
         release: Callable[[], Awaitable[None]],
+        undecided: Callable[[str], GateDecision],
     ) -> None:
         self.session_id = session_id
         self._caller = caller
@@ -159,6 +163,7 @@ class CallGate:
         self._runtime_with = build_runtime
         self._begin_turn = begin_turn
         self._release = release
+        self._undecided = undecided
         self._is_open = False
         self._lock = asyncio.Lock()
 
@@ -173,7 +178,8 @@ class CallGate:
     async def decide(self, call: ProposedCall) -> GateDecision:
         """Decide about one call; what is answered is recorded before. Never raises for what a call holds.
 
-        What cannot be decided or recorded is to be asked about; what is denied stays denied.
+        What cannot be decided or recorded is `undecided`; what is denied stays denied, and so does what people
+        have to sign until they have.
         """
         async with self._lock:
             self._watch.begin()
@@ -181,7 +187,14 @@ class CallGate:
                 await self._open()
                 return await self._decide(call)
             except LedgerError as error:
-                return GateDecision.ask(f"the decision cannot be recorded: {error}")
+                return self._undecided(f"the decision cannot be recorded: {error}")
+
+    def explain_unsigned(self) -> str:
+        """Whose signatures the call that is decided about waits for; empty where it waits for none."""
+        if (terms := self._watch.signing) is None:
+            return ""
+        digest = self._watch.digest[:MIN_DIGEST]
+        return f"{terms.describe()}, within the time of the gate: quorum inbox approve {digest}"
 
     async def aclose(self) -> None:
         """Let go of the connections to models, and of what hooks in the sandbox shared."""
@@ -243,13 +256,15 @@ class CallGate:
                 return self._answer(Answer.ALLOW, watch.decided or self._explain_unasked())
             case Outcome.REJECTED if record.decision is DecisionLabel.NEEDS_APPROVAL:
                 asked = watch.asked or (output,)
-                return self._answer(Answer.ASK, *asked, doubt, *self._list_votes(), *watch.troubles)
+                answer = Answer.ASK if watch.signing is None else Answer.DENY
+                return self._answer(answer, *asked, doubt, *self._list_votes(), *watch.troubles)
             case Outcome.REJECTED:
                 return self._answer(Answer.DENY, watch.decided or output)
             case Outcome.SKIPPED:
                 return self._answer(Answer.DENY, output)
             case Outcome.ERROR | Outcome.NOT_RUN | Outcome.CANCELLED | Outcome.UNKNOWN:
-                return self._answer(Answer.ASK, output, *watch.troubles)
+                undecided = self._undecided(output)
+                return self._answer(undecided.answer, *undecided.reasons, *watch.troubles)
             case _:
                 assert_never(record.outcome)
 

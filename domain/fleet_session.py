@@ -10,8 +10,11 @@ MOST_KILLS = 3
 """A session whose process was killed so often in a row is set aside."""
 MOST_LOSSES = 3
 """The same where it was lost with its worker, which ran nothing else."""
-MOST_SHARED_LOSSES = 10
-"""The same where the worker ran other sessions, which may be the cause."""
+SUSPECT_LOSSES = MOST_LOSSES - 1
+"""A session that was lost so often is advanced alone by its worker, which shows whether it is the cause."""
+MOST_UNCLEAR_LOSSES = 10
+"""A session that may not be the cause is set aside, too, once it was lost so often: its worker ran others, or
+no call of it began since it was lost before, or one ended well."""
 LEAST_PRIORITY, MOST_PRIORITY = -9, 9
 
 

@@ -205,8 +205,8 @@ _FIXED = {
 class GitWriter(GitReader):
     """As `GitReader`, for commands that also write. All methods block, and raise ToolError where git fails."""
 
-    def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
-        super().__init__(root, environ)
+    def __init__(self, root: Path, environ: Mapping[str, str], held: Path | None = None) -> None:
+        super().__init__(root, environ, held=held)
         keys = list_possible_keys(self.run, str(self.top))
         settings = (*_FIXED.items(), *_override_named(keys))
         first = int(self._environment["GIT_CONFIG_COUNT"])

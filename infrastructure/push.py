@@ -1,9 +1,11 @@
-"""Messages that a decision waits: to a command of the person's, or to a server that takes them as ntfy does."""
+"""Messages that a decision waits: to a command of the person's, to a server that takes them as ntfy does, or to
+browsers."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -27,8 +29,13 @@ def build_pushes(
     """Who is told, as the settings say. `environment` is that of the commands."""
     pushes: list[Push] = []
     for number, table in enumerate(tables, 1):
-        name = Path(table.command[0]).name if table.command else urlsplit(table.url).hostname or table.url
-        send = partial(_post, table) if table.url else partial(_run, table, dict(environment), workspace)
+        if table.browsers:
+            name, send = "browsers", partial(_push_to_browsers, table)
+        elif table.url:
+            name, send = urlsplit(table.url).hostname or table.url, partial(_post, table)
+        else:
+            name = Path(table.command[0]).name
+            send = partial(_run, table, dict(environment), workspace)
         pushes.append(
             Push(
                 name=f"{name} (push {number})",
@@ -63,6 +70,22 @@ async def _post(table: PushTable, message: PushMessage) -> None:
         ) from error
     if not answer.is_success:
         raise PushFailed(f"the server answered {answer.status_code}")
+
+
+async def _push_to_browsers(table: PushTable, message: PushMessage) -> None:
+    from quorum.infrastructure.extras import is_installed, render_install_command
+
+    if not is_installed("cryptography"):
+        raise PushFailed(f"the extra serve is not installed: {render_install_command('serve')}")
+    from quorum.infrastructure.web_push.browsers import open_push_browsers
+    from quorum.infrastructure.web_push.sending import push_to_browsers
+
+    if (browsers := open_push_browsers(os.environ)) is None:
+        raise PushFailed("there is no home folder, so no browser can be known")
+    try:
+        await push_to_browsers(browsers, message, _fill_link(table, message))
+    except ConfigError as error:
+        raise PushFailed(str(error)) from error
 
 
 async def _run(table: PushTable, environment: Mapping[str, str], workspace: Path, message: PushMessage) -> None:

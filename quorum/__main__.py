@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from quorum.command_line.command import CliCommand
     from quorum.command_line.options import StartOptions
+    from quorum.errors import RestartedCommand
     from quorum.run_signals import RunSignals
 
 USAGE = 2
@@ -235,7 +236,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         sys.argv[1:] = forked.arguments
         return _exit_code(list(forked.arguments))
     except RestartedCommand as restarted:
-        return _restart(restarted.arguments)
+        return _restart(restarted)
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
@@ -254,8 +255,9 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         return _refuse(error)  # a provider fails here only for want of a key or a name
 
 
-def _restart(arguments: Sequence[str]) -> int:
-    """Become a new quorum, started as this one was but for its arguments; or say how the person starts it."""
+def _restart(restarted: RestartedCommand) -> int:
+    """Become a new quorum, here or in the process that waits outside of a layer."""
+    from quorum.app.handing_over import ask_outside, become, give_terminal_back
     from quorum.domain.errors import StagingError
     from quorum.infrastructure.staging.entered import find_entered
 
@@ -263,19 +265,12 @@ def _restart(arguments: Sequence[str]) -> int:
         try:
             can_continue = layer.leave()
         except StagingError as error:
+            give_terminal_back(restarted.carried)
             return _refuse(error, 1)
-        if not can_continue:
-            import shlex
-
-            from quorum.application.program_lookup import find_own_command
-            from quorum.errors import complain
-
-            complain([f"continue in your folder itself with: {find_own_command()} {shlex.join(arguments)}"])
+        if not can_continue and ask_outside(restarted.arguments, restarted.carried):
             return 0
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    began = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
-    os.execv(sys.executable, [sys.executable, *began, *arguments])
+    become(restarted.arguments, restarted.carried)
+    raise AssertionError  # nothing comes back from there
 
 
 def _run_app() -> int:

@@ -40,11 +40,12 @@ def show_progress(text: str) -> None:
 
 
 class RestartedCommand(Exception):
-    """This process is to become a new quorum with another command line, `arguments`, in the same terminal."""
+    """This process is to become a new quorum with another command line, `arguments`, in the same terminal. It
+    takes over what is `carried`."""
 
-    def __init__(self, arguments: tuple[str, ...]) -> None:
+    def __init__(self, arguments: tuple[str, ...], carried: bytes = b"") -> None:
         super().__init__(*arguments)
-        self.arguments = arguments
+        self.arguments, self.carried = arguments, carried
 
 
 class ForkedCommand(Exception):

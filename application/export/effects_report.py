@@ -10,12 +10,14 @@ from quorum.application.staging.effects_review import list_remarks
 from quorum.domain.replacing import replace
 from quorum.domain.staging.effects_overview import EffectsOverview, FoldedTree, get_mark
 from quorum.domain.staging.layer_effects import AppliedEffects, LayerCommit, LayerEffect
+from quorum.domain.staging.layer_work import SubagentChanges
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
 
 _MOST_FOLDED = 100
+_MOST_NAMED = 20
 
 
 def render_effects(
@@ -34,6 +36,7 @@ def render_effects(
     if work.subagents:
         count = format_amount(work.subagents, "subagent")
         lines.append(f"subagents   {count} worked in it: their own sessions say what they ran")
+        lines += [f"subagent    {each.name} changed {_name_changes(each, packet)}" for each in work.changes]
     tests = [each for each in work.commands if each.is_test]
     lines += [f"tests       {line}" for line in (tests[-1].last_lines if tests else ())]
     lines += [f"asked for   {host}" for host in packet.hosts]
@@ -46,6 +49,14 @@ def render_effects(
     for row in overview.rows:
         lines += _render_row(row, objections)
     return "\n".join(make_printable(mask(line), newlines=False) for line in lines)
+
+
+def _name_changes(changes: SubagentChanges, packet: EffectsPacket) -> str:
+    above = f"{packet.effects.workspace}/"
+    paths = [path.removeprefix(above) for path in changes.paths]
+    return ", ".join(paths[:_MOST_NAMED]) + (
+        f" and {len(paths) - _MOST_NAMED:,} more" if paths[_MOST_NAMED:] else ""
+    )
 
 
 def _render_row(
@@ -85,6 +96,7 @@ def encode_packet(layer: str, packet: EffectsPacket, mask: Callable[[str], str])
         "more_commands": packet.work.more,
         "running": list(packet.work.jobs),
         "subagents": packet.work.subagents,
+        "changes_of_subagents": [struct_to_json(each) for each in packet.work.changes],
         "hosts": list(packet.hosts),
         "not_captured": list(packet.effects.not_captured),
         "read_meanwhile": list(packet.effects.read_meanwhile),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
@@ -46,7 +47,8 @@ class PushingApprover:
     """Implements `Approver` in front of another one: who is named in `pushes` is told while a review waits.
 
     Where nobody is here, but the review is left open for others, the first ones are told at once. `complain` is
-    told of each that cannot be, once.
+    told of each that cannot be, once. `find_seen_age` says how many seconds ago somebody opened the decision of
+    a digest, infinitely many where nobody has; it blocks.
     """
 
     def __init__(
@@ -57,12 +59,14 @@ class PushingApprover:
         session_id: str,
         folder: str,
         complain: Callable[[str], Awaitable[None]],
+        find_seen_age: Callable[[str], float] = lambda _digest: math.inf,
     ) -> None:
         self._person = person
         self._pushes = sorted(pushes, key=lambda push: push.after_secs)
         self._session_id = session_id
         self._folder = make_printable(folder, newlines=False)[:_MOST_NAME]
         self._complain = complain
+        self._find_seen_age = find_seen_age
         self._waiting: list[str] = []
         self._told_at: dict[str, float] = {}
         self._told_of: dict[str, set[str]] = {}
@@ -104,6 +108,7 @@ class PushingApprover:
         for push in self._pushes:
             after = push.after_secs - first if is_left_open else push.after_secs
             await self._wait_until(began + after)
+            await self._wait_for_whoever_looks(digest, after)
             await self._wait_until(self._told_at.get(push.name, began - push.every_secs) + push.every_secs)
             if digest in self._told_of.get(push.name, ()):
                 continue
@@ -117,6 +122,11 @@ class PushingApprover:
                 waiting=len(self._waiting),
             )
             await _finish(self._send(push, message))
+
+    async def _wait_for_whoever_looks(self, digest: str, secs: float) -> None:
+        """Somebody who has opened it has as long to answer, from then on, before the next one is told."""
+        while (left := secs - await asyncio.to_thread(self._find_seen_age, digest)) > 0:  # noqa: ASYNC110 - a file tells
+            await asyncio.sleep(left)
 
     @staticmethod
     async def _wait_until(at: float) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerEffects
-from quorum.domain.staging.layer_work import LayerWork
+from quorum.domain.staging.layer_work import LayerWork, SubagentChanges
 from quorum.domain.struct_json import struct_to_json
 
 
@@ -35,6 +35,11 @@ class EffectsPacket(Struct, frozen=True, kw_only=True, dict=True):
         }
         text = json.dumps(receipts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def find_changers(self, path: str) -> tuple[SubagentChanges, ...]:
+        """The subagents that changed a file, by its path as effects name it."""
+        place = f"{self.effects.workspace}/{path}"
+        return tuple(each for each in self.work.changes if place in each.paths)
 
     @property
     def votes(self) -> EffectsVotes | None:

@@ -164,8 +164,11 @@ class LinkedLedger:
     async def append(self, event: Event, *, urgent: bool = False) -> None:
         """Record the event; where the owner has to know of it, there first. Raises LedgerError."""
         match event:
-            case FilesKept() | EffectsObserved():
+            case FilesKept():
                 await self._owner.announce(replace(event, context=self._context), urgent=urgent)
+            case EffectsObserved():
+                observed = replace(event, context=self._context, subagent_id=self.session_id)
+                await self._owner.announce(observed, urgent=urgent)
             case UsageCounted():
                 await self._owner.announce(event, urgent=urgent)
             case _:

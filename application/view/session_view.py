@@ -366,7 +366,7 @@ class SessionView:
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)
             case ev.AgentConnected():
-                self.status.connect_agent(is_confined=event.is_confined)
+                self.status.connect_agent(is_confined=event.is_confined is True)
                 self._tell(event)
             case ev.UsageCounted():
                 self.status.count(event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from quorum.domain.calls.effects import FileChange
 from quorum.domain.fact import Fact
@@ -27,7 +27,7 @@ class AgentConnected(Fact, frozen=True, kw_only=True, tag="agent_connected"):
     mode: str = ""
     model: str = ""
     confinement: str = ""
-    is_confined: bool = False
+    is_confined: bool | UnsetType = UNSET  # as earlier records have it
 
     def with_choice(self, category: Literal["mode", "model"], name: str) -> AgentConnected:
         """The same, with another mode or model."""

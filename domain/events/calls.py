@@ -104,11 +104,13 @@ class CallFinished(Fact, frozen=True, kw_only=True, tag="call_finished"):
 
 
 class EffectsObserved(Fact, frozen=True, kw_only=True, tag="effects_observed"):
-    """Files changed while a risky call ran."""
+    """Files changed while a risky call ran; `subagent_id`: it was one of that subagent, whose task the call of
+    `context` gave, and unset for one of the session itself."""
 
     place: ClassVar = CallStage.EFFECTS
     context: ToolExecutionContext
     effects: Effects
+    subagent_id: str | UnsetType = UNSET  # as earlier records have it
 
 
 class OutputStored(Fact, frozen=True, kw_only=True, tag="output_stored"):

@@ -63,8 +63,10 @@ class SigningTerms(Struct, frozen=True, kw_only=True):
 
     def describe_signed(self, signed: Collection[str]) -> str:
         """Who has signed and who is missing, as a clause; empty where nobody has."""
-        missing = self.describe_missing(signed)
-        return "; ".join(filter(None, (f"signed by {', '.join(signed)}", missing))) if signed else ""
+        if not signed:
+            return ""
+        rest = self.describe_missing(signed) or "all have signed, and its session takes it as it goes on"
+        return f"signed by {', '.join(signed)}; {rest}"
 
 
 class ApprovalSignature(Struct, frozen=True, kw_only=True):

@@ -535,6 +535,7 @@ class Replay:
             case EffectsObserved():
                 self._turns.apply(event)
                 self._work.apply(event)
+                self._layer.apply(event)
             case StateMerged():
                 merged = {**self._values, **event.changed}
                 self._values = {key: value for key, value in merged.items() if value is not None}

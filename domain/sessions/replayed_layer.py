@@ -13,6 +13,7 @@ from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     EffectsApproved,
+    EffectsObserved,
     EffectsReviewed,
     EffectsVoted,
     JobEnded,
@@ -27,7 +28,7 @@ from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
-from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork
+from quorum.domain.staging.layer_work import MOST_CHANGES, MOST_COMMANDS, LayerWork, SubagentChanges
 from quorum.domain.text.json_value import JsonValue
 
 LayerEvent: TypeAlias = (
@@ -42,6 +43,7 @@ LayerEvent: TypeAlias = (
     | JobStarted
     | JobEnded
     | SubagentStarted
+    | EffectsObserved
     | SessionResumed
 )
 
@@ -56,6 +58,9 @@ class ReplayedLayer:
         self._arguments: dict[ToolExecutionContext, Mapping[str, JsonValue]] = {}
         self._commands: list[CommandEnd] = []
         self._more = self._subagents = 0
+        self._names: dict[str, str] = {}
+        self._changed_by: dict[str, set[str]] = {}
+        self._changes: tuple[SubagentChanges, ...] | None = ()
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, JobStarted] = {}
         self._votes: EffectsVotes | None = None
@@ -77,6 +82,7 @@ class ReplayedLayer:
             more=self._more,
             addresses=tuple(self._addresses),
             subagents=self._subagents,
+            changes=self._list_changes(),
             jobs=tuple(job.command for job in self._jobs.values()),
             votes=self._votes,
         )
@@ -102,8 +108,8 @@ class ReplayedLayer:
                 self._arguments[event.context] = event.arguments
             case CallFinished():
                 self._finish(event)
-            case SubagentStarted():
-                self._subagents += 1
+            case SubagentStarted() | EffectsObserved():
+                self._note_changes(event)
             case JobStarted():
                 self._jobs[event.job_id] = event
                 self._arguments.pop(event.context, None)  # its end is told apart from the call's
@@ -128,6 +134,30 @@ class ReplayedLayer:
                 self._was_reset = True
             case EffectsReviewed():
                 pass
+
+    def _note_changes(self, event: SubagentStarted | EffectsObserved) -> None:
+        if isinstance(event, SubagentStarted):
+            self._subagents += 1
+            self._names[event.subagent_id] = f"{event.agent or 'subagent'} {self._subagents}"
+            return
+        for change in event.effects.changes:
+            if change.path in self._changed_by or len(self._changed_by) < MOST_CHANGES:
+                self._changed_by.setdefault(change.path, set()).add(event.subagent_id or "")
+                self._changes = None
+
+    def _list_changes(self) -> tuple[SubagentChanges, ...]:
+        """Kept until another change: this is asked for after each event."""
+        if self._changes is None:
+            paths: dict[str, dict[str, bool]] = {id_: {} for id_ in self._names}
+            for path, who in self._changed_by.items():
+                for id_ in who & self._names.keys():
+                    paths[id_][path] = len(who) == 1
+            self._changes = tuple(
+                SubagentChanges(subagent_id=id_, name=self._names[id_], paths=changed)
+                for id_, changed in paths.items()
+                if changed
+            )
+        return self._changes
 
     def _end_job(self, event: JobEnded) -> None:
         job = self._jobs.pop(event.job_id, None)
@@ -167,4 +197,7 @@ class ReplayedLayer:
         self._commands.clear()
         self._addresses.clear()
         self._more = self._subagents = 0
+        self._names.clear()
+        self._changed_by.clear()
+        self._changes = ()
         self._votes = None

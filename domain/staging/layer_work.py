@@ -8,6 +8,23 @@ from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.staging.effects_votes import EffectsVotes
 
 MOST_COMMANDS = 200
+MOST_CHANGES = 2_000
+
+
+class SubagentChanges(Struct, frozen=True, kw_only=True):
+    """The files that a subagent's calls changed, by canonical path, each with whether nobody else changed it.
+
+    `name` is what the person knows the subagent by, also where several work on the same kind of task.
+    """
+
+    subagent_id: str
+    name: str
+    paths: dict[str, bool]
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Those that nobody else changed."""
+        return frozenset(path for path, is_own in self.paths.items() if is_own)
 
 
 class LayerWork(Struct, frozen=True, kw_only=True):
@@ -15,7 +32,8 @@ class LayerWork(Struct, frozen=True, kw_only=True):
 
     `commands` are the last ones, of which `more` are left out; `addresses` are those that were asked for in the
     web, and `jobs` what works in the background and has no end. `subagents` counts those that worked here: what
-    they ran is on record in their own sessions. `votes` are the latest on its effects.
+    they ran is on record in their own sessions, and `changes` are those of each. `votes` are the latest on its
+    effects.
 
     `waiting` is the layer in which effects waited last, wherever the session works now. `answered_in` is that
     in which the model answered last, empty for the folder itself and None without any answer. `was_reset`:
@@ -28,6 +46,7 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     addresses: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
     subagents: int = 0
+    changes: tuple[SubagentChanges, ...] = ()
     votes: EffectsVotes | None = None
     waiting: str = ""
     answered_in: str | None = None

@@ -6,6 +6,7 @@ file goes through, nor whether a diff of it is shown.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -27,6 +28,7 @@ from quorum.infrastructure.execution.commands.environment import build_command_e
 from quorum.infrastructure.execution.shell.programs import PROGRAM_FOLDERS
 
 _SECS = 120.0
+_HELD = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_BYTES = 64 * 1024 * 1024
 _LONGEST_REASON = 300
 _OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -51,9 +53,14 @@ class TreeEntry(Struct, frozen=True):
 
 
 class GitReader:
-    """Reads the repository that a folder lies in. All methods block, and raise ToolError where git fails."""
+    """Reads the repository that a folder lies in. All methods block, and raise ToolError where git fails.
 
-    def __init__(self, root: Path, environ: Mapping[str, str], stop: Stop | None = None) -> None:
+    Each git shares the lock of the file `held` while it runs, which may be longer than we do.
+    """
+
+    def __init__(
+        self, root: Path, environ: Mapping[str, str], stop: Stop | None = None, held: Path | None = None
+    ) -> None:
         git = find_program("git", os.pathsep.join(PROGRAM_FOLDERS))
         if git is None:
             raise ToolError("git is not installed, and a change cannot be read without it")
@@ -64,7 +71,7 @@ class GitReader:
             **GIT_ENVIRONMENT,
             **_MORE_ENVIRONMENT,
         }
-        self._root = root
+        self._root, self._held = root, held
         self.top = Path(os.fsdecode(self.run("rev-parse", "--show-toplevel").removesuffix(b"\n")))
         self._root = self.top
 
@@ -213,6 +220,12 @@ class GitReader:
         more: Mapping[str, str],
     ) -> subprocess.Popen[bytes]:
         try:
+            locks = [os.open(self._held, _HELD, 0o600)] if self._held is not None else []
+        except OSError as error:
+            raise ToolError(f"git could not be started: {error.strerror or error}") from error
+        try:
+            for lock in locks:
+                fcntl.flock(lock, fcntl.LOCK_SH)
             return subprocess.Popen(
                 (self._git, *arguments),
                 cwd=folder,
@@ -221,6 +234,10 @@ class GitReader:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,  # a Ctrl+C at the terminal is ours to act on
+                pass_fds=locks,
             )
         except OSError as error:
             raise ToolError(f"git could not be started: {error.strerror or error}") from error
+        finally:
+            for lock in locks:
+                os.close(lock)

@@ -29,6 +29,14 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=_NEVER,
         ),
     ] = ""
+    browsers: Annotated[
+        bool,
+        About(
+            description="Instead of both, the browsers that were subscribed on /approvals/notify of "
+            "quorum serve --approvals, by web push.",
+            project=_NEVER,
+        ),
+    ] = False
     after_secs: Annotated[
         int,
         Meta(ge=0, le=86_400),
@@ -58,8 +66,8 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 def find_push_problem(table: Mapping[str, object]) -> str | None:
     """What is wrong with a table as a whole."""
-    if bool(table.get("command")) == bool(table.get("url")):
-        return 'needs either command = ["PROGRAM", …] or url = "https://…"'
+    if sum(bool(table.get(name)) for name in ("command", "url", "browsers")) != 1:
+        return 'needs one of command = ["PROGRAM", …], url = "https://…" and browsers = true'
     for name in ("url", "link"):
         if (value := str(table.get(name) or "")) and not value.startswith(("https://", "http://")):
             return f"has {name} = {value[:60]!r}, which is no address: it begins with https:// or http://"

@@ -33,6 +33,7 @@ from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, build_caller_tool
+from quorum.infrastructure.gate.undecided import answer_undecided
 from quorum.infrastructure.remote.session_release import ask_residents_to_release
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.session_opening import open_session
@@ -224,4 +225,5 @@ def build_call_gate(
         build_runtime=parts.build_runtime,
         begin_turn=parts.shared.spending.begin_turn,
         release=parts.release,
+        undecided=answer_undecided,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pwd
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -35,8 +36,10 @@ def build_approver(
     from quorum.application.review.pushing import PushingApprover
     from quorum.infrastructure.execution.commands.environment import build_command_environment
     from quorum.infrastructure.push import build_pushes
+    from quorum.infrastructure.seen_decisions import open_seen_decisions
     from quorum.infrastructure.settings_conversion import list_key_names
 
+    seen = open_seen_decisions(environ)
     variables = build_command_environment(environ, list_key_names(loaded.settings))
     return PushingApprover(
         answering,
@@ -44,6 +47,7 @@ def build_approver(
         session_id=record.session_id,
         folder=folder.name,
         complain=lambda message: events.record(ErrorOccurred(message=message)),
+        find_seen_age=seen.find_age_secs if seen is not None else lambda _digest: math.inf,
     )
 
 

@@ -129,6 +129,9 @@ class StepRefused(Exception):
 MoveRefs = Callable[[Sequence[RefMove]], None]
 """Moves refs, all or none. Raises StepRefused."""
 
+Note = Callable[[], object]
+"""Takes note, before all is over, of what stands in the workspace. Can be repeated."""
+
 
 class ChangeJournal:
     """The journal of one change of a workspace, in a folder of its own on the workspace's file system.
@@ -168,7 +171,7 @@ class ChangeJournal:
             os.fsync(file.fileno())
         self._rename("journal.new", "journal")
 
-    def carry_out(self, plan: ChangePlan, move_refs: MoveRefs) -> None:
+    def carry_out(self, plan: ChangePlan, move_refs: MoveRefs, note: Note) -> None:
         """Change all of it. Raises StepRefused: then nothing is changed, but what the error names."""
         try:
             with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
@@ -180,22 +183,24 @@ class ChangeJournal:
         except (OSError, StepRefused, StagingError) as error:
             why = _explain(error) if isinstance(error, OSError) else str(error)
             refusal = error if isinstance(error, StepRefused) else StepRefused(".", why)
-            kept = self.take_back(plan, move_refs)
+            kept = self.take_back(plan, move_refs, note)
             if kept:
                 raise StepRefused(refusal.path, f"{refusal}; {'; '.join(kept)}") from error
             raise refusal from error
         self._rename("journal", "done")
 
-    def take_back(self, plan: ChangePlan, move_refs: MoveRefs) -> tuple[str, ...]:
-        """Have the workspace as it was; sentences about what the person changed meanwhile, which stays."""
+    def take_back(self, plan: ChangePlan, move_refs: MoveRefs, note: Note) -> tuple[str, ...]:
+        """Have the workspace as it was, and `note` that; sentences about what the person changed meanwhile,
+        which stays. Whoever is killed before that was noted leaves it all to be done again."""
         kept = [*_move_refs_back(plan.refs, move_refs)]
         with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             kept += filter(None, (_Step(step, root, stage, self.stage).back() for step in reversed(plan.steps)))
         self._sync_places(plan)
+        note()
         self._rename("journal", "undone")
         return tuple(kept)
 
-    def undo(self, plan: ChangePlan, move_refs: MoveRefs) -> None:
+    def undo(self, plan: ChangePlan, move_refs: MoveRefs, note: Note) -> None:
         """Take back what held. Raises StepRefused: then all of it still holds."""
         self._require_unchanged(plan)
         self._rename(self.state, "undoing")
@@ -208,16 +213,18 @@ class ChangeJournal:
         with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             kept = [_Step(step, root, stage, self.stage).back() for step in reversed(plan.steps)]
         self._sync_places(plan)
+        note()
         self._rename("undoing", "undone")
         if lost := [each for each in kept if each]:
             raise StepRefused(".", f"all is taken back but for this: {'; '.join(lost)}")
 
-    def finish_undo(self, plan: ChangePlan, move_refs: MoveRefs) -> tuple[str, ...]:
+    def finish_undo(self, plan: ChangePlan, move_refs: MoveRefs, note: Note) -> tuple[str, ...]:
         """Take back the rest of what a killed process began to take back; sentences as of `take_back`."""
         kept = [*_move_refs_back(plan.refs, move_refs)]
         with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             kept += filter(None, (_Step(step, root, stage, self.stage).back() for step in reversed(plan.steps)))
         self._sync_places(plan)
+        note()
         self._rename("undoing", "undone")
         return tuple(kept)
 

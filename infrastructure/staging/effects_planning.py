@@ -273,7 +273,7 @@ class EffectsPlanner:
         base = self._known.read_base(effect.path)
         if base is None:
             raise NotMerged(effect.conflict)
-        return merge_texts(before, base, after, self._stage.parent, self._environ)
+        return merge_texts(before, base, after, self._stage.parents[2], self._environ)
 
     def _move_head(self) -> Iterator[JournalStep]:
         if any(each.ref == "HEAD" for each in self._commits):

@@ -19,6 +19,7 @@ from quorum.domain.errors import StagingError
 
 _FOLDER_NAME = "staged"
 _VERSION = 1
+_GIT_SECS, _GIT_LOOK_SECS = 10.0, 0.01
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -201,6 +202,30 @@ def hold_layer(place: Path) -> Iterator[LayerFolder]:
         yield read_layer(place)
     finally:
         os.close(lock)
+
+
+def locate_git_lock(place: Path) -> Path:
+    """The file whose lock each git shares that reads or writes for a layer."""
+    return place / "git.lock"
+
+
+def wait_for_git(place: Path) -> None:
+    """Wait for the end of every git that a process that was killed has left: it may be about to move a ref.
+
+    Raises StagingError where one works on and on.
+    """
+    end = time.monotonic() + _GIT_SECS
+    with open(os.open(locate_git_lock(place), _LOCK, 0o600), "rb") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                if time.monotonic() >= end:
+                    raise StagingError(
+                        f"a git that was started for the layer in {place} still runs; end it, then try again"
+                    ) from error
+            time.sleep(_GIT_LOOK_SECS)
 
 
 def is_held(place: Path) -> bool:

@@ -24,6 +24,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.changes.git_reader import GitReader
 from quorum.infrastructure.git_worktrees import GitWriter
 from quorum.infrastructure.staging.change_journal import RefMove, StepRefused
+from quorum.infrastructure.staging.layer_folder import locate_git_lock
 from quorum.infrastructure.staging.lower_files import LowerFiles, is_unchanged
 from quorum.infrastructure.staging.upper_folder import is_opaque, is_whiteout, read_status
 
@@ -218,7 +219,7 @@ class LayerRepository:
 
     def _open_real(self, workspace: str) -> GitWriter:
         try:
-            real = GitWriter(Path(workspace), self._environ)
+            real = GitWriter(Path(workspace), self._environ, locate_git_lock(self._scratch))
         except ToolError as error:
             raise StagingError(f"the repository of {workspace} cannot be read: {error}") from error
         if str(real.top) != workspace:
@@ -247,7 +248,7 @@ class LayerRepository:
             alternates = f"{folder / 'workspace'}\n{above}\n"
             (git / "objects" / "info" / "alternates").write_text(alternates, encoding="utf-8")
             try:
-                yield GitWriter(folder, self._environ)
+                yield GitWriter(folder, self._environ, locate_git_lock(self._scratch))
             except ToolError as error:
                 raise StagingError(f"the commits of the layer cannot be read: {error}") from error
 

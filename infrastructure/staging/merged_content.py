@@ -10,6 +10,7 @@ from pathlib import Path
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.git_worktrees import GitWriter
+from quorum.infrastructure.staging.layer_folder import locate_git_lock
 from quorum.infrastructure.staging.layer_repository import make_empty_repository
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<old_count>\d+))? \+(?P<new>\d+)(?:,(?P<new_count>\d+))? @@")
@@ -20,14 +21,17 @@ class NotMerged(Exception):
 
 
 def merge_texts(mine: bytes, base: bytes, theirs: bytes, scratch: Path, environ: Mapping[str, str]) -> bytes:
-    """What two sides made of one base, where they changed different lines. Raises NotMerged, OSError."""
+    """What two sides made of one base, where they changed different lines; `scratch` is the layer's
+    folder. Raises NotMerged, OSError."""
     with tempfile.TemporaryDirectory(dir=scratch, prefix="merge-") as made:
         folder = Path(made)
         make_empty_repository(folder)
         for name, content in (("mine", mine), ("base", base), ("theirs", theirs)):
             (folder / name).write_bytes(content)
         try:
-            return GitWriter(folder, environ).run("merge-file", "-p", "-q", "mine", "base", "theirs")
+            return GitWriter(folder, environ, locate_git_lock(scratch)).run(
+                "merge-file", "-p", "-q", "mine", "base", "theirs"
+            )
         except ToolError as error:
             raise NotMerged("you and the layer changed the same lines") from error
 

@@ -22,7 +22,7 @@ from quorum.infrastructure.staging.change_journal import (
 )
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
-from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree
+from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree, wait_for_git
 from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
 from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
@@ -148,7 +148,7 @@ class WorkspaceLayer:
         try:
             with _lock_index(journal, plan):
                 journal.begin(plan)
-                journal.carry_out(plan, move_refs)
+                journal.carry_out(plan, move_refs, lambda: _note_restored(known, plan, workspace))
         except StepRefused as refused:
             _note_restored(known, plan, workspace)
             return AppliedEffects(refused={refused.path: str(refused)})
@@ -175,7 +175,11 @@ class WorkspaceLayer:
             try:
                 with _lock_index(journal, plan):
                     plan = _accept_written_index(plan, repository, lower)
-                    journal.undo(plan, lambda refs: repository.move_refs(refs, workspace))
+                    journal.undo(
+                        plan,
+                        lambda refs: repository.move_refs(refs, workspace),
+                        lambda: _begin_after_undo(self._folder, plan, lower),
+                    )
             except StepRefused as refused:
                 return AppliedEffects(refused={refused.path: str(refused)})
             self._folder = _begin_after_undo(self._folder, plan, lower)
@@ -249,6 +253,7 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
     if not os.path.isdir(folder.workspace):  # whoever reads the layer says so
         return ()
     with _explained(folder), _open_lower(folder.workspace) as lower:
+        wait_for_git(folder.place)
         if finish_emptying(folder):
             folder.renew_began()
             LowerFiles(folder.place).forget()
@@ -313,11 +318,14 @@ def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerR
         case "journal" | "undoing":
             plan = journal.read()
             back = journal.take_back if state == "journal" else journal.finish_undo
-            kept = back(plan, move_refs)
-            if state == "journal":
-                _note_restored(LowerFiles(folder.place), plan, folder.workspace)
-            else:
-                _begin_after_undo(folder, plan, folder.workspace)
+
+            def note() -> None:
+                if state == "journal":
+                    _note_restored(LowerFiles(folder.place), plan, folder.workspace)
+                else:
+                    _begin_after_undo(folder, plan, folder.workspace)
+
+            kept = back(plan, move_refs, note)
             what = "applying effects" if state == "journal" else "undoing"
             yield f"{what} was broken off; the workspace is as it was before they were applied"
             yield from kept

@@ -30,10 +30,12 @@ def take_terminal(
     is_tour: bool = False,
     overrides: Mapping[str, object] | None = None,
     root: str = "",
+    carried: bytes = b"",
 ) -> Iterator[EarlyPrompt | None]:
     """Show a prompt that takes keys, if the app is to have a terminal, and give that back if the app did not
     come to take it. None where the app is the first to show something. `overrides` are settings by dotted key,
-    `root` is the folder of the project where it is not the working directory.
+    `root` is the folder of the project where it is not the working directory. Where something is `carried` from
+    an app before this one, what that left on the screen stays there meanwhile.
 
     Raises UsageError where there is no terminal for the app.
     """
@@ -46,9 +48,11 @@ def take_terminal(
     if is_tour or wants_reader(overrides):
         yield None
         return
+    from quorum.app.handing_over import read_terminal
     from quorum.tui.terminal.early_prompt import show_early_prompt
 
-    prompt = show_early_prompt(sys.stdin.fileno(), sys.stderr.fileno(), os.environ, root)
+    before = read_terminal(carried) if carried else None
+    prompt = show_early_prompt(sys.stdin.fileno(), sys.stderr.fileno(), os.environ, root, before)
     try:
         yield prompt
     finally:

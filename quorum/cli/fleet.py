@@ -199,6 +199,15 @@ def _print_status(options: StatusOptions, root: Path) -> int:
             time.sleep(_WATCH_SECS)
 
 
+def _print_metrics(options: StartOptions, root: Path) -> int:
+    from quorum.domain.fleet_metrics import render_prometheus
+    from quorum.fleet.metrics import read_fleet_gauges
+
+    with _open_fleet(options, root) as (fleet, loaded):
+        print(render_prometheus(read_fleet_gauges(fleet, loaded)), end="")
+    return 0
+
+
 def _choose_state(sessions: Sequence[FleetSession], state: str) -> list[FleetSession]:
     return [session for session in sessions if state.replace("-", " ") in ("", session.state)]
 
@@ -411,6 +420,14 @@ COMMAND = CommandGroup(
             details="Each is the object of quorum run --output json, with the name of the session in front.",
             arguments=(_name_sessions("the id of a session, or its beginning; none: all"), *PLACES),
             examples=(("quorum fleet results | jq -r .text", "the answers"),),
+        ),
+        "metrics": CliCommand(
+            StartOptions,
+            _print_metrics,
+            summary="Print how the fleet stands as numbers, in the text format of Prometheus.",
+            details="Workers send the same by OTLP each minute, if the settings name a collector.",
+            arguments=PLACES,
+            examples=(("quorum fleet metrics > quorum.prom", "for the textfile collector of node_exporter"),),
         ),
         "retry": CliCommand(
             ChosenSessions,

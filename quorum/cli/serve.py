@@ -100,7 +100,7 @@ def _build_site(options: ServeOptions, root: Path, url: str) -> tuple[Site, tupl
         complain(["without --token-fd reviews can be rejected on the page, and not approved"])
     elif not token:
         raise UsageError("--token-fd gave no token; start quorum with --listen-approve first")
-    return build_approvals_site(options.socket, token), ("Ctrl+C ends the server.",)
+    return build_approvals_site(options.socket, token, url), ("Ctrl+C ends the server.",)
 
 
 _LISTENING = ArgumentGroup(

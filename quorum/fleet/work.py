@@ -315,6 +315,7 @@ async def advance_sessions(
 
     When it says so again, they are left to other workers at once. Raises LedgerError.
     """
+    from quorum.fleet.metrics import send_fleet_metrics
     from quorum.infrastructure.blocking import watch_outages
     from quorum.infrastructure.storage import uses_bucket
 
@@ -326,13 +327,15 @@ async def advance_sessions(
             uses_bucket=uses_bucket(settings.storage),
         )
     )
+    name = f"process {os.getppid()} on {socket.gethostname()}"
+    sending = asyncio.ensure_future(send_fleet_metrics(fleet, loaded, name))
     working = asyncio.ensure_future(
         fleet.advance_sessions(
             processes.advance,
             concurrency=concurrency,
             until_empty=until_empty,
             worker=WorkerIdentity(
-                name=f"process {os.getppid()} on {socket.gethostname()}",
+                name=name,
                 server_id=forked.server_id,
                 version=__version__,
                 folder=str(root),
@@ -352,6 +355,9 @@ async def advance_sessions(
     processes.listen(stop)
     with suppress(asyncio.CancelledError), watch_outages(lambda sentence: complain([sentence])):
         await working
+    sending.cancel()
+    with suppress(asyncio.CancelledError):
+        await sending
     return 0
 
 

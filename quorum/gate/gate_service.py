@@ -11,10 +11,10 @@ from quorum.application.ports.people import Approver, PersonAnswer, Question, Re
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.command_line.options import StartOptions
 from quorum.domain.replacing import replace
-from quorum.domain.review.gate_decision import GateDecision
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions, Load
 from quorum.gate.payload import BadPayload, parse_payload
+from quorum.infrastructure.gate.undecided import answer_undecided
 from quorum.tui.session.approver import ReviewHost, ScreenApprover
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class GateService:
             decision = await self._sessions.decide(request, timeout_secs=timeout_secs)
         except BadPayload as error:
             event = event or error.event
-            decision = GateDecision.ask(str(error))
+            decision = await asyncio.to_thread(answer_undecided, str(error))
         return form.reply(event, decision)
 
     async def aclose(self) -> None:

@@ -23,6 +23,7 @@ from quorum.domain.review.questions import NobodyThere
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
 from quorum.gate.resident_key import select_common
+from quorum.infrastructure.gate.undecided import answer_undecided
 
 if TYPE_CHECKING:
     from quorum.application.call_gate import CallGate
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 
 class UnaskedApprover(NonInteractiveApprover):
-    """Implements `Approver`. The caller asks its own person, who reads the votes with the question."""
+    """Implements `Approver`. The caller asks its own person, who reads the votes with the question. What people
+    have to sign waits for them: no answer to the caller is a signature."""
 
     is_there = True
 
@@ -39,6 +41,8 @@ class UnaskedApprover(NonInteractiveApprover):
         """Wait for the votes about a call, and leave the question to the caller."""
         if not isinstance(question, ReviewQuestion):
             return await super().ask(question)
+        if question.request.signing is not None:
+            await asyncio.get_running_loop().create_future()
         context, complete = question.context, asyncio.Event()
 
         def look() -> None:
@@ -97,27 +101,30 @@ class GateSessions:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def decide(self, request: CallerRequest, *, timeout_secs: float) -> GateDecision:
-        """Decide, and record it. Whatever fails, and whatever takes too long, is to be asked about.
+        """Decide, and record it. Whatever fails, and whatever takes too long, is not decided.
 
         Raises BadPayload where the folder cannot be used.
         """
         root = await asyncio.to_thread(self._locate_root, request)
         key = (request.caller, request.session, root)
         slot = self._slots.setdefault(key, _SessionSlot())
-        started = time.monotonic()
-        late = GateDecision.ask(f"nothing was decided within {timeout_secs:g} s")
+        started, unsigned = time.monotonic(), ""
         try:
             async with asyncio.timeout(timeout_secs):
                 async with slot.turn:
-                    decision = await self._decide(request, root, slot)
+                    try:
+                        decision = await self._decide(request, root, slot)
+                    finally:
+                        unsigned = slot.open.gate.explain_unsigned() if slot.open is not None else ""
         except TimeoutError:
-            return late
+            return await _decide_late(timeout_secs, unsigned)
         except (QuorumError, OSError) as error:
-            return GateDecision.ask(str(error))
+            return await asyncio.to_thread(answer_undecided, str(error))
         finally:
             self._close_later(slot)
         # A runtime that is cancelled brings its call to an end all the same.
-        return late if time.monotonic() - started > timeout_secs else decision
+        is_late = time.monotonic() - started > timeout_secs
+        return await _decide_late(timeout_secs, unsigned) if is_late else decision
 
     async def aclose(self) -> None:
         """Close all sessions. Raises LedgerError where something could not be written."""
@@ -205,6 +212,12 @@ class GateSessions:
                 await _close(slot)
 
 
+async def _decide_late(timeout_secs: float, unsigned: str) -> GateDecision:
+    if unsigned:
+        return GateDecision(answer=Answer.DENY, reasons=(unsigned,))
+    return await asyncio.to_thread(answer_undecided, f"nothing was decided within {timeout_secs:g} s")
+
+
 async def _close(slot: _SessionSlot) -> None:
     opened, slot.open = slot.open, None
     if opened is not None:
@@ -217,7 +230,7 @@ async def _close(slot: _SessionSlot) -> None:
 async def decide_here(
     request: CallerRequest, options: StartOptions, load: Load, *, timeout_secs: float
 ) -> GateDecision:
-    """Decide, and record it. What fails is to be asked about. Raises BadPayload."""
+    """Decide, and record it. What fails is not decided. Raises BadPayload."""
     from quorum.infrastructure.blocking import Outage
 
     Outage.most_secs = _PATIENCE_SECS
@@ -226,5 +239,5 @@ async def decide_here(
         decision = await sessions.decide(request, timeout_secs=timeout_secs)
         await sessions.aclose()
     except LedgerError as error:
-        return GateDecision.ask(f"the decision cannot be recorded: {error}")
+        return answer_undecided(f"the decision cannot be recorded: {error}")
     return decision

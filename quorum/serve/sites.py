@@ -19,7 +19,10 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from quorum.command_line.options import SessionOptions
 from quorum.errors import complain
 from quorum.infrastructure.files.swept_folder import SERVE_PREFIX, open_swept_folder
+from quorum.infrastructure.seen_decisions import open_seen_decisions
+from quorum.infrastructure.web_push.browsers import open_push_browsers
 from quorum.serve.app_process import AppProcess, build_app_command
+from quorum.serve.approvals.notify import NotifyPage
 from quorum.serve.approvals.page import ApprovalsPage
 from quorum.serve.approvals.pending import RemoteApp
 from quorum.serve.html import render_page
@@ -256,13 +259,13 @@ def build_app_site(options: SessionOptions, root: Path, url: str, *, approvals: 
     def add_routes(app: web.Application) -> None:
         page.add_routes(app)
         if approvals:
-            ApprovalsPage(apps.list_listening).add_routes(app)
+            _add_approvals(app, apps.list_listening, url)
         app.on_cleanup.append(clean_up)
 
     return Site(add_routes=add_routes, kill_all=page.kill_all)
 
 
-def build_approvals_site(socket: Path, token: str | None) -> Site:
+def build_approvals_site(socket: Path, token: str | None, url: str) -> Site:
     """The pending reviews of the quorum that listens at this socket."""
     listening = RemoteApp(socket.name, socket, token)
 
@@ -271,6 +274,12 @@ def build_approvals_site(socket: Path, token: str | None) -> Site:
 
     def add_routes(app: web.Application) -> None:
         app.router.add_get("/", send_to_list, allow_head=False)
-        ApprovalsPage(lambda: (listening,)).add_routes(app)
+        _add_approvals(app, lambda: (listening,), url)
 
     return Site(add_routes=add_routes, kill_all=lambda: None)
+
+
+def _add_approvals(app: web.Application, list_apps: Callable[[], Iterable[RemoteApp]], url: str) -> None:
+    if (browsers := open_push_browsers(os.environ)) is not None:
+        NotifyPage(browsers, url.rstrip("/")).add_routes(app)
+    ApprovalsPage(list_apps, open_seen_decisions(os.environ)).add_routes(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 
 from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
@@ -58,8 +59,12 @@ class Phones:
     async def complain(self, message: str) -> None:
         self.complaints.append(message)
 
-    def in_front_of(self, person: object, *pushes: Push) -> PushingApprover:
-        return PushingApprover(person, pushes, session_id="s", folder="shop", complain=self.complain)
+    def in_front_of(
+        self, person: object, *pushes: Push, seen: Callable[[str], float] = lambda _digest: math.inf
+    ) -> PushingApprover:
+        return PushingApprover(
+            person, pushes, session_id="s", folder="shop", complain=self.complain, find_seen_age=seen
+        )
 
     async def until(self, count: int) -> None:
         while len(self.told) < count:
@@ -195,3 +200,20 @@ async def test_one_that_cannot_be_told_is_named_once_and_the_next_one_is_told() 
         await asyncio.wait((asking,))
 
     assert phones.complaints == ["nobody was told that a decision waits, by bad: no route"]
+
+
+async def test_whoever_has_opened_it_gets_as_long_again_before_the_next_one_is_told() -> None:
+    phones, looks = Phones(), []
+
+    def find_age(digest: str) -> float:
+        looks.append(digest)
+        return 0.0 if len(looks) < 3 else 3_600.0
+
+    both = phones.in_front_of(Person(), phones.phone("a", 0), phones.phone("b", 0.001), seen=find_age)
+    asking = asyncio.ensure_future(both.ask(about(1)))
+    await phones.until(2)
+    asking.cancel()
+
+    assert [name for name, _ in phones.told] == ["a", "b"]
+    assert len(looks) == 3  # twice for the second, who is told only once it is long ago
+    assert set(looks) == {about(1).request.packet.digest}

@@ -252,6 +252,7 @@ async def test_the_owner_has_on_record_what_a_subagent_does_to_files_and_spends(
         await ledger.append(event)
     assert [type(event) for event in seen.events] == [FilesKept, EffectsObserved, UsageCounted]
     assert [e.context for e in seen.events if isinstance(e, FilesKept | EffectsObserved)] == [context, context]
+    assert [e.subagent_id for e in seen.events if isinstance(e, EffectsObserved)] == [own.session_id]
 
 
 def test_progress_says_what_runs_what_was_used_and_who_is_waited_for() -> None:

@@ -48,7 +48,11 @@ PLANTED = {
         "def late():\n    import procrastinate",
     ),
     "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
-    "One importer of cbor2 and cryptography": ("infrastructure/planted.py", "def late():\n    import cbor2"),
+    "One importer of cbor2": ("infrastructure/planted.py", "def late():\n    import cbor2"),
+    "Signed exports and web push alone import cryptography": (
+        "infrastructure/planted.py",
+        "def late():\n    import cryptography.x509",
+    ),
     "One importer of OpenTelemetry": (
         "infrastructure/planted.py",
         "def late():\n    import opentelemetry.trace",

@@ -68,6 +68,8 @@ REPRESENTED = {
     "test_what_was_told_outlives_the_process_and_is_read_once",
     "tests/e2e/test_tour.py": "tests/e2e/test_full_screen.py::"
     "test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason",
+    "tests/e2e/test_signed_on_two_machines.py": "tests/infrastructure/test_ssh_signatures.py::"
+    "test_a_key_that_is_revoked_or_has_expired_counts_no_more",
     "tests/e2e/test_two_machines.py": "tests/infrastructure/postgres/test_leases.py::"
     "test_what_one_gave_back_another_continues",
     "tests/e2e/test_worktree_tab.py": "tests/tui/test_worktree_tabs.py::"

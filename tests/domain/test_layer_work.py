@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import UNSET
 
 from quorum.domain.calls.command_end import CommandEnd
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     EffectsApproved,
+    EffectsObserved,
     EffectsReviewed,
     EffectsVoted,
     Event,
@@ -29,7 +32,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
-from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork
+from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, SubagentChanges
 from tests.support.builders import a_context, calls_response
 
 ENTERED = LayerEntered(layer="1", workspace="/w")
@@ -150,6 +153,32 @@ def test_hosts_of_a_background_command_are_told_whenever_it_asked_for_them() -> 
     assert replay(ENTERED, begun, started, answered).addresses == ("early.example",)
     work = replay(ENTERED, begun, started, answered, ended)
     assert work.addresses == ("early.example", "late.example (refused)")
+
+
+def changed(*paths: str, by: str = "") -> EffectsObserved:
+    changes = tuple(FileChange(path=path, kind=ChangeKind.MODIFIED, declared=True) for path in paths)
+    effects = Effects(changes=changes, complete=True)
+    return EffectsObserved(context=a_context(0), effects=effects, subagent_id=by or UNSET)
+
+
+def test_what_each_subagent_changed_is_known_and_whether_nobody_else_did() -> None:
+    one, other = (
+        SubagentStarted(context=a_context(0), subagent_id=id_, prompt="p", model="m", agent=agent)
+        for id_, agent in (("s-t1", ""), ("s-t2", "tester"))
+    )
+    events = (
+        *(ENTERED, one, other, changed("/w/a", "/w/b", by="s-t1"), changed("/w/b", "/w/c", by="s-t2")),
+        *(changed("/w/a", by="s-t1"), changed("/w/d")),
+    )
+
+    assert replay(*events).changes == (
+        SubagentChanges(subagent_id="s-t1", name="subagent 1", paths={"/w/a": True, "/w/b": False}),
+        SubagentChanges(subagent_id="s-t2", name="tester 2", paths={"/w/b": False, "/w/c": True}),
+    )
+    (first, _) = replay(*events, changed("/w/a")).changes
+    assert first.own == frozenset()
+    assert replay(*events, APPROVED, reviewed(EffectsDecision.APPLIED)).changes == ()
+    assert replay(one, changed("/w/a", by="s-t1")).changes == ()
 
 
 def test_subagents_are_counted_until_the_next_review() -> None:

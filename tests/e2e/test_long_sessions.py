@@ -15,7 +15,7 @@ from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.history import Conversation, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, StreamEvent
 from quorum.domain.errors import ProviderError
-from quorum.domain.events.event import ConversationCompacted, ErrorOccurred
+from quorum.domain.events.event import ConversationCompacted, ErrorOccurred, NoticeGiven
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.models.registry import ProviderRegistry
@@ -153,7 +153,7 @@ async def test_three_hundred_turns_go_on_in_a_small_window(dialect: Dialect, tur
 
     assert model.refused == 0
     assert 3 <= model.summaries < turns / 2
-    assert session.count_events(ErrorOccurred) == 0
+    assert session.count_events(ErrorOccurred, NoticeGiven) == 0
     late = model.main[60:]
     assert all("2 ● compare" in request for request in late)
     assert all("Files last touched" in request for request in late)
@@ -170,7 +170,7 @@ async def test_where_the_window_is_smaller_than_was_known_the_refusal_teaches_it
 
     assert 1 <= model.refused <= 2
     assert model.summaries >= 2
-    assert session.count_events(ErrorOccurred) == 0
+    assert session.count_events(ErrorOccurred, NoticeGiven) == 0
 
 
 @pytest.mark.long
@@ -183,7 +183,7 @@ async def test_a_provider_that_fails_at_summaries_leaves_the_session_usable() ->
             await session.turn(number)
         await session.gateway.aclose()
 
-    assert session.count_events(ErrorOccurred) >= 1
+    assert session.count_events(NoticeGiven) >= 1
     assert session.count_events(ConversationCompacted) > 2
     assert len(model.main) == 120
     assert model.summaries >= 4

@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -33,8 +34,8 @@ class Team:
             policy += 'accounts = ["root"]\n' if name == "ada" else ""
         self.machine: Namespace = open_namespace(folder, policy)
 
-    def quorum(self, *words: str, by: str = "ada") -> subprocess.CompletedProcess[str]:
-        return self.machine.run(*words, HOME=str(self.homes[by]))
+    def quorum(self, *words: str, by: str = "ada", incoming: str = "") -> subprocess.CompletedProcess[str]:
+        return self.machine.run(*words, incoming=incoming, HOME=str(self.homes[by]))
 
     @property
     def has_run(self) -> bool:
@@ -116,3 +117,22 @@ def test_what_is_written_into_the_database_without_a_key_counts_for_nothing(team
 
     assert resumed.returncode == 3, resumed.stderr
     assert not team.has_run
+
+
+@pytest.mark.long
+def test_the_gate_lets_a_call_of_another_agent_run_once_others_have_signed_it(team: Team) -> None:
+    call = json.dumps(
+        {"tool": "run_command", "arguments": {"command": "echo made"}, "cwd": str(team.machine.work)}
+    )
+    words = ("gate", "--dialect", "quorum", "--timeout", "60")
+    with ThreadPoolExecutor() as pool:
+        gate = pool.submit(team.quorum, *words, incoming=call)
+        while not (waiting := json.loads(team.quorum("inbox", "--json").stdout)):
+            assert not gate.done(), gate.result()
+        digest = waiting[0]["digest"]
+        for name in ("bob", "cyn"):
+            assert team.quorum("inbox", "approve", digest, by=name).returncode == 0
+        decided = json.loads(gate.result().stdout)
+
+    assert decided["decision"] == "allow", decided
+    assert "signed by bob, cyn" in decided["reasons"]

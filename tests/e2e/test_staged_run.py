@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from quorum.infrastructure.files.inotify import Inotify
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
-from tests.support.headless_run import Ended, configure_for, environment, run, run_quorum
+from tests.support.headless_run import Ended, configure_for, environment, run, run_quorum, start_quorum
 from tests.support.layer_process import layers
 from tests.support.sse_server import Say, ScriptedCall, SseServer
 
@@ -99,9 +101,16 @@ async def test_fifteen_calls_ask_nothing_and_change_nothing_outside_of_the_layer
     tmp_path: Path, project: Path
 ) -> None:
     before = digest(project)
+    watch = Inotify()
+    folders = {watch.add(above): above for above, _, _ in os.walk(project)}
+    (project / "seen").touch()
+    (project / "seen").unlink()
+    assert {event.name for event in watch.read()} == {"seen"}
 
     ended = await run_staged(tmp_path, project, script(_CALLS), "do it")
 
+    assert [(folders[event.watch], event.name) for event in watch.read()] == []
+    watch.close()
     assert ended.out, ended.err
     report = ended.report
     assert [call["outcome"] for call in report["calls"]] == ["ok"] * len(_CALLS), ended.err
@@ -174,6 +183,38 @@ async def test_reviewers_vote_on_the_effects_at_the_end_and_their_votes_stand_in
     assert "0 for, 1 against" in shown.out
     assert ended.report["usage"]["input"] == 7 * len(server.bodies), "the vote is paid for, too"
     assert not (project / "made.py").exists()
+
+
+async def test_what_waits_outlives_a_kill_while_reviewers_vote_and_they_are_asked_again(
+    tmp_path: Path, project: Path
+) -> None:
+    ballot = {"verdict": "approve", "in_scope": "yes", "confidence": 1, "reason": "fine"}
+    cast = Say(calls=[ScriptedCall("v", "cast_ballot", json.dumps(ballot))], stop="tool_use")
+    async with SseServer("openai") as server:
+        configure_for(tmp_path, server)
+        settings = tmp_path / "config" / "quorum" / "quorum.toml"
+        settings.write_text(settings.read_text().replace("[models]", '[models]\nreview = ["local/judge"]', 1))
+        env, replies = environment(tmp_path), script([_CALLS[4]])
+        asked = asyncio.Event()
+
+        def answer(_body: object) -> Say:
+            if replies:
+                return replies.pop(0)
+            asked.set()
+            return Say(ending="stall")
+
+        server.respond = answer
+        words = ("run", "--mode", "staged", "--output", "json")
+        killed = await start_quorum(*words, "do it", cwd=project, env=env, is_program=True)
+        await asyncio.wait_for(asked.wait(), 60)
+        killed.kill()
+        await killed.wait()
+        server.respond = lambda body: cast if "cast_ballot" in json.dumps(body) else Say(pieces=["done"])
+        again = await run_quorum(*words, "--continue", "look", cwd=project, env=env, is_program=True)
+
+    assert not (project / "made.py").exists()
+    assert [each["path"] for each in again.report["staged"]["files"]] == ["made.py"], again.err
+    assert again.report["staged"]["votes"]["verdict"] == "approved"
 
 
 async def test_the_next_run_continues_in_the_same_layer_and_leaving_the_mode_shows_the_folder_as_it_was(

@@ -102,8 +102,10 @@ async def test_a_command_that_fails_is_an_error(tmp_path: Path, command: tuple[s
 
 def test_a_table_says_what_it_runs_or_where_it_posts_to() -> None:
     assert find_push_problem({"command": ["x"]}) is None
+    assert find_push_problem({"browsers": True}) is None
+    assert "needs one of" in str(find_push_problem({"browsers": True, "url": "https://a.example"}))
     assert find_push_problem({"url": "https://ntfy.example/t", "link": "https://q.example/"}) is None
-    assert "needs either" in str(find_push_problem({}))
-    assert "needs either" in str(find_push_problem({"command": ["x"], "url": "https://a.example"}))
+    assert "needs one of" in str(find_push_problem({}))
+    assert "needs one of" in str(find_push_problem({"command": ["x"], "url": "https://a.example"}))
     assert "url = 'ntfy.example/t'" in str(find_push_problem({"url": "ntfy.example/t"}))
     assert "link = 'q'" in str(find_push_problem({"command": ["x"], "link": "q"}))

@@ -22,7 +22,7 @@ from quorum.domain.calls.execution import Seal
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError, ConversationError, LedgerError, PlanRefused, ProviderError
 from quorum.domain.events.agents import AgentConnected
-from quorum.domain.events.event import CallFinished, ErrorOccurred, Event, TextDelta, TurnFinished
+from quorum.domain.events.event import CallFinished, ErrorOccurred, Event, NoticeGiven, TextDelta, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import ConsensusLevel, ConsensusRefused
 from quorum.domain.plan.phase import PhaseScope
@@ -71,7 +71,9 @@ class OpenedSession:
 
     @property
     def errors(self) -> list[str]:
-        return [event.message for event in self.observer.events if isinstance(event, ErrorOccurred)]
+        return [
+            event.message for event in self.observer.events if isinstance(event, ErrorOccurred | NoticeGiven)
+        ]
 
     @property
     def connected(self) -> list[AgentConnected]:

@@ -19,6 +19,7 @@ from quorum.tui.app.app import QuorumApp
 from quorum.tui.keys.keyboard_guard import TypingPace
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.tabs.carrying import CarriedApp
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
 
 _PATIENCE_SECS = 60.0
@@ -130,8 +131,10 @@ async def on_stage(
     prepare: Callable[[FakeAgent], object] | None = None,
     choose: Callable[[], SessionChoice] | None = None,
     open_archive: OpenArchive | None = None,
+    carried: CarriedApp | None = None,
 ) -> AsyncIterator[Stage]:
-    """Run the app in `cwd`; by default until its agent is there."""
+    """Run the app in `cwd`; by default until its agent is there. It takes the place of one that left what is
+    `carried`."""
     box: list[FakeAgent] = []
     composed = compose or composing(box, *scenes, model=model, prepare=prepare)
     app = QuorumApp(
@@ -143,6 +146,8 @@ async def on_stage(
         pace=pace,
         initial_prompt=initial_prompt,
     )
+    if carried is not None:
+        app.take_over(carried)
     async with app.run_test(size=size) as pilot:
         stage = Stage(app, pilot, box)
         if ready:

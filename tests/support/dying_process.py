@@ -12,12 +12,12 @@ import pytest
 
 from quorum.infrastructure.staging import change_journal, renaming
 
-_MOVES = ("move", "exchange")
+MOVES = ("move", "exchange")
 _CHANGES = ("rename", "replace", "link", "unlink", "rmdir", "mkdir", "fsync", "chmod", "mknod", "removexattr")
 
 
 def run_until_killed(
-    work: Callable[[], object], before: int, of: Collection[str] = (*_CHANGES, *_MOVES)
+    work: Callable[[], object], before: int, of: Collection[str] = (*_CHANGES, *MOVES)
 ) -> bool:
     """Do this in a fork, which kills itself before its change of this number, from 0; whether it came so far.
     Only changes `of` these kinds are counted.
@@ -57,5 +57,5 @@ def _count(left: int, of: Collection[str]) -> None:
     patch = pytest.MonkeyPatch()
     for name in set(_CHANGES) & set(of):
         patch.setattr(os, name, wrap(getattr(os, name)))
-    for name in set(_MOVES) & set(of):
+    for name in set(MOVES) & set(of):
         patch.setattr(change_journal, name, wrap(getattr(renaming, name)))

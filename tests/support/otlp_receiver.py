@@ -67,7 +67,9 @@ class OtlpReceiver:
                 for each in request.resource_metrics:
                     for scope in each.scope_metrics:
                         for metric in scope.metrics:
-                            found.setdefault(metric.name, []).extend(metric.histogram.data_points)
+                            found.setdefault(metric.name, []).extend(
+                                metric.histogram.data_points or metric.gauge.data_points
+                            )
         return found
 
 

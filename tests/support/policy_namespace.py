@@ -23,22 +23,29 @@ class Namespace:
         self.home.mkdir()
         self.work.mkdir()
 
-    def run(self, *arguments: str, policy: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run `quorum` with these words, and variables, to its end."""
+    def run(
+        self, *arguments: str, policy: Path | None = None, incoming: str = "", **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `quorum` with these words, standard input and variables, to its end."""
+        return subprocess.run(
+            self.build_command(*arguments, policy=policy),
+            env=environment(self.home, **more),
+            input=incoming,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def build_command(self, *arguments: str, policy: Path | None = None) -> list[str]:
+        """What runs `quorum` with these words."""
         place = str(POLICY_PLACE.file)
         command = ["bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--die-with-parent"]
         for top in (Path("/"), Path("/etc")):
             command += [word for each in sorted(top.iterdir()) for word in self._show(each)]
         command += ["--dev", "/dev", "--proc", "/proc", "--bind", "/tmp", "/tmp"]
         command += ["--dir", os.path.dirname(place), "--ro-bind", str(policy or self.policy), place]
-        return subprocess.run(
-            [*command, "--chdir", str(self.work), QUORUM, *arguments],
-            env=environment(self.home, **more),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return [*command, "--chdir", str(self.work), QUORUM, *arguments]
 
     @staticmethod
     def _show(path: Path) -> Iterator[str]:

@@ -31,11 +31,15 @@ class Machine:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start `quorum` there."""
+        return self.start_command([str(QUORUM), *arguments])
+
+    def start_command(self, command: Sequence[str], **more: str) -> subprocess.Popen[str]:
+        """Start a command there, with these variables."""
         named = ("unshare", "--uts", "sh", "-c", f'hostname {self.name}; exec "$@"', "sh")
         return subprocess.Popen(
-            ["ip", "netns", "exec", self.name, *named, QUORUM, *arguments],
+            ["ip", "netns", "exec", self.name, *named, *command],
             cwd=self._project,
-            env=environment(self._home, PATH=f"{os.environ['PATH']}:/usr/sbin:/sbin"),
+            env=environment(self._home, PATH=f"{os.environ['PATH']}:/usr/sbin:/sbin") | more,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -25,6 +25,7 @@ from quorum.tui.chat.controllers.settings import SettingsController
 from quorum.tui.chat.controllers.views import ViewController
 from quorum.tui.chat.controllers.writing import PromptSources, WritingController
 from quorum.tui.chat.welcome import Welcome
+from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.keys.keymap import list_own_bindings
 from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.prompt_box.history import REFUSAL, Recall
@@ -92,7 +93,7 @@ class Rig:
         self.current = CurrentSession(self.turns, self.host.say)
         self.wanted = []
         self.sessions = SessionController(self.host, self.current, want=self.wanted.append)
-        self.settings = SettingsController(self.host, self.current)
+        self.settings = SettingsController(self.host, self.current, self.turns)
 
     def begin(self) -> None:
         self.current.session = Session(self.agent, SessionView(lambda: 0.0), cwd="/work", clock=lambda: 0.0)
@@ -227,7 +228,7 @@ async def test_an_export_that_fails_is_shown(tmp_path):
 
 
 async def test_a_mode_is_set_and_the_next_one_is_never_auto():
-    rig = Rig()
+    rig = Rig(KeyedApp())
     rig.begin()
 
     await rig.settings.action_set_mode("quorum")

@@ -62,6 +62,28 @@ def prompt(line: Line) -> Iterator[EarlyPrompt]:
     prompt.close()
 
 
+def test_what_an_app_left_on_the_screen_stays_and_the_terminal_becomes_as_it_was_before_that_app(
+    line: Line,
+) -> None:
+    left = termios.tcgetattr(line.near)
+    left[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(line.near, termios.TCSANOW, left)
+    line.type("typed\r")
+
+    prompt = EarlyPrompt(line.near, line.near, SIZE, before=line.usual)
+    prompt.begin()
+    line.type("more")
+    prompt.close()
+
+    drawn = line.read_until("")
+    os.write(line.near, b"end")
+    drawn += line.read_until("end")
+    assert TAKEN not in drawn
+    assert "\x1b[2J" not in drawn
+    assert PLACEHOLDER[:5] not in drawn
+    assert termios.tcgetattr(line.near)[3] == line.usual[3]
+
+
 @pytest.mark.parametrize(
     ("keys", "shown"),
     [

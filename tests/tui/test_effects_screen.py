@@ -13,9 +13,18 @@ from quorum.application.review.voting import Voting
 from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting
+from quorum.domain.calls.command_end import CommandEnd
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import StagingError
-from quorum.domain.events.event import CallFinished, CallStarted, Event, LayerEntered
+from quorum.domain.events.event import (
+    CallFinished,
+    CallStarted,
+    EffectsObserved,
+    Event,
+    LayerEntered,
+    SubagentStarted,
+)
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
@@ -57,11 +66,19 @@ def test_what_ran_without_a_line_of_its_own_is_warned_of():
     work = LayerWork(layer="1", jobs=("npm start",), subagents=2)
     packet = EffectsPacket(effects=LayerEffects(workspace="/w"), work=work)
 
-    assert summarise_work(packet, commands_key="c") == [
+    assert summarise_work(packet, commands_key="c", subagent_key="s") == [
         ("2 subagents worked in it: their own sessions say what they ran", True),
         ("still running: npm start", True),
     ]
     assert packet.digest != replace(packet, work=replace(work, subagents=1)).digest
+
+
+def test_of_a_long_command_the_end_is_shown_which_names_the_tests():
+    command = CommandEnd(command=f"{'echo on; ' * 20}pytest -q", outcome=Outcome.OK, exit_code=0)
+    packet = EffectsPacket(effects=LayerEffects(workspace="/w"), work=LayerWork(layer="1", commands=(command,)))
+
+    _, (line, _) = summarise_work(packet, commands_key="c", subagent_key="s")
+    assert line == "tests: …; echo on; echo on; pytest -q · exit code 0"
 
 
 def test_a_line_break_in_a_name_is_no_path_of_its_own():
@@ -465,3 +482,39 @@ async def test_the_marked_file_stays_in_sight_in_a_window_of_another_size(tmp_pa
             await stage.shows("f59.py")
 
             assert 0 <= files.marked_offset.y < files.size.height
+
+
+async def test_all_of_one_subagent_is_left_out_with_a_key_but_what_others_changed_too(tmp_path):
+    layer = a_layer()
+    past = (
+        LayerEntered(layer="1", workspace="/w"),
+        *(
+            SubagentStarted(context=a_context(0), subagent_id=id_, prompt="p", model="m", agent="tester")
+            for id_ in ("s-t1", "s-t2")
+        ),
+        *(
+            EffectsObserved(
+                context=a_context(0),
+                effects=Effects(
+                    changes=tuple(
+                        FileChange(path=f"/w/{path}", kind=ChangeKind.MODIFIED, declared=True) for path in paths
+                    ),
+                    complete=True,
+                ),
+                subagent_id=id_,
+            )
+            for id_, paths in (("s-t1", ("old.txt", "src/a.py", "src/long.py")), ("s-t2", ("src/long.py",)))
+        ),
+    )
+    async with on_stage(tmp_path, prepare=staged(layer, *past)) as stage:
+        await stage.send("/effects")
+        screen = await opened(stage)
+        await stage.shows("tester 1 · tester 2 · +2 −2")
+        await stage.shows("nothing of this is in your folder yet: a puts there what is marked [x]")
+        await stage.pilot.press("s")
+        await stage.shows("2 files of tester 1 left out; 1 that others changed, too, not")
+        assert screen.draft.choice.left_out == {"old.txt", "src/a.py"}
+        await stage.pilot.press("s")
+        await stage.shows("2 files of tester 1 taken in")
+
+        assert screen.draft.choice.left_out == frozenset()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,16 @@ import pytest
 from quorum.cli.app import AppOptions
 from quorum.cli.app.restarting import render_arguments
 from quorum.command_line.reading import parse
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.event import SandboxChecked
 from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.session_summary import NamedSession, NewSession
+from quorum.tui.chat.controllers.settings import SettingsController
 from quorum.tui.keys.choices import CYCLED_MODES
 from quorum.tui.keys.keyed_app import Restart
-from tests.support.app_stage import on_stage
-from tests.support.fake_agent import FakeAgent
+from quorum.tui.tabs.carrying import CarriedApp, decode
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import FakeAgent, composing, hold, say
 from tests.support.fake_layer import FakeLayer
 from tests.tui.test_effects_screen import staged
 
@@ -70,6 +74,27 @@ def test_it_continues_the_session_that_the_one_before_had() -> None:
     assert (again.resume, again.continues, again.fork, again.prompt) == ("0123abcd", False, False, None)
 
 
+@pytest.fixture(autouse=True)
+def _own_state_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(SettingsController, "CROSSING_SECS", 0.0)
+
+
+def begin_staged(agent: FakeAgent) -> None:
+    agent.mode = Mode.STAGED
+    staged(FakeLayer())(agent)
+
+
+def resumable(agent: FakeAgent) -> None:
+    agent.session_id = f"session-{id(agent)}"
+
+
+async def carried(stage: Stage) -> CarriedApp:
+    """What the next app is handed once this one has ended."""
+    await stage.until(lambda: stage.app.carried)
+    return decode(stage.app.carried)
+
+
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("command", ["/stage", "/mode staged"])
 async def test_for_the_mode_staged_the_app_ends_and_another_one_takes_its_place(
@@ -83,6 +108,7 @@ async def test_for_the_mode_staged_the_app_ends_and_another_one_takes_its_place(
         assert stage.app.restart == Restart("staged")
 
 
+@pytest.mark.long
 async def test_where_nothing_can_take_its_place_it_stays_and_says_so(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await stage.send("/stage")
@@ -91,51 +117,134 @@ async def test_where_nothing_can_take_its_place_it_stays_and_says_so(tmp_path: P
         assert stage.app.restart is None
 
 
+@pytest.mark.long
 async def test_outside_of_a_layer_there_is_none_to_leave(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await stage.send("/unstage")
         await stage.shows("this session works in your folder itself")
 
 
-async def test_shift_tab_goes_through_the_modes_of_a_layer_and_says_how_to_get_into_one_and_out(
+@pytest.mark.long
+async def test_the_key_that_goes_through_the_modes_reaches_the_one_in_a_layer_after_all_others(
     tmp_path: Path,
 ) -> None:
-    def begin_staged(agent: FakeAgent) -> None:
-        agent.mode = Mode.STAGED
-        staged(FakeLayer())(agent)
-
-    async with on_stage(tmp_path / "in", prepare=begin_staged) as stage:
-        await stage.pilot.press("shift+tab")
-        await stage.shows("/unstage goes on in your folder itself")
-        assert stage.agent.mode is Mode.READ_ONLY
-        await stage.pilot.press("shift+tab")
-        await stage.until(lambda: stage.agent.mode is Mode.STAGED)
-    async with on_stage(tmp_path / "out") as stage:
+    async with on_stage(tmp_path) as stage:
+        stage.app.can_restart = True
         await stage.pilot.press(*["shift+tab"] * (len(CYCLED_MODES) - 1))
-        await stage.shows("/stage works in a layer")
+        assert stage.agent.mode is Mode.READ_ONLY
+        stage.hit("shift+tab")
+        await stage.until(lambda: stage.app.restart is not None)
+
+        assert stage.app.restart == Restart("staged")
 
 
 @pytest.mark.long
-async def test_where_no_layer_can_be_had_the_app_stays_and_says_why(tmp_path: Path) -> None:
+async def test_in_a_layer_the_same_key_leads_out_of_it(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, prepare=begin_staged) as stage:
+        stage.app.can_restart = True
+        await stage.pilot.press("shift+tab")
+        assert stage.agent.mode is Mode.READ_ONLY
+        stage.hit("shift+tab")
+        await stage.until(lambda: stage.app.restart is not None)
+
+        assert stage.app.restart == Restart("ask")
+
+
+@pytest.mark.long
+async def test_the_key_goes_on_before_another_process_begins_and_a_prompt_runs_in_the_mode_it_was_sent_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SettingsController, "CROSSING_SECS", 600.0)
+    async with on_stage(tmp_path) as stage:
+        stage.app.can_restart = True
+        await stage.pilot.press(*["shift+tab"] * len(CYCLED_MODES))
+        await stage.shows("staged: work in a layer over your folder")
+        await stage.send("do it")
+        assert stage.app.chat.turns.prompts == ("do it",)
+        await stage.pilot.press("shift+tab")
+        await stage.until(lambda: stage.agent.prompts == ["do it"])
+
+        assert stage.agent.mode is Mode.ASK
+        assert stage.app.restart is None
+
+
+@pytest.mark.long
+async def test_a_mode_that_cannot_be_had_is_passed_over_with_the_reason(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         stage.app.can_restart = True
         stage.app.find_layer_obstacle = lambda: "the kernel says no"
+        await stage.pilot.press(*["shift+tab"] * len(CYCLED_MODES))
+        await stage.shows("staged cannot be had: the kernel says no")
+
+        assert stage.agent.mode is Mode.ASK
+        assert stage.app.restart is None
+
+
+@pytest.mark.long
+async def test_without_the_sandbox_no_process_begins_that_would_end_at_once(tmp_path: Path) -> None:
+    async with on_stage(tmp_path) as stage:
+        stage.app.can_restart = True
+        stage.app.chat.handle_events([SandboxChecked(on=False, told="off")])
         await stage.send("/stage")
-        await stage.shows("no layer can be had here: the kernel says no")
+        await stage.shows("it needs the sandbox, which is off here")
 
         assert stage.app.restart is None
 
 
 @pytest.mark.long
-async def test_a_draft_is_kept_for_the_app_that_takes_the_place_of_this_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    async with on_stage(tmp_path) as stage:
+async def test_nothing_takes_the_place_of_an_app_in_which_a_turn_runs(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, hold()) as stage:
         stage.app.can_restart = True
-        stage.prompt.replace_text("half a draft")
-        stage.app.chat.run_worker(stage.app.chat.run_action("stage"))
-        await stage.until(lambda: stage.app.restart is not None)
+        await stage.send("wait")
+        await stage.until(lambda: stage.app.chat.turns.running)
+        await stage.send("/stage")
+        await stage.shows("staged cannot be had: a turn is running")
 
-    (kept,) = (tmp_path / "state").rglob("*.json")
-    assert json.loads(kept.read_text())["texts"] == ["half a draft"]
+        assert stage.app.restart is None
+
+
+async def test_the_next_app_has_the_tabs_the_drafts_the_queue_and_the_place_in_the_transcript(
+    tmp_path: Path,
+) -> None:
+    async with on_stage(tmp_path, say("\n\n".join(map(str, range(200)))), prepare=resumable) as stage:
+        stage.app.can_restart = True
+        await stage.send("first")
+        await stage.until(lambda: stage.app.chat.turns.can_retry or not stage.app.chat.turns.running)
+        await stage.shows("199")
+        await stage.pilot.press("pageup")
+        await stage.until(lambda: stage.app.chat.transcript.top_line is not None)
+        place = stage.app.chat.transcript.top_line
+        assert place is not None
+        stage.app.chat.transcript.action_scroll_end()
+        stage.app.chat.transcript.go_to_line(place)
+        stage.prompt.replace_text("half a draft")
+        await stage.pilot.press("ctrl+t")
+        await stage.until(lambda: len(stage.agents) == 2 and stage.app.chat.current.session is not None)
+        stage.app.chat.turns.hold()
+        stage.app.chat.turns.submit("in line", is_typed=True)
+        stage.prompt.replace_text("another")
+        stage.app.chat.run_worker(stage.app.chat.run_action("set_mode('staged')"))
+        handed = await carried(stage)
+        names = [agent.session_id for agent in stage.agents]
+
+    first, second = handed.tabs
+    assert (first.session, first.draft, first.line, first.opener) == (names[0], "half a draft", place, None)
+    assert (second.session, second.draft, second.opener) == ("", "another", 0)
+    assert [(each.text, each.is_typed) for each in second.waiting] == [("in line", True)]
+    assert (handed.front, second.mode) == (1, "staged")
+
+    box: list[FakeAgent] = []
+    async with on_stage(
+        tmp_path,
+        prepare=begin_staged,
+        ready=False,
+        carried=handed,
+        compose=composing(box, prepare=begin_staged),
+    ) as stage:
+        await stage.until(lambda: len(box) == 2 and all(tab.chat.current.session for tab in stage.app.tabs.all))
+        one, other = stage.app.tabs.all
+
+        assert (stage.app.tabs.front, other.opener) == (other, one)
+        assert (one.chat.prompt.text, other.chat.prompt.text) == ("half a draft", "another")
+        await stage.until(lambda: ["in line"] in [agent.prompts for agent in box])
+        assert {agent.choice for agent in box} == {NamedSession(names[0]), NewSession(SessionKind.AGENT)}

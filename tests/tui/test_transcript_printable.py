@@ -103,7 +103,7 @@ def test_it_loads_neither_textual_nor_rich():
     code = (
         "import sys, quorum.domain.text.printable; "
         "text = 'quorum.domain.text'; "
-        "allowed = ('quorum', 'quorum.domain', text, f'{text}.printable'); "
+        "allowed = ('quorum', 'quorum.domain', text, f'{text}.printable', f'{text}.pattern'); "
         "unwanted = ('textual', 'rich', 'quorum'); "
         "print([m for m in sys.modules if m.split('.')[0] in unwanted and m not in allowed])"
     )

@@ -80,6 +80,10 @@ class Turns:
     def prompts(self) -> tuple[str, ...]:
         return tuple(work for work in self._waiting if isinstance(work, str))
 
+    def list_prompts(self) -> list[tuple[str, bool]]:
+        """The same, each with whether the person typed it by hand."""
+        return [(prompt, prompt in self._typed) for prompt in self.prompts]
+
     @property
     def undelivered(self) -> tuple[str, ...]:
         """What goes into the running turn with its next request, oldest first."""
@@ -231,7 +235,9 @@ class Turns:
                 self.return_waiting()
 
     def _return_unsent(self, agent: AgentSession) -> None:
-        if not agent.record.in_use and (unsent := agent.run.unsent):
+        here = self.prompts  # what was carried over from the app before this one
+        unsent = tuple(prompt for prompt in agent.run.unsent if prompt not in here)
+        if not agent.record.in_use and unsent:
             self._returned = unsent
             self._give_back("\n".join(unsent))
         if len(self.prompts) + bool(self._returned or agent.run.has_pending) > 1:  # one alone begins at once
@@ -250,6 +256,11 @@ class Turns:
     def hold(self) -> None:
         """Begin nothing more for this agent; what is submitted waits for the next to be served."""
         self._held = True
+
+    def release(self) -> None:
+        """What `hold` has kept from beginning begins."""
+        self._held = False
+        self._arrived.set()
 
     def begin_after(self, ending: str) -> None:
         """Another conversation stands, whose last turn ended so; empty: it has none to resume."""

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.tui.agent.opening import ComposeAgent, OpenArchive
     from quorum.tui.session.session import Session
+    from quorum.tui.tabs.carrying import CarriedApp
 
 
 _LEFT_OUT = ("open_palette", "quit", "show_help", "toggle_fold")
@@ -100,6 +101,7 @@ def list_custom_entries(
 
 _LONG_TURN_SECS = 20.0
 _HUNG_UP = 128 + signal.SIGHUP
+_LONGEST_UNSEEN_SECS = 2.0
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _BEHIND_A_QUESTION_TOO = frozenset({"scroll_transcript", "toggle_fold"})
 
@@ -200,7 +202,14 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self._presses = SecondPress(clock)
         self._key_clock = clock
         self._sorter = KeySorter(pace)
+        self._taken_over: CarriedApp | None = None
+        self._is_unseen = False
         self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
+
+    def take_over(self, carried: CarriedApp) -> None:
+        """Begin with the tabs of the app before this one. Call it before this one runs."""
+        self._taken_over = carried
+        self.chat.carried = carried.tabs[carried.front]
 
     shutdown: Shutdown | None = None
     """Ends the process where the app does not; None where the app is not all of a process."""
@@ -211,8 +220,15 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     @on(events.Mount)
     async def _paint_first(self) -> None:
-        """Everything else begins after that, and what was typed until then waits for the prompt."""
+        """Everything else begins after that, and what was typed until then waits for the prompt.
+
+        The last frame of an app before this one stays until this one can show the same.
+        """
         self.tabs.begin()
+        if self._taken_over is not None:
+            self._begin_batch()
+            self._is_unseen = True
+            self.set_timer(_LONGEST_UNSEEN_SECS, self._become_seen)
         await AwaitMount(self.chat, [self.chat])
         if self.shutdown is not None and not self.is_headless:
             codes = {number: 128 + number for number in _ENDING_SIGNALS}
@@ -221,9 +237,22 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
+        if self._taken_over is not None:
+            self.run_worker(self._take_over(self._taken_over), name="take-over")
+            return
         if self._initial_prompt:
             self.chat.sending.submit(self._initial_prompt)
         self.begin_tab(self.tabs.front, self._choose)
+
+    async def _take_over(self, carried: CarriedApp) -> None:
+        """Open the tabs of the app before this one, each with its session; that in front is there first."""
+        from quorum.tui.tabs.carrying import choose_session
+
+        await self.tabs.put_around_front(carried.tabs, carried.front)
+        pairs = list(zip(self.tabs.all, carried.tabs, strict=True))
+        for tab, its in (pairs[carried.front], *pairs[: carried.front], *pairs[carried.front + 1 :]):
+            choice = choose_session(its)
+            self.begin_tab(tab, self._choose if choice is None else partial(_choose_again, choice))
 
     def fail(self, error: StartFailure) -> None:
         """End, because the first session of all could not be opened."""
@@ -235,14 +264,16 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Leave, as after the signal for it: the terminal is gone."""
         self._leave_soon(_HUNG_UP)
 
-    def begin_anew(self, restart: Restart) -> str:
+    def explain_staying(self, mode: str) -> str:
         if not self.can_restart:
-            return super().begin_anew(restart)
-        if len(self.tabs.all) > 1:
-            return "quorum begins anew for that: close the other tabs first"
+            return super().explain_staying(mode)
+        from quorum.tui.tabs.carrying import explain_staying
+
+        return explain_staying(self.tabs)
+
+    def begin_anew(self, restart: Restart) -> None:
         self.restart = restart
         self._leave_soon()
-        return ""
 
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:
@@ -251,6 +282,9 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self._begin_shutdown(return_code)
             if return_code == _HUNG_UP and self.shutdown is not None and wait_for_reviews_alone(self.tabs.all):
                 self.run_worker(self._leave_reviews_open(self.shutdown), name="leave")
+                return
+            if self.restart is not None:
+                self.run_worker(self._hand_over(), name="leave")
                 return
             for tab in self.tabs.all:
                 tab.chat.status.tell_closing()
@@ -271,6 +305,19 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         with suppress(OSError):  # it may be the terminal that is gone
             print(*map(make_printable, words), sep="\n", file=sys.__stderr__, flush=True)
         shutdown.end_now(_HUNG_UP)
+
+    async def _hand_over(self) -> None:
+        """End with all that the next app takes over, and the terminal as it is: what is typed now is for it."""
+        from quorum.tui.tabs.carrying import collect, encode
+        from quorum.tui.terminal.driver import TerminalDriver
+
+        terminal = self._driver.hand_over() if isinstance(self._driver, TerminalDriver) else None
+        for pump in (self, self.screen, self.chat.prompt):  # what was typed before is on its way to the prompt
+            arrived = asyncio.Event()
+            pump.call_later(arrived.set)
+            await arrived.wait()
+        self.carried = encode(collect(self.tabs, terminal))
+        self.exit(return_code=0)
 
     async def _leave(self, return_code: int) -> None:
         """Stop what runs while the screen still works, so that nothing is left behind."""
@@ -357,6 +404,13 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         return [session for session in sessions if session.can_be_resumed]
 
     # -- what arrives -----------------------------------------------------------------------------------------
+
+    @on(ChatScreen.TakenOver)
+    def _become_seen(self) -> None:
+        if self._is_unseen:
+            self._is_unseen = False
+            self._end_batch()
+            self.screen.refresh(layout=True)
 
     @on(ChatScreen.AskingChanged)
     def _call_for_attention(self, message: ChatScreen.AskingChanged) -> None:
@@ -480,6 +534,10 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         else:
             query = f"/{command.removeprefix('/')}" if command else ""
             await self.push_screen(HelpScreen(query, self.chat.prompt.known.list_custom_commands()))
+
+
+def _choose_again(choice: SessionChoice) -> SessionChoice:
+    return choice
 
 
 def _choose_new_session() -> SessionChoice:

@@ -38,7 +38,7 @@ from quorum.tui.chat.controllers.status import StatusController
 from quorum.tui.chat.controllers.views import ViewController
 from quorum.tui.chat.controllers.writing import PromptSources, WritingController
 from quorum.tui.chat.tab_bar import TabBar
-from quorum.tui.keys.choices import CYCLED_MODES
+from quorum.tui.keys.choices import CYCLED_MODES, STAGED
 from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.prompt_box.history import Recall, escape_command
 from quorum.tui.prompt_box.prompt import Prompt
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from quorum.application.session.session_record import SessionRecord
     from quorum.domain.events.event import Event
     from quorum.tui.agent.opening import Wanted
+    from quorum.tui.chat.carried_tab import CarriedTab
     from quorum.tui.copying.stop_bar import StopBar
     from quorum.tui.finding_bar import FindBar
 
@@ -96,7 +97,7 @@ def describe_last_ending(past: Sequence[Event]) -> str:
 _BACKGROUND_OR_PANEL = "Send a running command to the background; else show or hide the side panel"
 _MARK_UP = "Select a part of the transcript, then the one above"
 _RECOVERED = "an earlier quorum ended here before it had sent what you typed; ↑ brings it back"
-_NEXT_MODE = f"Next mode: {', '.join(CYCLED_MODES)}"
+_NEXT_MODE = f"Next mode: {', '.join((*CYCLED_MODES, STAGED))}"
 
 
 class ChatScreen(DrawnOnce):
@@ -138,6 +139,9 @@ class ChatScreen(DrawnOnce):
             super().__init__()
             self.answer_needed, self.tool = answer_needed, tool
 
+    class TakenOver(Message):
+        """What an app before this one left is there again: the past, and all that stood in no record."""
+
     class MarkChanged(Message):
         """What is to be known of the session beside it, and from another tab, has changed."""
 
@@ -155,6 +159,7 @@ class ChatScreen(DrawnOnce):
         self.refusals = 0
         self._mark: tuple[object, ...] = ()
         self._observer: ScreenObserver | None = None
+        self.carried: CarriedTab | None = None
         self._guide_handle: Callable[[Event], None] = lambda _event: None
         self.turns = Turns(
             on_change=self.refresh_state,
@@ -219,7 +224,7 @@ class ChatScreen(DrawnOnce):
         self.sessions = SessionController(
             self, self.current, want=lambda wanted: self.post_message(self.SessionWanted(self, wanted))
         )
-        self.settings = SettingsController(self, self.current)
+        self.settings = SettingsController(self, self.current, self.turns)
         self.modes = ModeController(self, self.current, prompt=self.prompt, submit=self.sending.submit)
         goals = GoalController(self, self.current, prompt=self.prompt, submit=self.sending.submit)
         self.local_servers = LocalServerController(self, self.current, self.questions, self._clock)
@@ -314,6 +319,10 @@ class ChatScreen(DrawnOnce):
     def on_mount(self) -> None:
         """The prompt takes every key from the start."""
         self.prompt.focus()
+        if self.carried is not None:
+            from quorum.tui.chat.carried_tab import put_draft
+
+            put_draft(self.carried, self.prompt)
 
     def on_resize(self, event: events.Resize) -> None:
         """Each part is where there is room for it."""
@@ -399,6 +408,11 @@ class ChatScreen(DrawnOnce):
         self.turns.begin_after(describe_last_ending(agent.record.past))
         self.status.welcome.display &= not agent.record.past
         self.current.session = session
+        carried, self.carried = self.carried, None
+        if carried is not None:
+            from quorum.tui.chat.carried_tab import resume_tab
+
+            await resume_tab(carried, session, self.turns, self.transcript, self)
         self._recall.history.hide = agent.mask.mask_text
         if agent.record.in_use:
             self.tell(session.refusal, refuses=False)
@@ -407,8 +421,10 @@ class ChatScreen(DrawnOnce):
         self._observer = observer
         self.handle_events(observer.pop_events())
         self.run_worker(self.submitting.submit_held(), group="held")
-        if self._recall.recover_unsent():
+        if self._recall.recover_unsent() and carried is None:
             self.tell(_RECOVERED, refuses=False)
+        if carried is not None:
+            self.post_message(self.TakenOver())
         if self.prompt.keep_unsent() and isinstance(self.app, Looks) and self.app.typed_early is not None:
             self.app.typed_early.keep(())
 

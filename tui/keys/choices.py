@@ -7,17 +7,19 @@ They stand here for what is loaded before the first paint, or draws nothing, and
 from __future__ import annotations
 
 CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
-"""The review modes that Shift+Tab goes through, in this order."""
+"""The review modes that Shift+Tab goes through in this order; after them it reaches the one in a layer."""
 
 STAGED = "staged"
 """The mode in which the process stands in a layer over the workspace."""
 
+SANDBOX_OFF = "sandbox off"
+"""How the header says that commands run without one."""
+
 LAYERED_MODES = (STAGED, "read-only")
-"""The modes that there are in a layer; Shift+Tab goes through them there."""
+"""The modes that there are in a layer; Shift+Tab goes through them there, and then out of it."""
 
 MODES = (*CYCLED_MODES, STAGED, "auto")
-"""All review modes. For `staged` quorum starts anew, and in `auto` hardly anything is asked: these take a
-command."""
+"""All review modes. In `auto` hardly anything is asked: it takes a command."""
 
 MODE_MEANINGS = (
     "you review edits and commands",

@@ -50,9 +50,16 @@ class KeyedApp(App[None]):
     restart: Restart | None = None
     """What takes the place of this app, once it has ended."""
 
-    def begin_anew(self, restart: Restart) -> str:
-        """End, and have another app take the place of this one; why that cannot be, empty where it is done."""
-        return f"quorum cannot begin anew here; start it with --mode {restart.mode}"
+    carried: bytes = b""
+    """What that app takes over from this one."""
+
+    def explain_staying(self, mode: str) -> str:
+        """Why no other app can take the place of this one as it is, in this mode; empty where one can."""
+        return f"quorum cannot begin anew here; start it with --mode {mode}"
+
+    def begin_anew(self, restart: Restart) -> None:
+        """End, and have another app take the place of this one, with its tabs and all that stands in them."""
+        raise NotImplementedError
 
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
         """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""

@@ -19,7 +19,7 @@ from quorum.domain.events.event import RetryScheduled
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
-from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, LAYERED_MODES, STAGED
+from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, LAYERED_MODES, SANDBOX_OFF, STAGED
 from quorum.tui.screens.accounts.spending import format_cost, render_spending
 from quorum.tui.session.plan_words import DROP, LEAVE
 
@@ -105,7 +105,7 @@ class SessionFacts:
     @property
     def sandbox(self) -> str:
         """Whether commands run in a sandbox; empty until that is known."""
-        return {True: "sandbox on", False: "sandbox off", None: ""}[self._status.sandbox]
+        return {True: "sandbox on", False: SANDBOX_OFF, None: ""}[self._status.sandbox]
 
     @property
     def book(self) -> Book:
@@ -149,6 +149,7 @@ class Session:
         self._status, self._view = status, view
         self._jobs_seen = 0
         self.facts = SessionFacts(status, clock=clock)
+        self.wished_mode = ""
         self.context = agent.context.use
 
     def begin(self) -> None:
@@ -226,7 +227,8 @@ class Session:
                 return "plan"
             case SessionKind.AGENT:
                 goal = "goal" if self.has_open_goal else ""
-                return ", ".join(filter(None, (self.facts.mode, self.agent.consensus.current.label, goal)))
+                mode = self.wished_mode or self.facts.mode
+                return ", ".join(filter(None, (mode, self.agent.consensus.current.label, goal)))
             case SessionKind.EXTERNAL:
                 return self.facts.mode
             case SessionKind.ASK:
@@ -327,19 +329,15 @@ class Session:
             strategy=Strategy(strategy) if strategy else None,
         )
 
-    async def cycle_mode(self) -> str:
-        """The next of the modes that keep asking and take no other process; never auto. Answers as `set_mode`
-        does."""
-        mode = self.facts.mode
-        modes = CYCLED_MODES if self.agent.effects is None else LAYERED_MODES
-        place = modes.index(mode) if mode in modes else -1
-        following = (modes[(place + step) % len(modes)] for step in range(1, len(modes) + 1))
-        problem = ""
-        for name in following:
-            # One that cannot be had here is passed over.
-            if not (problem := await self.set_mode(name)):
-                break
-        return problem
+    def list_following_modes(self) -> tuple[str, ...]:
+        """The modes that keep asking, in their order from the one that follows; the present one stands last.
+
+        The last of them all is in another process: it begins in a layer, or outside of one.
+        """
+        modes = (*CYCLED_MODES, STAGED) if self.agent.effects is None else (*LAYERED_MODES, CYCLED_MODES[0])
+        mode = self.wished_mode or self.facts.mode
+        place = modes.index(mode) + 1 if mode in modes else 0
+        return (*modes[place:], *modes[:place])
 
     async def set_model(self, typed: str) -> str:
         """Choose another model, its effort, or both: `MODEL`, `EFFORT` or `MODEL EFFORT`. Returns why that

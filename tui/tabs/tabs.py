@@ -6,7 +6,7 @@ A tab is a chat, and what opens sessions for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from quorum.tui.chat.tab_bar import Label
 from quorum.tui.keys.keyboard_guard import Guarded
 
 if TYPE_CHECKING:
+    from quorum.tui.chat.carried_tab import CarriedTab
     from quorum.tui.chat.chat_screen import ChatScreen
     from quorum.tui.tabs.session_host import SessionHost
 
@@ -114,6 +115,18 @@ class Tabs:
         tab = self._make_tab(self.front, folder)
         await self.go_to(tab)
         return tab
+
+    async def put_around_front(self, carried: Sequence[CarriedTab], front: int) -> None:
+        """Open a tab for each of those but the one in front, which is there, without going to one."""
+        there = [self.front if place == front else self._make_tab(self.front) for place in range(len(carried))]
+        self.all = there
+        for place, (tab, its) in enumerate(zip(there, carried, strict=True)):
+            tab.name = its.name
+            tab.opener = there[its.opener or 0] if place else None
+            if tab is not self.front:
+                tab.chat.carried = its
+                await self._app._init_mode(tab.mode)  # what goes to a mode would show it
+        self.show()
 
     async def go_to(self, tab: Tab) -> None:
         """Bring a tab to the front. A question open there is seen anew, so that no key answers it yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import termios
 from collections.abc import Iterable
 from contextlib import suppress
@@ -22,6 +23,7 @@ from quorum.tui.terminal.writer import TerminalWriter
 
 _MOST_BYTES = 65_536
 _OTHER_SCREEN = "\x1b[?1049h"
+_USUAL_SCREEN = ("\x1b[?1049l", "\x1b[?25h")
 # No marks for pastes, no mouse, no reports of the focus, the usual keys, the usual screen, the cursor.
 _TAKEN_WITHIN_SECS = 1.0
 """A terminal that is slow has not read yet what was drawn last; one that is stopped takes nothing."""
@@ -70,7 +72,7 @@ class TerminalDriver(LinuxDriver):
         # Both ends of a pipe that ends the wait of the thread that reads keys, while there is one.
         self._wake: tuple[int, int] | None = None
         self._typed_early: TypedEarly | None = None
-        self._has_other_screen = False
+        self._has_other_screen = self._had_early_prompt = self._is_handed_over = False
 
     def start_application_mode(self) -> None:
         """Take the screen."""
@@ -84,6 +86,7 @@ class TerminalDriver(LinuxDriver):
         early, client.early_prompt = client.early_prompt, None
         typed = self._typed_early = early.hand_over() if early is not None else None
         self._has_other_screen = typed is not None
+        self._had_early_prompt |= typed is not None
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._has_other_screen = False
         if typed is not None:
@@ -103,12 +106,27 @@ class TerminalDriver(LinuxDriver):
             if not self._is_lost:
                 self._background.settle()
         self._is_on = False
+        if self._is_handed_over:
+            self.attrs_before = None
         super().stop_application_mode()
+
+    def hand_over(self) -> list[Any] | None:
+        """Read no more: what is typed now is for the process that takes the place of this one, to which the
+        screen is left as it stands. Returns the attributes that the terminal had before; None where the next
+        one would not know what to do with it, and it is given back as usual.
+        """
+        if not self._is_on or not self._had_early_prompt or self.attrs_before is None:
+            return None
+        self._is_handed_over = True
+        self.disable_input()
+        return self.attrs_before
 
     def write(self, data: str) -> None:
         """Have this written; where there is no terminal, or none any more, it is dropped."""
         if self._has_other_screen and data == _OTHER_SCREEN:
             return  # a second time it is cleared, and some terminals forget the cursor of the usual one
+        if self._is_handed_over and data in _USUAL_SCREEN:
+            return
         if (writer := self._get_writer()) is not None:
             writer.write(data)
 
@@ -143,6 +161,12 @@ class TerminalDriver(LinuxDriver):
         """Have the thread that reads end, and wait for it. Textual calls it again once that has ended."""
         if self._wake is not None:
             os.write(self._wake[1], b"x")
+        if self._is_handed_over:  # as Textual does, but what nobody has read yet stays where it is
+            signal.signal(signal.SIGWINCH, signal.SIG_DFL)
+            self.exit_event.set()
+            if self._key_thread is not None:
+                self._key_thread.join()
+            return
         super().disable_input()
 
     def close(self) -> None:

@@ -36,6 +36,7 @@ _RULE = "─"
 # The other screen, no cursor, pastes with marks, nothing left of what stood there.
 _CLEAR = "\x1b[H\x1b[2J"
 _TAKE = "\x1b[?1049h\x1b[?25l\x1b[?2004h" + _CLEAR
+_TAKE_UNSEEN = "\x1b[?25l\x1b[?2004h"
 _GIVE_BACK = "\x1b[?2004l\x1b[?1049l\x1b[?25h"
 _PLAIN, _BOLD, _DIM, _REVERSED = "\x1b[0m", "\x1b[0;1m", "\x1b[0;2m", "\x1b[0;7m"
 _TO_LINE_END = "\x1b[K"
@@ -56,18 +57,27 @@ class EarlyPrompt:
     """Has the terminal from `show_early_prompt` on until it is handed over to the app, or closed.
 
     Ctrl+C ends the process, as it does while nothing is shown. All other keys are kept for the app. Text, and
-    erasing it, is shown; from the first other key on only the app can tell what the prompt looks like.
+    erasing it, is shown; from the first other key on only the app can tell what the prompt looks like. Where an
+    app left the terminal to this process, which had the attributes `before` it, its last frame stays.
     """
 
-    def __init__(self, terminal: int, output: int, size: tuple[int, int], cwd: str = "") -> None:
+    def __init__(
+        self,
+        terminal: int,
+        output: int,
+        size: tuple[int, int],
+        cwd: str = "",
+        before: list[Any] | None = None,
+    ) -> None:
+        self._is_handed_over = before is not None
         self._terminal, self._output, self._cwd = terminal, output, cwd
         self._unsent: UnsentTexts | None = None
         self._fit(size)
-        self._attributes = termios.tcgetattr(terminal)
+        self._attributes = termios.tcgetattr(terminal) if before is None else before
         self._in_lines = 0
         self._typed = bytearray()
         self._shown: list[str] = []
-        self._is_showing = True
+        self._is_showing = before is None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_over = False
         self._wake = os.pipe()
@@ -79,8 +89,11 @@ class EarlyPrompt:
     def begin(self) -> None:
         """Take the terminal and draw the prompt. Raises OSError or termios.error where it cannot be taken."""
         termios.tcsetattr(self._terminal, termios.TCSANOW, _read_key_by_key(self._attributes))
-        self._in_lines = count_waiting_bytes(self._terminal)  # only now do no more come in lines
-        self._write(_TAKE + self._draw())
+        if self._is_handed_over:
+            self._write(_TAKE_UNSEEN)
+        else:
+            self._in_lines = count_waiting_bytes(self._terminal)  # only now do no more come in lines
+            self._write(_TAKE + self._draw())
         self._reader.start()
 
     def hand_over(self) -> TypedEarly:
@@ -213,7 +226,7 @@ class EarlyPrompt:
 
 
 def show_early_prompt(
-    terminal: int, output: int, environ: Mapping[str, str], cwd: str = ""
+    terminal: int, output: int, environ: Mapping[str, str], cwd: str = "", before: list[Any] | None = None
 ) -> EarlyPrompt | None:
     """Show the prompt for the project at `cwd`, by default the working directory.
 
@@ -225,7 +238,7 @@ def show_early_prompt(
         size = os.get_terminal_size(output)
         if arrange("auto", size).too_small or os.tcgetpgrp(terminal) != os.getpgrp():
             return None
-        prompt = EarlyPrompt(terminal, output, size, cwd)
+        prompt = EarlyPrompt(terminal, output, size, cwd, before)
     except (OSError, termios.error):
         return None
     try:

@@ -23,6 +23,7 @@ from quorum.domain.review.started_commands import list_started_commands
 from quorum.domain.shell.command_line import UNKNOWN_WORDS, Redirect, StartedCommands
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.script import Script, ScriptCommand
+from quorum.infrastructure.execution.shell.files_that_start import list_commands_of_files
 from quorum.infrastructure.execution.shell.script import read_script
 
 _MOST_VALUES = 64  # of one word
@@ -68,7 +69,8 @@ def look_through(
     if not commands:
         return started, NamedPaths()
     changed, inner = _reduce(command)
-    started = replace(started, commands=tuple(dict.fromkeys((*started.commands, *inner))))
+    files = list_commands_of_files(commands, cwd)
+    started = replace(started, commands=tuple(dict.fromkeys((*started.commands, *inner, *files))))
     return started, _Look(cwd, paths, commands).find(changed)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from psycopg_pool import AsyncNullConnectionPool
 
 from quorum.application.ports.fleet import AdvanceSession, SessionBusy, SessionKilled
 from quorum.domain.errors import LedgerError
-from quorum.domain.fleet_session import WorkerIdentity
+from quorum.domain.fleet_session import SUSPECT_LOSSES, FleetSession, WorkerIdentity
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.postgres.fleet_table import GONE_SECS, QUEUE, TASK, FleetTable
 
@@ -35,6 +35,7 @@ _LOOK_SECS = 5.0
 _RETRY_SECS = 5
 _LONGEST_RETRY_SECS = 60
 _RECONNECT_SECS = 1.0
+_SOLITUDE_LOOK_SECS = 0.2
 _CONNECT_SECS = 5.0
 _GRACE_SECS = 30.0
 """How long a worker that is asked to end waits for its sessions. Then they are left to others."""
@@ -113,14 +114,22 @@ class FleetJobs(JobManager):
         identity: WorkerIdentity | None = None,
         *,
         is_ending: Callable[[], bool] = lambda: False,
+        is_full: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(connector)
+        self._is_full = is_full
         self._identity = identity
         self._is_ending = is_ending
         self._worker_id = 0
         self._is_unsure = False
         self._held: dict[int, str] = {}
         """The jobs that this worker has and has not ended, each with its session."""
+        self._is_fetching = False
+
+    @property
+    def has_others(self) -> bool:
+        """Whether it has, or may just get, more than one job."""
+        return self._is_fetching or len(self._held) > 1
 
     async def register_worker(self) -> int:
         """Begin, and take over at once what the worker before this one of its server was running.
@@ -181,6 +190,9 @@ class FleetJobs(JobManager):
             try:
                 if self._is_unsure:
                     await self._give_back_unknown()
+                if self._is_full():
+                    return None
+                self._is_fetching = True
                 job = await super().fetch_job(queues, self._worker_id)
             except ConnectorException:  # or taken for gone, until the next sign of life
                 if self._is_ending():
@@ -190,6 +202,8 @@ class FleetJobs(JobManager):
                 if job is not None and job.id is not None:
                     self._held[job.id] = str(job.lock)
                 return job
+            finally:
+                self._is_fetching = False
             await asyncio.sleep(_RECONNECT_SECS)
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
@@ -251,6 +265,32 @@ def _is_refused(error: ConnectorException) -> bool:
     return isinstance(error.__cause__, psycopg.errors.RaiseException)
 
 
+class Solitude:
+    """Lets a session that may have ended its worker run with no other beside it.
+
+    While one waits for that or runs so, the worker `is_wanted` alone, and takes no other.
+    """
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+    @asynccontextmanager
+    async def enter(self, session: FleetSession, has_others: Callable[[], bool]) -> AsyncIterator[None]:
+        """Run a session. Raises SessionBusy for one that was taken as another one began to want it."""
+        if self.is_wanted:
+            raise SessionBusy("its worker runs another one alone, which may have ended workers")
+        if session.losses < SUSPECT_LOSSES:
+            yield
+            return
+        self.is_wanted = True
+        try:
+            while has_others():  # noqa: ASYNC110 - they end in many ways
+                await asyncio.sleep(_SOLITUDE_LOOK_SECS)
+            yield
+        finally:
+            self.is_wanted = False
+
+
 class FleetWorker:
     """Runs jobs until it is cancelled. A job that fails in any way is tried again: a session that is advanced
     twice does nothing twice."""
@@ -270,6 +310,7 @@ class FleetWorker:
         self._connect_options = dict(connect_options)
         self._identity = identity
         self._jobs: FleetJobs | None = None
+        self._solitude = Solitude()
         self._is_ending = False
         _silence_library()
 
@@ -321,7 +362,10 @@ class FleetWorker:
         if session is None:
             return
         try:
-            advance = await self._advance(session, lambda: context.abort_reason() is AbortReason.USER_REQUEST)
+            async with self._solitude.enter(session, self._has_others):
+                advance = await self._advance(
+                    session, lambda: context.abort_reason() is AbortReason.USER_REQUEST
+                )
         except SessionKilled as killed:
             if not await asyncio.to_thread(self._table.put_kill, session_id, str(killed)):
                 raise
@@ -330,6 +374,9 @@ class FleetWorker:
             raise
         else:
             await asyncio.to_thread(self._table.put, session_id, advance)
+
+    def _has_others(self) -> bool:
+        return self._jobs is not None and self._jobs.has_others
 
     async def _rescue_regularly(self, jobs: FleetJobs) -> None:
         while True:
@@ -358,7 +405,12 @@ class FleetWorker:
             timeout=_CONNECT_SECS,
         )
         app = App(connector=connector)
-        app.job_manager = jobs = FleetJobs(connector, self._identity, is_ending=lambda: self._is_ending)
+        app.job_manager = jobs = FleetJobs(
+            connector,
+            self._identity,
+            is_ending=lambda: self._is_ending,
+            is_full=lambda: self._solitude.is_wanted,
+        )
         # That it is tried again is decided here, and for how long it waits in FleetJobs.
         app.task(name=TASK, queue=QUEUE, pass_context=True, retry=RetryStrategy())(self._run_job)
         return app, jobs

@@ -13,13 +13,14 @@ from typing import Any
 from sqlalchemy.engine import Row
 
 from quorum.application.identifiers import generate_id
+from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import LedgerError
-from quorum.domain.events.event import CallStarted
+from quorum.domain.events.event import CallFinished, CallStarted
 from quorum.domain.events.report import RunStatus
 from quorum.domain.fleet_session import (
     MOST_KILLS,
     MOST_LOSSES,
-    MOST_SHARED_LOSSES,
+    MOST_UNCLEAR_LOSSES,
     Advance,
     FleetRequest,
     FleetSession,
@@ -237,6 +238,16 @@ _LAST_CALL = (
     f"SELECT payload FROM records WHERE session_id = :id AND type = '{CallStarted.type}'"
     " ORDER BY rowid DESC LIMIT 1"
 )
+_SINCE = (
+    "EXISTS (SELECT FROM records AS r JOIN fleet_sessions AS s ON s.session_id = r.session_id"
+    " WHERE r.session_id = :id AND r.type ="
+)
+_IS_STUCK = (
+    f"SELECT {_SINCE} '{CallStarted.type}' AND r.at_ms >= s.updated_ms) AND NOT {_SINCE} '{CallFinished.type}'"
+    " AND r.at_ms > s.updated_ms AND position(:well IN r.payload) > 0)"
+)
+"""Whether a call of the session began since it was lost before, and none ended well: it may be the cause."""
+_ENDED_WELL = f'"outcome":"{Outcome.OK}"'.encode()
 _LONGEST_CALL = 200
 _RETRY = (
     "UPDATE fleet_sessions SET state = NULL, status = '', error = '', updated_ms = :updated_ms"
@@ -359,8 +370,14 @@ class FleetTable:
     def put_loss(self, session_id: str, *, was_alone: bool) -> bool:
         """The same where its worker is gone, which is counted already."""
         session, reason = self.find(session_id), "its worker gave no sign of life any more"
-        most = MOST_LOSSES if was_alone else MOST_SHARED_LOSSES
+        is_cause = was_alone and self._is_stuck(session_id)
+        most = MOST_LOSSES if is_cause else MOST_UNCLEAR_LOSSES
         return session is not None and self._put_end(session, _PUT_LOSSES, session.losses, most, reason)
+
+    def _is_stuck(self, session_id: str) -> bool:
+        values = {"id": session_id, "well": _ENDED_WELL}
+        row = self._server.read(lambda connection: connection.execute(_IS_STUCK, values).fetchone())
+        return row is not None and bool(row[0])
 
     def _put_end(self, session: FleetSession, put_count: str, counted: int, most: int, reason: str) -> bool:
         session_id, is_set_aside = session.session_id, counted >= most

@@ -10,6 +10,7 @@ from quorum.command_line.command import ArgumentGroup, CliCommand, argument, fla
 from quorum.command_line.options import SessionOptions
 from quorum.command_line.values import parse_descriptor, parse_session_name, refuse_value
 from quorum.domain.text.pattern import compile_once
+from quorum.errors import UsageError
 from quorum.version import __version__
 
 _SIZE = r"([0-9]{1,4})[x×]([0-9]{1,4})"
@@ -62,16 +63,26 @@ def run_app(options: AppOptions, root: Path) -> int:
         from quorum.cli.app.demo import run_demo
 
         return run_demo(options)
+    from quorum.app.handing_over import give_terminal_back, take_over, wait_outside
+
+    carried = take_over()
     if options.overrides.get("review.mode") == "staged":
         from quorum.starting import enter_layer
 
-        enter_layer(root, options.resume or "")  # before anything else begins
+        try:
+            wait_outside()
+            enter_layer(root, options.resume or "")  # before anything else begins
+        except UsageError:
+            give_terminal_back(carried)
+            raise
     from quorum.app.terminal import take_terminal
 
-    with take_terminal(headless=options.headless, overrides=options.overrides, root=str(root)) as early_prompt:
+    with take_terminal(
+        headless=options.headless, overrides=options.overrides, root=str(root), carried=carried
+    ) as early_prompt:
         from quorum.cli.app.full_screen import show_app
 
-        return show_app(options, root, early_prompt)
+        return show_app(options, root, early_prompt, carried)
 
 
 def _parse_size(text: str) -> tuple[int, int]:

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from quorum.tui.themes.looks import PrintStatusLine
 
 
-def show_app(options: AppOptions, root: Path, early_prompt: EarlyPrompt | None) -> int:
+def show_app(options: AppOptions, root: Path, early_prompt: EarlyPrompt | None, carried: bytes = b"") -> int:
     """Show the app until it is left; its exit code. The terminal is checked, and `early_prompt` may have it.
+    What is `carried` is of the app whose place it takes; empty: of none.
 
     Raises UsageError where its driver is none, and StartFailure where it cannot be shown.
     """
@@ -56,7 +57,7 @@ def show_app(options: AppOptions, root: Path, early_prompt: EarlyPrompt | None) 
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
     from quorum.event_loop import run_event_loop
 
-    return run_event_loop(_show(options, root, size, early_prompt))
+    return run_event_loop(_show(options, root, size, early_prompt, carried))
 
 
 def _choose_app(options: AppOptions, listening: Listening | None) -> Callable[..., QuorumApp]:
@@ -72,7 +73,11 @@ def _choose_app(options: AppOptions, listening: Listening | None) -> Callable[..
 
 
 async def _show(
-    options: AppOptions, root: Path, size: tuple[int, int] | None, early_prompt: EarlyPrompt | None
+    options: AppOptions,
+    root: Path,
+    size: tuple[int, int] | None,
+    early_prompt: EarlyPrompt | None,
+    carried: bytes,
 ) -> int:
     with explain_start_failures():
         from quorum.domain.text.printable import make_printable
@@ -84,6 +89,10 @@ async def _show(
         with explain_start_failures():
             app, shutdown = _make_app(options, root, sessions, listening)
             app.early_prompt = early_prompt
+            if carried:
+                from quorum.tui.tabs.carrying import decode
+
+                app.take_over(decode(carried))
             app.can_restart = listening is None and size is None and not options.demo
         try:
             await app.run_async(headless=headless, size=size)
@@ -97,7 +106,7 @@ async def _show(
         from quorum.cli.app.restarting import render_arguments
         from quorum.errors import RestartedCommand
 
-        raise RestartedCommand(render_arguments(options, root, app.restart))
+        raise RestartedCommand(render_arguments(options, root, app.restart), app.carried)
     if not options.quiet:
         with suppress(OSError):  # the terminal is gone
             for words in app.parting_words:
@@ -195,7 +204,8 @@ class _Sessions:
         from quorum.tui.keys.keyed_app import Restart
 
         is_wanted = loaded.settings.review.mode is Mode.STAGED and find_entered() is None
-        if is_wanted and self._is_first and not self.app.begin_anew(Restart(Mode.STAGED.value)):
+        if is_wanted and self._is_first and self.app.can_restart:
+            self.app.begin_anew(Restart(Mode.STAGED.value))
             await asyncio.Future[None]()  # the app ends meanwhile
 
     def _begin_check(self, check: Coroutine[object, object, None]) -> None:

@@ -78,7 +78,7 @@ def _reply(dialect: Dialect, options: GateOptions, load: Load) -> Reply:
         request = dialect.read(payload, dict(os.environ), read_folder())
         event = request.event
         if held.verdict:
-            return dialect.reply(event, GateDecision.ask(held.verdict))
+            return dialect.reply(event, _leave_undecided(held.verdict))
         from quorum.gate.gate_sessions import decide_here
 
         left_secs = max(1.0, options.timeout_secs - held.spent_secs)
@@ -87,9 +87,15 @@ def _reply(dialect: Dialect, options: GateOptions, load: Load) -> Reply:
             decision = replace(decision, reasons=(*decision.reasons, held.trouble))
     except BadPayload as error:
         event = event or error.event
-        decision = GateDecision.ask(str(error))
+        decision = _leave_undecided(str(error))
     except KeyboardInterrupt:
-        decision = GateDecision.ask("quorum was interrupted")
+        decision = _leave_undecided("quorum was interrupted")
     except Exception as error:  # noqa: BLE001 - a failure of ours must not let a call run
-        decision = GateDecision.ask(f"quorum failed: {type(error).__name__}: {error}")
+        decision = _leave_undecided(f"quorum failed: {type(error).__name__}: {error}")
     return dialect.reply(event, decision)
+
+
+def _leave_undecided(reason: str) -> GateDecision:
+    from quorum.infrastructure.gate.undecided import answer_undecided
+
+    return answer_undecided(reason)

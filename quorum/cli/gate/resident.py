@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.review.gate_decision import GateDecision
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions, UnaskedApprover
 from quorum.gate.payload import BadPayload, parse_payload
 from quorum.gate.resident_key import ResidentKey, identify_resident
 from quorum.infrastructure.execution.program import close_process_to_inspection
+from quorum.infrastructure.gate.undecided import answer_undecided
 from quorum.infrastructure.remote.peer import Peer
 from quorum.infrastructure.remote.place import SocketPath
 from quorum.infrastructure.remote.server import Server
@@ -167,5 +167,5 @@ class _Resident:
             decision = await self._sessions.decide(request, timeout_secs=secs)
         except BadPayload as error:
             event = event or error.event
-            decision = GateDecision.ask(str(error))
+            decision = await asyncio.to_thread(answer_undecided, str(error))
         return form.reply(event, decision)

@@ -6,6 +6,7 @@ decided or run here.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import re
@@ -18,6 +19,7 @@ from aiohttp import web
 from quorum.domain.text.printable import split_paragraphs
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.errors import complain
+from quorum.infrastructure.seen_decisions import SeenDecisions
 from quorum.rpc.client import NoAnswer
 from quorum.serve.access import BrowserSession, get_session
 from quorum.serve.approvals.pending import AppRefused, PendingQuestion, RemoteApp, Reviewer
@@ -220,10 +222,11 @@ _GONE = web.HTTPGone.status_code
 
 
 class ApprovalsPage:
-    """Shows the questions of the apps that `list_apps` names at the time."""
+    """Shows the questions of the apps that `list_apps` names at the time. `seen` is told of what is opened."""
 
-    def __init__(self, list_apps: Callable[[], Iterable[RemoteApp]]) -> None:
+    def __init__(self, list_apps: Callable[[], Iterable[RemoteApp]], seen: SeenDecisions | None = None) -> None:
         self._list_apps = list_apps
+        self._seen = seen
         self._links = DecisionLinks()
 
     def add_routes(self, app: web.Application) -> None:
@@ -250,7 +253,8 @@ class ApprovalsPage:
         body = [
             '<body class="page"><h1>Pending reviews</h1>',
             *(cards or [f'<p class="said">{nothing}</p>']),
-            '<p class="quiet">This page looks again every five seconds.</p></body>',
+            '<p class="quiet">This page looks again every five seconds. <a href="/approvals/notify">Tell this '
+            "browser when a decision waits</a></p></body>",
         ]
         return render_page("pending reviews", body, style=_STYLE, head=_REFRESH)
 
@@ -272,6 +276,8 @@ class ApprovalsPage:
             app, question = await self._find(target)
         except (NoAnswer, AppRefused) as problem:
             return _tell(str(problem), status=_GONE)
+        if self._seen is not None:
+            await asyncio.to_thread(self._seen.note, question.digest)
         body = [
             '<body class="page"><p><a href="/approvals">All pending reviews</a></p>',
             *render_question(question),
@@ -282,7 +288,7 @@ class ApprovalsPage:
 
     async def _answer(self, request: web.Request) -> web.Response:
         session, form = get_session(request), await read_form(request)
-        _check_form(form, session)
+        check_form(form, session)
         target = self._links.redeem(request.match_info["link"], session.csrf)
         if target is None:
             return _tell("This link was used, or is not for this browser. Nothing was decided.", status=_GONE)
@@ -318,7 +324,7 @@ class ApprovalsPage:
 
     async def _show_tab(self, request: web.Request) -> web.Response:
         session, form = get_session(request), await read_form(request)
-        _check_form(form, session)
+        check_form(form, session)
         for app in self._list_apps():
             if app.name == form.get("app"):
                 try:
@@ -328,7 +334,7 @@ class ApprovalsPage:
         raise web.HTTPSeeOther("/approvals")
 
 
-def _check_form(form: Mapping[str, str], session: BrowserSession) -> None:
+def check_form(form: Mapping[str, str], session: BrowserSession) -> None:
     if not hmac.compare_digest(form.get("csrf", "").encode(), session.csrf.encode()):
         raise web.HTTPForbidden(text="this form is not from a page of this server")
 

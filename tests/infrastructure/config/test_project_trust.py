@@ -180,6 +180,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "mcp.servers.*.enabled": (False, True, False),
     "push.*.command": (["own"], ["evil"], ["own"]),
     "push.*.url": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
+    "push.*.browsers": (True, True, True),
     "push.*.after_secs": (5, 6, 5),
     "push.*.every_secs": (7, 8, 7),
     "push.*.link": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
@@ -278,7 +279,7 @@ def _outcome_for_a_push(
     """The same for a key of who is told, of which both files have a table."""
     key = pattern.removeprefix("push.*.")
     for write, value in ((machine.user, own), (machine.project, wanted)):
-        given = {**({} if key == "url" else {"command": ["any"]}), key: value}
+        given = {**({} if key in ("url", "browsers") else {"command": ["any"]}), key: value}
         write("\n".join(("[[push]]", *(f"{each} = {json.dumps(text)}" for each, text in given.items()))))
     loaded = machine.load()
     assert len(loaded.settings.push) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import CallFinished, ErrorOccurred, InstructionsLoaded, SubagentStarted
+from quorum.domain.events.event import CallFinished, InstructionsLoaded, NoticeGiven, SubagentStarted
 from quorum.domain.events.report import RunStatus
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.instructions.offer_list import AgentDefinition, render_agents
@@ -148,8 +148,8 @@ async def test_in_a_session_without_a_tool_its_agents_do_not_have_it(tmp_path: P
     async with task_rig(stage, {"write b": answers}, person=Trusting()) as rig:
         await rig.turn(task("write b", agent="writer"))
         assert inner_ends(rig) == [("write_file", Outcome.ERROR)]
-        (said,) = rig.seen.of(ErrorOccurred)
-        assert isinstance(said, ErrorOccurred)
+        (said,) = rig.seen.of(NoticeGiven)
+        assert isinstance(said, NoticeGiven)
         assert said.message == "the agent writer names tools that it cannot have here: write_file"
 
 
@@ -222,7 +222,7 @@ async def test_its_model_answers_and_one_that_cannot_be_had_is_said(
         (started,) = rig.seen.of(SubagentStarted)
         assert isinstance(started, SubagentStarted)
         assert started.model == asked
-        notices = [e.message for e in rig.seen.events if isinstance(e, ErrorOccurred)]
+        notices = [e.message for e in rig.seen.events if isinstance(e, NoticeGiven)]
         assert [said in notice for notice in notices] == ([True] if said else [])
 
 

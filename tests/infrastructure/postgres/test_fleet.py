@@ -16,20 +16,21 @@ import procrastinate.utils
 import pytest
 
 from quorum.application.ports.fleet import SessionBusy, SessionKilled
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import CallStarted, TurnStarted
+from quorum.domain.events.event import CallFinished, CallStarted, TurnStarted
 from quorum.domain.fleet_session import (
     MOST_KILLS,
     MOST_LOSSES,
-    MOST_SHARED_LOSSES,
+    MOST_UNCLEAR_LOSSES,
+    SUSPECT_LOSSES,
     Advance,
     FleetRequest,
     FleetSession,
     FleetState,
     WorkerIdentity,
 )
-from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.review.questions import DecisionLabel, RemoteAnswer
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.infrastructure import wall_clock
 from quorum.infrastructure.config.schema import StorageTable
@@ -498,6 +499,7 @@ async def test_a_session_that_is_lost_with_its_worker_each_time_is_set_aside(
     for _ in range(MOST_LOSSES):
         assert not find(fleet, poison).is_set_aside
         assert fleet.begin_attempt(poison) is not None
+        await begin_call(url, poison)
         lose_worker(postgres, url)
         for session_id, was_alone in await rescue(url):
             fleet.put_loss(session_id, was_alone=was_alone)
@@ -507,11 +509,25 @@ async def test_a_session_that_is_lost_with_its_worker_each_time_is_set_aside(
     assert (session.is_set_aside, session.attempts, session.prompt) == (True, MOST_LOSSES, "one")
 
 
+async def test_a_session_that_was_lost_before_it_did_anything_is_not_taken_for_the_cause(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (slow,) = submit(fleet, "one")
+    await begin_call(url, slow)
+
+    for _ in range(MOST_LOSSES):  # a call was running at the first of them alone
+        lose_worker(postgres, url)
+        ((session_id, was_alone),) = await rescue(url)
+        assert not fleet.put_loss(session_id, was_alone=was_alone)
+
+    assert find(fleet, slow).losses == MOST_LOSSES
+
+
 async def test_sessions_that_are_lost_together_are_not_all_set_aside_so_soon(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str
 ):
     sessions = submit(fleet, "one", "two")
-    execute(postgres, url, f"UPDATE fleet_queue SET losses = {MOST_SHARED_LOSSES - 2}")
+    execute(postgres, url, f"UPDATE fleet_queue SET losses = {MOST_UNCLEAR_LOSSES - 2}")
 
     for is_set_aside in (False, True):
         lose_worker(postgres, url)
@@ -519,7 +535,72 @@ async def test_sessions_that_are_lost_together_are_not_all_set_aside_so_soon(
             fleet.put_loss(session_id, was_alone=was_alone)
         assert [find(fleet, session).is_set_aside for session in sessions] == [is_set_aside, is_set_aside]
 
-    assert [find(fleet, session).losses for session in sessions] == [MOST_SHARED_LOSSES, MOST_SHARED_LOSSES]
+    assert [find(fleet, session).losses for session in sessions] == [MOST_UNCLEAR_LOSSES, MOST_UNCLEAR_LOSSES]
+
+
+async def test_a_session_that_goes_on_between_its_losses_is_not_set_aside_so_soon(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (moving,) = submit(fleet, "one")
+    execute(postgres, url, f"UPDATE fleet_queue SET losses = {MOST_LOSSES - 1}")
+    await begin_call(url, moving, Outcome.OK)
+    lose_worker(postgres, url)
+    (lost,) = await rescue(url)
+    assert not fleet.put_loss(moving, was_alone=lost.was_alone)
+
+    await begin_call(url, moving)
+    lose_worker(postgres, url)
+    (lost,) = await rescue(url)
+
+    assert lost.was_alone
+    assert fleet.put_loss(moving, was_alone=lost.was_alone)
+
+
+async def test_a_session_that_ends_a_shared_worker_is_set_aside_at_the_third_time_and_no_other(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    poison, *others = submit(fleet, "poison", "two", "three")
+    for _ in range(SUSPECT_LOSSES):
+        lose_worker(postgres, url)
+        for session_id, was_alone in await rescue(url):
+            fleet.put_loss(session_id, was_alone=was_alone)
+    beside: dict[str, set[str]] = {}
+    running: set[str] = set()
+    ended = asyncio.Event()
+
+    async def advance(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
+        running.add(session.session_id)
+        beside[session.session_id] = set(running)
+        try:
+            if session.session_id == poison:
+                await begin_call(url, poison)
+                ended.set()
+                await asyncio.Event().wait()
+            await asyncio.sleep(0)
+            return ENDED
+        finally:
+            running.discard(session.session_id)
+
+    # The worker of `poison` is gone as soon as that runs; another one advances what is left.
+    working = asyncio.ensure_future(fleet.advance_sessions(advance, concurrency=3, until_empty=False))
+    await asyncio.wait_for(ended.wait(), 30)
+    execute(
+        postgres,
+        url,
+        "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'"
+        f" WHERE id = (SELECT worker_id FROM procrastinate_jobs WHERE lock = '{poison}')",
+    )
+    lost = await rescue(url)
+    assert lost == [Loss(poison, was_alone=True)]
+    assert fleet.put_loss(poison, was_alone=True)
+    working.cancel()
+    await asyncio.wait([working])
+    execute(postgres, url, "UPDATE procrastinate_jobs SET scheduled_at = NULL")
+    await fleet.advance_sessions(end, concurrency=1, until_empty=True)
+
+    assert beside[poison] == {poison}
+    assert find(fleet, poison).is_set_aside
+    assert [find(fleet, each).state for each in others] == [FleetState.ENDED, FleetState.ENDED]
 
 
 async def test_of_workers_that_notice_a_loss_at_once_one_counts_it(
@@ -802,7 +883,8 @@ async def test_a_text_is_redacted_in_what_a_fleet_keeps_beside_the_record(fleet:
     assert "sort huge" in kept.advance.error
 
 
-async def begin_call(url: str, session_id: str) -> None:
+async def begin_call(url: str, session_id: str, ends: Outcome | None = None) -> None:
+    """Record that a call began, and ended so, if it did."""
     storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
     opened = await asyncio.to_thread(storage.open_session, ContinuedSession(session_id), cwd="/work")
     assert opened.ledger is not None
@@ -810,6 +892,16 @@ async def begin_call(url: str, session_id: str) -> None:
     await opened.ledger.append(
         CallStarted(context=context, tool="run_command", arguments={"command": "sort huge"})
     )
+    if ends is not None:
+        finished = CallFinished(
+            context=context,
+            tool="run_command",
+            outcome=ends,
+            decision=DecisionLabel.ALLOWED,
+            output="",
+            duration_secs=1,
+        )
+        await opened.ledger.append(finished)
     await opened.ledger.aclose()
     await asyncio.to_thread(storage.close)
 

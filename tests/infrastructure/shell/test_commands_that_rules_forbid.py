@@ -245,3 +245,91 @@ async def test_options_in_front_of_a_subcommand_do_not_hide_it(
     rule: str, command: str, expected: Answer, tmp_path: Path
 ) -> None:
     assert (await answer(command, tmp_path, f"run_command({rule})")).answer is expected
+
+
+MAKEFILE = "\n".join(
+    (
+        "TOOL := git",
+        "ARGS = push --tags",
+        ".PHONY: all release check",
+        "all: check",
+        "check: ; ls",
+        "release: check publish",
+        "\tls",
+        "publish:",
+        "\t@echo now; $(TOOL) $(ARGS) \\\n\t  origin",
+        "docs:",
+        "\t$(MAKE) -C site up",
+        "",
+    )
+)
+FILES = {
+    "Makefile": MAKEFILE,
+    "site/Makefile": "up:\n\tgit push\n",
+    "deploy.sh": "#!/bin/sh\nset -e\n. ./lib.sh\n",
+    "lib.sh": "run() { git push; }\nrun\n",
+    "quiet.sh": "#!/bin/sh\nls\n",
+    "other.py": "#!/usr/bin/python3\nprint('git push')\n",
+    "growing": "A = " + "x" * 9_000 + "\nx:\n\t$(A)\n",
+    "many": "x:\n" + "\tls\n" * 3_000,
+    "package.json": '{"scripts": {"release": "make release", "lint": "ls"}}',
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "git").write_bytes(b"\0")
+    (tmp_path / "tool").symlink_to("git")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make release",
+        "sudo make -j4 release",
+        "make TOOL=git publish",
+        "make -C site",
+        "make -f site/Makefile up",
+        "cd site && make up",
+        "make docs",
+        "./deploy.sh",
+        "bash deploy.sh now",
+        "sh -e ./lib.sh",
+        ". ./lib.sh",
+        "npm run release",
+        "yarn release",
+        "./tool push",
+        "cp /usr/bin/git x && ./x push",
+        "ln -s /usr/bin/git ./bin; bin/git push",
+        "alias p='git push'; p origin",
+        "alias a='b x' b='a y'; a",
+        "make -f growing x",
+        "make -f many x",
+    ],
+)
+async def test_a_command_that_a_file_or_another_name_starts_is_found(command: str, project: Path) -> None:
+    assert (await answer(command, project)).answer is not Answer.ALLOW
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make",
+        "make check",
+        "make TOOL=ls publish",
+        "./quiet.sh push",
+        "bash quiet.sh",
+        "./other.py",
+        "python3 other.py",
+        "npm run lint",
+        "cp a/git x; ./y push",
+        "alias p='git status'; p",
+        "make -f missing",
+    ],
+)
+async def test_what_a_file_does_not_start_is_not_forbidden(command: str, project: Path) -> None:
+    assert (await answer(command, project)).answer is Answer.ALLOW

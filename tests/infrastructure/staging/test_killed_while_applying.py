@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import shutil
 from collections.abc import Iterable
@@ -10,49 +12,24 @@ from pathlib import Path
 
 import pytest
 
+from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.staging.layer_effects import EffectChoice
-from quorum.infrastructure.staging.layer_folder import hold_layer
-from quorum.infrastructure.staging.workspace_layer import recover
-from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
-from tests.support.dying_process import run_until_killed
+from quorum.infrastructure.git_worktrees import GitWriter
+from quorum.infrastructure.staging import layer_folder
+from quorum.infrastructure.staging.layer_repository import make_empty_repository
+from tests.infrastructure.staging.effects_of_all_kinds import describe_bench, prepare_bench, recover_bench
+from tests.infrastructure.staging.layer_bench import LayerBench
+from tests.support.dying_process import MOVES, run_until_killed
 
-_WORK = """
-    echo 2 > a; rm -r d; mkdir d; echo z > d/z; chmod 700 m; ln -s a l; mkdir -p n/e; echo q > n/e/q; rm b
-    git add a; git -c user.name=a -c user.email=a@example.org commit -qm second; git branch topic
-"""
 _LEFT_OUT = frozenset({"n/e/q", "d/x"})
-
-
-def _prepare(folder: Path) -> LayerBench:
-    """A bench with effects of all kinds."""
-    folder.mkdir()
-    bench = LayerBench(folder.resolve())
-    bench.environ |= {"GIT_AUTHOR_DATE": "1700000000 +0000", "GIT_COMMITTER_DATE": "1700000000 +0000"}
-    for name in ("a", "b", "d/x", "d/y", "m/in"):
-        bench.write(name, "1\n")
-    bench.git("init", "-q")
-    bench.git("add", ".")
-    bench.git("commit", "-q", "-m", "first")
-    bench.work(_WORK)
-    return bench
-
-
-def _describe(bench: LayerBench) -> tuple[dict[str, str], str, str]:
-    refs = bench.git("for-each-ref", "--format=%(refname) %(objectname)")
-    return describe_tree(bench.workspace, without=".git"), refs, bench.git("ls-files", "--stage")
-
-
-def _recover(bench: LayerBench) -> tuple[str, ...]:
-    with hold_layer(bench.stored.folder) as folder:
-        return recover(folder, bench.environ)
 
 
 def _recover_or_die(bench: LayerBench, dice: random.Random) -> int:
     """Recover, which is killed itself at times; how often."""
     killed = 0
-    while dice.random() < 0.3 and run_until_killed(lambda: _recover(bench), dice.randrange(20)):
+    while dice.random() < 0.3 and run_until_killed(lambda: recover_bench(bench), dice.randrange(20)):
         killed += 1
-    _recover(bench)
+    recover_bench(bench)
     return killed
 
 
@@ -61,26 +38,26 @@ def _kill_everywhere(
 ) -> tuple[int, int]:
     """How often a process was killed, and how often nothing held then."""
     folder.mkdir(exist_ok=True)
-    model = _prepare(folder / "model")
-    before, shown = _describe(model), model.list_effects()
+    model = prepare_bench(folder / "model")
+    before, shown = describe_bench(model), model.list_effects()
     assert model.apply(choice).is_done
-    after, rest = _describe(model), model.list_effects()
+    after, rest = describe_bench(model), model.list_effects()
     killed, nothing = 0, 0
     for number in numbers:
-        bench = _prepare(folder / str(number))
+        bench = prepare_bench(folder / str(number))
         if not run_until_killed(lambda bench=bench: bench.apply(choice), number):  # type: ignore[misc]
             break
         killed += 1 + _recover_or_die(bench, dice)
-        found = _describe(bench)
+        found = describe_bench(bench)
         assert found in (before, after), number
         nothing += found == before
         assert bench.list_effects() == (shown if found == before else rest), number
         assert bench.git("fsck", "--strict", "--no-dangling") == ""
         if found == before:
             assert bench.apply(choice).is_done
-            assert (_describe(bench), bench.list_effects()) == (after, rest), number
+            assert (describe_bench(bench), bench.list_effects()) == (after, rest), number
         assert bench.undo().is_done
-        assert _describe(bench) == before, number
+        assert describe_bench(bench) == before, number
         shutil.rmtree(folder / str(number), ignore_errors=True)
     return killed, nothing
 
@@ -96,13 +73,13 @@ def test_killed_at_many_steps_all_or_nothing_holds(
 
 
 def test_killed_in_the_middle_nothing_holds(tmp_path: Path, layers: None) -> None:
-    bench = _prepare(tmp_path / "one")
-    before, shown = _describe(bench), bench.list_effects()
+    bench = prepare_bench(tmp_path / "one")
+    before, shown = describe_bench(bench), bench.list_effects()
     assert run_until_killed(bench.apply, 3, of=("move", "exchange"))
-    assert _describe(bench) != before
+    assert describe_bench(bench) != before
 
-    _recover(bench)
-    assert (_describe(bench), bench.list_effects()) == (before, shown)
+    recover_bench(bench)
+    assert (describe_bench(bench), bench.list_effects()) == (before, shown)
     assert bench.apply().is_done
 
 
@@ -110,22 +87,62 @@ def test_killed_in_the_middle_nothing_holds(tmp_path: Path, layers: None) -> Non
 def test_killed_while_undoing_all_or_nothing_is_undone(tmp_path: Path, layers: None) -> None:
     dice = random.Random(2)
     for number in count(step=3):
-        bench = _prepare(tmp_path / str(number))
-        before = _describe(bench)
+        bench = prepare_bench(tmp_path / str(number))
+        before = describe_bench(bench)
         assert bench.apply().is_done
-        after = _describe(bench)
+        after = describe_bench(bench)
         if not run_until_killed(bench.undo, number):
             break
         _recover_or_die(bench, dice)
-        assert _describe(bench) in (before, after), number
+        assert describe_bench(bench) in (before, after), number
         shutil.rmtree(tmp_path / str(number), ignore_errors=True)
     assert number > 20
 
 
 def test_the_next_says_what_became_of_it(tmp_path: Path, layers: None) -> None:
-    bench = _prepare(tmp_path / "one")
+    bench = prepare_bench(tmp_path / "one")
     assert run_until_killed(bench.apply, 1, of=("exchange",))
 
-    (sentence,) = _recover(bench)
+    (sentence,) = recover_bench(bench)
     assert "applying effects was broken off" in sentence
-    assert _recover(bench) == ()
+    assert recover_bench(bench) == ()
+
+
+def test_each_git_shares_a_lock_until_it_ends(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    make_empty_repository(tmp_path)
+
+    git = GitWriter(tmp_path, {"PATH": os.defpath}, lock)
+    tried = "!python3 -c 'import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)'"
+
+    with pytest.raises(ToolError, match="BlockingIOError"):
+        git.run("-c", f"alias.tried={tried}", "tried", str(lock))
+
+
+def test_nothing_is_recovered_while_a_git_of_the_killed_process_works_on(
+    tmp_path: Path, layers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = prepare_bench(tmp_path / "one")
+    assert run_until_killed(bench.apply, 3, of=("move", "exchange"))
+    torn = describe_bench(bench)
+    monkeypatch.setattr(layer_folder, "_GIT_SECS", 0.0)
+    with open(layer_folder.locate_git_lock(bench.stored.folder), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        with pytest.raises(StagingError, match="still runs; end it"):
+            recover_bench(bench)
+    assert describe_bench(bench) == torn
+
+    recover_bench(bench)
+    assert describe_bench(bench) != torn
+
+
+def test_what_a_killed_recovery_put_back_is_no_change_of_the_person(tmp_path: Path, layers: None) -> None:
+    bench = prepare_bench(tmp_path / "one")
+    assert run_until_killed(bench.apply, 3, of=MOVES)
+    for number in count():
+        if not run_until_killed(lambda: recover_bench(bench), number, of=("rename", "replace")):
+            break
+        assert run_until_killed(bench.apply, 3, of=MOVES), number
+    assert number > 0
+
+    assert bench.apply().refused == {}

@@ -237,7 +237,7 @@ def test_an_agent_that_commands_may_have_written_is_not_called_missing(
     (inside / "claude").write_text("#!/bin/sh\n")
     (inside / "claude").chmod(0o755)
     monkeypatch.setenv("PATH", str(inside))
-    monkeypatch.chdir(inside)
+    monkeypatch.setattr("quorum.application.program_lookup._writable", [(str(inside),)])
 
     assert run("claude") == 2
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import os
 import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,16 +24,20 @@ from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.domain.review.severity import Severity
 from quorum.infrastructure.remote.server import Server
+from quorum.infrastructure.seen_decisions import open_seen_decisions
+from quorum.infrastructure.web_push.browsers import open_push_browsers
 from quorum.rpc.json_rpc import encode_invalid_request
 from quorum.serve.approvals.page import MOST_SHOWN_CHARACTERS
 from quorum.serve.sites import build_approvals_site
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, review, say
+from tests.support.push_receiver import PushReceiver
 from tests.support.remote_stage import TOKEN, RemoteStage, on_remote_stage
 from tests.support.review_contexts import a_ballot, a_review_context, voted
 from tests.support.served_site import ServedSite, find_values, serving
 
 MAKE = a_command("make all")
 OTHER = a_command("make install")
+ORIGIN = "https://q.example"
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +98,7 @@ async def at_a_phone(
         if asks:
             await stage.send("go")
             await stage.asked()
-        async with serving(build_approvals_site(path, token)) as site:
+        async with serving(build_approvals_site(path, token, ORIGIN)) as site:
             await site.enter()
             yield Phone(site, stage)
 
@@ -316,7 +322,7 @@ async def test_questions_that_are_no_calls_can_be_rejected_and_not_approved(tmp_
         return json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
 
     path = tmp_path / "q.sock"
-    async with answering(path, trusting), serving(build_approvals_site(path, TOKEN)) as site:
+    async with answering(path, trusting), serving(build_approvals_site(path, TOKEN, ORIGIN)) as site:
         await site.enter()
         (link,) = re.findall(r'class="card" href="([^"]+)"', (await site.get("/approvals"))[1])
         _, page = await site.get(link)
@@ -341,7 +347,7 @@ async def test_where_nothing_is_asked_the_page_says_so_and_looks_again_without_a
 
 
 async def test_an_app_that_is_gone_is_named_and_the_page_stays(tmp_path: Path) -> None:
-    async with serving(build_approvals_site(tmp_path / "gone.sock", TOKEN)) as site:
+    async with serving(build_approvals_site(tmp_path / "gone.sock", TOKEN, ORIGIN)) as site:
         await site.enter()
         status, page = await site.get("/approvals")
 
@@ -357,7 +363,7 @@ async def test_what_answers_with_rubbish_is_named_and_the_page_stays(tmp_path: P
 
     async with (
         answering(tmp_path / "q.sock", rubbish),
-        serving(build_approvals_site(tmp_path / "q.sock", TOKEN)) as site,
+        serving(build_approvals_site(tmp_path / "q.sock", TOKEN, ORIGIN)) as site,
     ):
         await site.enter()
         status, page = await site.get("/approvals")
@@ -365,3 +371,46 @@ async def test_what_answers_with_rubbish_is_named_and_the_page_stays(tmp_path: P
     assert status == 200
     assert "cannot be read" in page
     assert "<b>" not in page
+
+
+async def test_a_browser_subscribes_on_a_page_of_its_own_and_the_worker_is_of_the_whole_site(
+    tmp_path: Path,
+) -> None:
+    async with (
+        PushReceiver() as receiver,
+        serving(build_approvals_site(tmp_path / "q.sock", TOKEN, ORIGIN)) as site,
+    ):
+        assert (await site.get("/push-worker.js"))[0] == 403
+        await site.enter()
+        status, page = await site.get("/approvals/notify")
+        assert status == 200
+        (csrf,) = re.findall(r'data-csrf="([^"]+)"', page)
+        (key,) = re.findall(r'data-key="([^"]+)"', page)
+        assert "self.registration.showNotification" in (await site.get("/push-worker.js"))[1]
+
+        refused, _ = await site.post("/approvals/notify", {"csrf": "other", **receiver.subscription})
+        status, _ = await site.post("/approvals/notify", {"csrf": csrf, **receiver.subscription})
+        unusable, why = await site.post(
+            "/approvals/notify", {"csrf": csrf, **receiver.subscription, "endpoint": "http://push.example/1"}
+        )
+
+        assert (refused, status, unusable) == (403, 200, 400)
+        assert "its push service is not reached over https" in why
+        browsers = open_push_browsers(dict(os.environ))
+        assert browsers is not None
+        (browser,) = browsers.list()
+        assert (browser.endpoint, browser.origin) == (receiver.subscription["endpoint"], ORIGIN)
+        assert browsers.find_key().public == key
+
+
+@pytest.mark.long
+async def test_a_question_that_is_opened_counts_as_seen(tmp_path: Path) -> None:
+    seen = open_seen_decisions(dict(os.environ))
+    assert seen is not None
+    async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
+        await phone.links()
+        assert seen.find_age_secs(MAKE.digest) == math.inf
+        await phone.open()
+        age = seen.find_age_secs(MAKE.digest)
+
+    assert age < math.inf

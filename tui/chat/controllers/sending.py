@@ -240,6 +240,11 @@ class SubmitController:
     def held(self) -> tuple[str, ...]:
         return tuple(typed for typed, _ in self._held)
 
+    @property
+    def held_prompts(self) -> tuple[tuple[str, bool], ...]:
+        """The same, each with whether the person typed it by hand."""
+        return tuple(self._held)
+
     async def submit(self, typed: str, *, is_typed: bool = False) -> None:
         """Do what this text asks for; `is_typed`: the person typed it by hand."""
         if (self._is_holding or self._current.session is None) and self._waits(typed):

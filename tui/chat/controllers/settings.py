@@ -3,76 +3,128 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
-from quorum.tui.keys.choices import CYCLED_MODES, STAGED
-from quorum.tui.keys.keyed_app import KeyedApp, Restart
+from quorum.tui.keys.choices import CYCLED_MODES, SANDBOX_OFF, STAGED
+from quorum.tui.keys.keyed_app import KeyedApp, Restart, fill_in_keys
 
 if TYPE_CHECKING:
     from quorum.domain.events.event import CallLeaked
     from quorum.tui.agent.services import OpenSettings, SettingsService
+    from quorum.tui.agent.turns import Turns
     from quorum.tui.session.session import Session
 
 
-_LAST_OF_CYCLE = "/stage works in a layer: nothing asks meanwhile, and you review the effects once"
-_LAST_IN_LAYER = "/unstage goes on in your folder itself, where there are more modes"
+_INTO_LAYER = (
+    "staged: work in a layer over your folder, and review its effects once; {cycle_mode=shift+tab} goes on"
+)
+_OUT_OF_LAYER = (
+    "ask: back in your folder itself; what waits in the layer stays there; {cycle_mode=shift+tab} goes on"
+)
+_IN_LAYER = "this session works in a layer already; /effects shows what waits in it"
+_IN_FOLDER = "this session works in your folder itself"
 
 
 class SettingsController:
     """Changes the mode, the model and the folders, and opens the screens of the settings and the rules."""
 
-    def __init__(self, host: ChatHost, current: CurrentSession) -> None:
-        self._host, self._current = host, current
+    CROSSING_SECS: ClassVar[float] = 0.8
+    """How long the key that goes through the modes rests on one before a process in that mode begins."""
+
+    def __init__(self, host: ChatHost, current: CurrentSession, turns: Turns) -> None:
+        self._host, self._current, self._turns = host, current, turns
 
     async def action_set_mode(self, name: str) -> None:
         """Change the review mode, once there is an agent to change it for."""
         if (session := self._current.require_session("choose the mode")) is None:
             return
+        self._forget_wish(session)
         if session.crosses_layer(name):
-            self._host.run_worker(self._begin_anew(name), group=CHANGES)
+            self._host.run_worker(self._begin_anew(session, name), group=CHANGES)
             return
         self._host.refuse(await session.set_mode(name))
         self._host.refresh_state()
 
-    def action_stage(self) -> None:
+    async def action_stage(self) -> None:
         """Continue in a layer over the workspace, whose effects are reviewed at the end of each turn."""
-        self._cross(STAGED, "this session works in a layer already; /effects shows what waits in it")
+        await self._cross(STAGED, _IN_LAYER)
 
-    def action_unstage(self) -> None:
+    async def action_unstage(self) -> None:
         """Continue in the workspace itself. What waits in the layer stays there."""
-        self._cross("ask", "this session works in your folder itself")
+        await self._cross(CYCLED_MODES[0], _IN_FOLDER)
 
-    def _cross(self, mode: str, done: str) -> None:
+    async def _cross(self, mode: str, done: str) -> None:
         if (session := self._current.require_session("choose the mode")) is None:
             return
         if session.crosses_layer(mode):
-            self._host.run_worker(self._begin_anew(mode), group=CHANGES)
+            await self.action_set_mode(mode)
         else:
             self._host.say(done)
 
-    async def _begin_anew(self, mode: str) -> None:
+    async def action_cycle_mode(self) -> None:
+        """The next of the modes that keep asking; never auto. One that cannot be had here is passed over.
+
+        Where it takes another process, that begins once the key rests; what is sent meanwhile waits for it.
+        """
+        if (session := self._current.require_session("choose the mode")) is None:
+            return
+        following, problem = session.list_following_modes(), ""
+        self._forget_wish(session)
+        for mode in following:
+            if not session.crosses_layer(mode):
+                problem = await session.set_mode(mode) or problem
+                if session.facts.mode == mode:
+                    break
+            elif obstacle := await self._find_obstacle(session, mode):
+                problem = f"{mode} cannot be had: {obstacle}"
+            else:
+                self._wish(session, mode)
+                return
+        self._host.refuse(problem)
+        self._host.refresh_state()
+
+    def _wish(self, session: Session, mode: str) -> None:
+        session.wished_mode = mode
+        self._turns.hold()
+        self._host.say(fill_in_keys(_INTO_LAYER if mode == STAGED else _OUT_OF_LAYER, self._host.app))
+        self._host.refresh_state()
+        self._host.run_worker(self._begin_wished(session, mode), group="crossing", exclusive=True)
+
+    def _forget_wish(self, session: Session) -> None:
+        if session.wished_mode:
+            session.wished_mode = ""
+            self._host.say("")
+            self._turns.release()
+            self._host.refresh_state()
+
+    async def _begin_wished(self, session: Session, mode: str) -> None:
+        await asyncio.sleep(self.CROSSING_SECS)
+        if session.wished_mode == mode and session is self._current.session:
+            await self._begin_anew(session, mode)
+
+    async def _find_obstacle(self, session: Session, mode: str) -> str:
+        """Why no process can continue in this mode, a clause; empty where one can."""
+        app = self._host.app
+        assert isinstance(app, KeyedApp)
+        if (why := app.explain_staying(mode)) or mode != STAGED:
+            return why
+        if session.facts.sandbox == SANDBOX_OFF:
+            return "it needs the sandbox, which is off here; quorum doctor says why"
+        return await asyncio.to_thread(app.find_layer_obstacle)
+
+    async def _begin_anew(self, session: Session, mode: str) -> None:
         """Have another process continue the session in this mode: it begins in a layer, or outside of one."""
         app = self._host.app
         assert isinstance(app, KeyedApp)
-        if mode == STAGED and (obstacle := await asyncio.to_thread(app.find_layer_obstacle)):
-            self._host.refuse(f"no layer can be had here: {obstacle}")
+        if obstacle := await self._find_obstacle(session, mode):
+            self._forget_wish(session)
+            self._host.refuse(f"{mode} cannot be had: {obstacle}")
             return
-        if (session := self._current.get_resting("choose the mode")) is None:
-            return
-        if (why := session.explain_no_continuation()) is None:
-            name = session.agent.session_id if session.can_be_resumed else ""
-            why = app.begin_anew(Restart(mode, name))
-        self._host.refuse(why)
-
-    async def action_cycle_mode(self) -> None:
-        """The next of the modes that keep asking; never auto."""
-        if (session := self._current.require_session("choose the mode")) is not None:
-            problem = await session.cycle_mode()
-            self._host.refuse(problem)
-            self._host.refresh_state()
-            if not problem and session.facts.mode == CYCLED_MODES[-1]:
-                self._host.say(_LAST_OF_CYCLE if session.agent.effects is None else _LAST_IN_LAYER)
+        session.wished_mode = mode
+        self._turns.hold()
+        self._host.refresh_state()
+        app.begin_anew(Restart(mode, session.agent.session_id if session.can_be_resumed else ""))
 
     def action_choose_model(self, name: str = "") -> None:
         """Set the model of that name; without one, let the person pick."""

@@ -67,6 +67,23 @@ class EffectsDraft:
         )
         return ""
 
+    def toggle_all(self, paths: frozenset[str]) -> int:
+        """Leave all of these out that are in, or take them in where none is; how many paths it was.
+
+        Protected files are taken in one by one, and so is what is never applied.
+        """
+        known = {path for row in self._overview.rows for path in list_choices(row)} & paths
+        choice = self.choice
+        if out := known - choice.left_out:
+            hunks = {path: kept for path, kept in choice.hunks.items() if path not in out}
+            self.choice = EffectChoice(
+                left_out=choice.left_out | out, hunks=hunks, overwrite=choice.overwrite - out
+            )
+            return len(out)
+        taken = known - self._overview.find_first_choice().left_out
+        self.choice = replace(choice, left_out=choice.left_out - taken)
+        return -len(taken)
+
     def toggle_hunk(self, path: str, hunk: int, hunks: int) -> None:
         """Leave a hunk of a file out, or take it in; the file itself is out once all of its hunks are."""
         out = set(self.choice.hunks.get(path, ()))

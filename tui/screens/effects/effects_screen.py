@@ -49,6 +49,7 @@ _KEYS = (
     "{effects_reply=r} reply · {effects_discard=d} discard · esc later"
 )
 _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"
+_UNAPPLIED = "nothing of this is in your folder yet: {effects_apply=a} puts there what is marked [x]"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
 _VOTING = "the reviewers vote; you need not wait for them"
 _MOST_REFUSED = 3
@@ -76,6 +77,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         Binding("pagedown", "scroll(1)", "Scroll the diff", id="effects_page_down"),
         Binding("enter", "open", "Open the diff, hunk by hunk", id="effects_open"),
         Binding("space", "leave_out", "Leave it out, or take it in", id="effects_toggle"),
+        Binding("s", "leave_subagent_out", "Leave out all of the file's subagent", id="effects_subagent"),
         Binding("a", "apply", "Apply what is chosen", id="effects_apply"),
         Binding("r", "reply", "Send words back: the model continues in the layer", id="effects_reply"),
         Binding("d", "discard", "Discard all changes; twice", id="effects_discard"),
@@ -188,7 +190,12 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             self._show_marked()
 
     def _show_work(self, packet: EffectsPacket) -> None:
-        work = summarise_work(packet, commands_key=fill_in_keys("{effects_commands=c}", self.app))
+        commands, subagent = (
+            fill_in_keys(key, self.app) for key in ("{effects_commands=c}", "{effects_subagent=s}")
+        )
+        work = summarise_work(packet, commands_key=commands, subagent_key=subagent)
+        if self._overview.rows:
+            work.insert(0, (fill_in_keys(_UNAPPLIED, self.app), False))
         lines = [Content.styled(line, "$text-warning" if warns else "") for line, warns in work]
         shown = self.query_one("#work", Static)
         shown.display = bool(lines)
@@ -215,7 +222,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self.query_one(DialogFrame).border_title = Content(" · ".join(parts))
 
     def _render_row(self, place: int, width: int) -> Content:
-        return render_row(self._overview.rows[place], self._draft, self._objections, self._votes, width)
+        row, packet = self._overview.rows[place], self._packet
+        changers = packet.find_changers(row.path) if packet and isinstance(row, LayerEffect) else ()
+        return render_row(row, self._draft, self._objections, self._votes, width, changers)
 
     @property
     def _votes(self) -> EffectsVotes | None:
@@ -345,6 +354,24 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._tell(self._draft.toggle(row))
         self._show_choice()
 
+    def action_leave_subagent_out(self) -> None:
+        """Leave out all that the subagent alone changed that changed the marked file, or take it in again."""
+        packet, row = self._packet, self._marked
+        if packet is None or self._is_working or not isinstance(row, LayerEffect):
+            return
+        self._asked = ""
+        if not (changers := packet.find_changers(row.path)):
+            self._tell("no subagent is known to have changed this file")
+            return
+        above = f"{packet.effects.workspace}/"
+        own = frozenset(path.removeprefix(above) for each in changers for path in each.own)
+        count, names = self._draft.toggle_all(own), " and ".join(each.name for each in changers)
+        done = "left out" if count > 0 else "taken in"
+        said = f"{format_amount(abs(count), 'file')} of {names} {done}"
+        shared = sum(len(each.paths) - len(each.own) for each in changers)
+        self._tell(f"{said}; {shared:,} that others changed, too, not: space does so" if shared else said)
+        self._show_choice()
+
     def action_apply(self) -> None:
         """Apply what is chosen, all of it or nothing."""
         packet = self._packet
@@ -389,7 +416,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Take back out of the workspace what was applied last, once that was asked."""
         if self._is_working:
             return
-        if self._ask("undo", "{effects_undo=u} again takes back what was applied last; other keys do not"):
+        if self._ask(
+            "undo", "{effects_undo=u} again takes back what was applied last, for good; other keys do not"
+        ):
             self._begin("taking it back…")
             self.run_worker(self._undo(), group="work")
 

@@ -12,6 +12,7 @@ from quorum.domain.review.ballot import Verdict
 from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, get_mark, name_row
 from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
+from quorum.domain.staging.layer_work import SubagentChanges
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.effects.draft import EffectsDraft
@@ -20,6 +21,7 @@ from quorum.tui.widgets.colours import QUIET
 
 _WARNING = "$text-warning"
 _MOST_LISTED = 500
+_LONGEST_COMMAND = 30
 
 
 def render_row(
@@ -28,10 +30,12 @@ def render_row(
     objections: Mapping[str, Sequence[str]],
     votes: EffectsVotes | None,
     width: int,
+    changers: Sequence[SubagentChanges] = (),
 ) -> Content:
-    """One line: whether it is applied, what happens to it, and how much."""
+    """One line: whether it is applied, what happens to it, which subagents did so, and how much."""
     box = "[~]" if draft.is_partly(row) else "[x]" if draft.is_in(row) else "[ ]"
     words, style = _describe(row, draft, objections, frozenset(votes.quoted.values() if votes else ()))
+    words = " · ".join([*(each.name for each in changers), *filter(None, [words])])
     name = make_printable(name_row(row), newlines=False)
     room = max(width - len(box) - Content(words).cell_length - 5, width // 3)
     path = Content(name)
@@ -103,9 +107,9 @@ def describe_objections(
     return "\n".join(make_printable(line, newlines=False) for line in lines)
 
 
-def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[str, bool]]:
+def summarise_work(packet: EffectsPacket, *, commands_key: str, subagent_key: str) -> list[tuple[str, bool]]:
     """What was done, on few lines, each with whether it is a warning: commands, hosts, what is not held.
-    `commands_key` shows the commands."""
+    `commands_key` shows the commands, and `subagent_key` leaves out what one subagent changed."""
     work, effects = packet.work, packet.effects
     lines: list[tuple[str, bool]] = []
     if work.commands:
@@ -115,10 +119,12 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str) -> list[tuple[st
         lines.append((f"ran {count}, {ended} · {commands_key} shows them", False))
     if test := next((command for command in reversed(work.commands) if command.is_test), None):
         said = f" · {test.last_lines[-1]}" if test.last_lines else ""
-        lines.append((f"tests: {test.command} · {test.ending}{said}", test.failed))
+        lines.append((f"tests: {_cut(_flatten(test))} · {test.ending}{said}", test.failed))
     if work.subagents:
         count = format_amount(work.subagents, "subagent")
         lines.append((f"{count} worked in it: their own sessions say what they ran", True))
+    if work.changes:
+        lines.append((f"{subagent_key} leaves out all that the marked file's subagent changed", False))
     if work.jobs:
         lines.append((f"still running: {', '.join(work.jobs)}", True))
     if (votes := packet.votes) is not None:
@@ -147,6 +153,11 @@ def describe_commands(packet: EffectsPacket, *, width: int) -> str:
         if command.failed or command.is_test:
             lines += [f"    {line}" for line in command.last_lines]
     return "\n".join(lines if packet.work.commands else [*lines, "no command ran"])
+
+
+def _cut(text: str) -> str:
+    """Its end, which names the tests where more runs before them."""
+    return text if len(text) <= _LONGEST_COMMAND else "…" + text[1 - _LONGEST_COMMAND :]
 
 
 def _flatten(command: CommandEnd) -> str:

@@ -29,7 +29,7 @@ from quorum.tui.transcript.cells.palette import Palette, read_palette
 
 if TYPE_CHECKING:
     from quorum.tui.transcript.layout.selected import Ends
-    from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
+    from quorum.tui.transcript.layout.transcript_layout import LinePosition, TranscriptLayout
 
 
 _FRAME_SECS = 1 / 20
@@ -175,6 +175,7 @@ class Pane(ScrollView, can_focus=False):
         self._live: Timer | None = None
         self._news = self._unseen = self._settling = self._in_past = False
         self._pinned = True
+        self._wanted: LinePosition | None = None
         self._shown: list[Strip] = []
         self._ends: Ends | None = None
         self._patching: Patching | None = None
@@ -188,6 +189,21 @@ class Pane(ScrollView, can_focus=False):
     def is_at_end(self) -> bool:
         """Whether the end is in sight and stays so as the transcript grows."""
         return self._pinned
+
+    @property
+    def top_line(self) -> LinePosition | None:
+        """What stands at the top; None where the end is in sight."""
+        page = self._page
+        if page is None or self._pinned or page.scroll >= page.lines:
+            return None
+        return page.find_line_position(page.scroll)
+
+    def go_to_line(self, line: LinePosition) -> None:
+        """Have this stand where it did, as soon as there is room for lines."""
+        if self._page is not None and line.entry < len(self._page.transcript.entries):
+            self._pinned, self._wanted = False, line
+            self.flush()
+            self._sync_scrollbar()
 
     def action_page_up(self) -> None:
         """Scroll back by a page, keeping two lines in sight."""
@@ -226,6 +242,9 @@ class Pane(ScrollView, can_focus=False):
             return
         self._pace.note_drawn()
         page.use(self.size.width, self._build_palette())
+        if self._wanted is not None:
+            page.hold(self._wanted)
+            self._wanted = None
         page.settle(height, pinned=self._pinned)
         self._place(page.scroll, page.lines)
         self._tell_unseen(not self._pinned and (self._unseen or self._news))

@@ -1,0 +1,110 @@
+"""A process that takes the place of another one, and one that waits outside of a layer for another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from quorum.app.handing_over import give_terminal_back, read_terminal, take_over
+from quorum.tui.tabs.carrying import CarriedApp, encode
+
+_PREAMBLE = """
+import os, sys
+from quorum.app import handing_over as ours
+from quorum.errors import RestartedCommand
+ours._can_mount = lambda: False
+"""
+
+
+def run(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _PREAMBLE + script], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_process_outside_becomes_what_the_one_in_the_layer_asks_for() -> None:
+    done = run(
+        """
+outside = os.getpid()
+try:
+    ours.wait_outside()
+except RestartedCommand as asked:
+    print(os.getpid() == outside, asked.arguments, len(asked.carried))
+else:
+    print(os.getpid() != outside, ours.ask_outside(("--mode", "ask", "é"), b"x" * 1_000_000), flush=True)
+"""
+    )
+
+    assert done.stdout.splitlines() == ["True True", "True ('--mode', 'ask', 'é') 1000000"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"), [("sys.exit(0)", 0), ("os._exit(7)", 7), ("os.kill(os.getpid(), 9)", -9)]
+)
+def test_it_ends_as_that_one_did(ending: str, code: int) -> None:
+    assert run(f"ours.wait_outside()\n{ending}").returncode == code
+
+
+def test_signals_reach_the_one_in_the_layer() -> None:
+    done = run(
+        """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+ours._follow_ = ours._follow
+def follow(child):
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+    ours._follow_(child)
+ours._follow = follow
+ours.wait_outside()
+os.kill(os.getppid(), signal.SIGTERM)
+sys.exit(5 if signal.sigwait([signal.SIGTERM]) == signal.SIGTERM else 1)
+"""
+    )
+
+    assert done.returncode == 5, done.stderr
+
+
+def test_where_no_user_namespace_is_needed_nobody_waits_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run("ours._can_mount = lambda: True\nours.wait_outside()\nprint(ours.ask_outside((), b''))")
+
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_what_is_carried_arrives_in_memory_alone_and_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    descriptor = os.memfd_create("test")
+    os.write(descriptor, b"carried")
+    monkeypatch.setenv("QUORUM_TAKES_OVER", str(descriptor))
+
+    assert take_over() == b"carried"
+    assert "QUORUM_TAKES_OVER" not in os.environ
+    assert take_over() == b""
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+def test_the_attributes_of_the_terminal_are_carried_as_they_were() -> None:
+    far, near = os.openpty()
+    try:
+        attributes = termios.tcgetattr(near)
+    finally:
+        os.close(far)
+        os.close(near)
+
+    assert read_terminal(encode(CarriedApp(tabs=(), front=0, terminal=attributes))) == attributes
+    assert read_terminal(encode(CarriedApp(tabs=(), front=0))) is None
+    give_terminal_back(b"")
+
+
+def test_it_stops_and_goes_on_with_that_one() -> None:
+    script = f"{_PREAMBLE}ours.wait_outside()\nimport signal\nos.kill(os.getpid(), signal.SIGSTOP)\nsys.exit(3)"
+    with subprocess.Popen([sys.executable, "-c", script], start_new_session=True) as process:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        os.killpg(process.pid, signal.SIGCONT)
+
+        assert process.wait(60) == 3
