@@ -22,7 +22,7 @@ _GIVE_BACK = b"\x1b[?2004l\x1b[?1049l\x1b[?25h"
 _MOST_BYTES = 1 << 28
 _CAPABLE_OF_MOUNTS = 21  # CAP_SYS_ADMIN in linux/capability.h
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-_SET_PARENT_DEATH_SIGNAL = 1  # linux/prctl.h
+_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE = 1, 4  # linux/prctl.h
 _outside: list[int] = []
 
 
@@ -76,8 +76,10 @@ def wait_outside() -> None:
         return
     asked = os.memfd_create("quorum", os.MFD_CLOEXEC)
     waiting = os.getpid()
+    _set_dumpable(False)  # keys are in its environment, and what it is to become in its memory
     child = os.fork()
     if child == 0:
+        _set_dumpable(True)  # else it could enter no layer
         _outside.append(asked)
         _end_with(waiting)
         return
@@ -101,6 +103,13 @@ def _can_mount() -> bool:
     with open("/proc/self/status", encoding="ascii") as lines:
         held = next(line for line in lines if line.startswith("CapEff:"))
     return bool(int(held.split()[1], 16) >> _CAPABLE_OF_MOUNTS & 1)
+
+
+def _set_dumpable(value: bool) -> None:
+    """Let other programs of the same user look into this process, or not."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_SET_DUMPABLE, int(value), 0, 0, 0)
 
 
 def _end_with(waiting: int) -> None:
