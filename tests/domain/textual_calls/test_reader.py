@@ -415,6 +415,22 @@ def test_a_call_whose_mark_is_plain_text_begins_its_line(parser: ToolParser, cal
         assert get_words(pieces) == f"{before}{call}"
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("+", "-", "   12\t", "12: ", "7 | ", "  12→", "notes.md:12:", "notes.md:12:  ", "notes.md:13-"),
+        *("2026-01-01T00:00:00Z ", "[2026-01-01 10:00:01] INFO ", "10:30:45 ", "<![CDATA["),
+    ],
+)
+def test_a_line_of_a_file_a_difference_or_a_log_holds_no_call(before: str) -> None:
+    for step in (0, 1):
+        for start in ("", "It holds:\n"):
+            pieces = read(f"{start}{before}<tool_call>{CALL}</tool_call>\n\nI leave it.", "hermes", step=step)
+            assert list_calls(pieces) == []
+    for said in ("I read it. ", "1. ", "- ", "12 files. ", "Step 2: ", "At 10:30: ", "In a.py: "):
+        assert list_calls(read(f"{said}<tool_call>{CALL}</tool_call>", "hermes")) == [READ]
+
+
 @pytest.mark.parametrize("parser", ["json", "llama", "hermes"])
 @pytest.mark.parametrize("key", ["parameters", "arguments", "input"])
 def test_the_definition_of_a_tool_is_no_call_of_it(parser: ToolParser, key: str) -> None:
