@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -77,13 +77,15 @@ def wait_outside() -> None:
     asked = os.memfd_create("quorum", os.MFD_CLOEXEC)
     waiting = os.getpid()
     _set_dumpable(False)  # keys are in its environment, and what it is to become in its memory
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until they are passed on
     child = os.fork()
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         _set_dumpable(True)  # else it could enter no layer
         _outside.append(asked)
         _end_with(waiting)
         return
-    _follow(child)
+    _follow(child, unblocked)
     content = os.pread(asked, _MOST_BYTES, 0)
     if not content:
         os._exit(0)
@@ -121,7 +123,7 @@ def _end_with(waiting: int) -> None:
         os.kill(os.getpid(), signal.SIGHUP)
 
 
-def _follow(child: int) -> None:
+def _follow(child: int, mask: Iterable[int]) -> None:
     """Wait for the end of a process; stop when it does, pass signals on, and end as it did if that was no
     success."""
 
@@ -131,6 +133,7 @@ def _follow(child: int) -> None:
 
     for each in _FORWARDED:
         signal.signal(each, forward)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     while True:
         _, status = os.waitpid(child, os.WUNTRACED)
         if os.WIFSTOPPED(status):
