@@ -22,6 +22,7 @@ _GIVE_BACK = b"\x1b[?2004l\x1b[?1049l\x1b[?25h"
 _MOST_BYTES = 1 << 28
 _CAPABLE_OF_MOUNTS = 21  # CAP_SYS_ADMIN in linux/capability.h
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_AWAITED = (*_FORWARDED, signal.SIGCHLD)
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE = 1, 4  # linux/prctl.h
 _outside: list[int] = []
 
@@ -77,7 +78,7 @@ def wait_outside() -> None:
     asked = os.memfd_create("quorum", os.MFD_CLOEXEC)
     waiting = os.getpid()
     _set_dumpable(False)  # keys are in its environment, and what it is to become in its memory
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until they are passed on
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)  # none comes before it is waited for
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
@@ -127,18 +128,18 @@ def _follow(child: int, mask: Iterable[int]) -> None:
     """Wait for the end of a process; stop when it does, pass signals on, and end as it did if that was no
     success."""
 
-    def forward(number: int, _frame: object) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(child, number)
-
-    for each in _FORWARDED:
-        signal.signal(each, forward)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     while True:
-        _, status = os.waitpid(child, os.WUNTRACED)
+        if (number := signal.sigwait(_AWAITED)) != signal.SIGCHLD:
+            with suppress(ProcessLookupError):
+                os.kill(child, number)
+            continue
+        found, status = os.waitpid(child, os.WUNTRACED | os.WNOHANG)
+        if not found:
+            continue
         if os.WIFSTOPPED(status):
             os.kill(os.getpid(), signal.SIGSTOP)
         elif os.WIFSIGNALED(status):
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             with suppress(OSError):  # of one that nobody can take
                 signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
             os.kill(os.getpid(), os.WTERMSIG(status))
@@ -146,5 +147,6 @@ def _follow(child: int, mask: Iterable[int]) -> None:
             os._exit(code)
         else:
             break
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for each in _FORWARDED:
         signal.signal(each, signal.SIG_DFL if each != signal.SIGINT else signal.default_int_handler)
