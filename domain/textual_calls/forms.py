@@ -155,8 +155,11 @@ def _read_envelope(
         return None
     if isinstance(function := value.get("function", value.get("function_call")), Mapping):
         value = function
-    name = next((each for key in _NAME_KEYS if isinstance(each := value.get(key), str)), "")
+    names = [each for key in _NAME_KEYS if isinstance(each := value.get(key), str)]
+    name = names[0] if names else ""
     present = [value[key] for key in _ARGUMENT_KEYS if key in value]
+    if any(each != name and each in tools for each in names) or any(each != present[0] for each in present):
+        return None  # it says two things
     arguments = present[0] if present else {}
     if isinstance(arguments, str):
         decoded = read_json(arguments) if arguments.strip() else ({}, ())
@@ -267,7 +270,9 @@ class TaggedForm(_Place, frozen=True):
                 return None if is_whole else Unfinished(name)
             value = text[opens.end() : stop.start()]
             key, kind = html.unescape(opens["key"].strip()), opens.groupdict().get("kind")
-            arguments[key] = self._read_value(value, kind, properties.get(key))
+            read = self._read_value(value, kind, properties.get(key))
+            if arguments.setdefault(key, read) != read:
+                return None  # a text in it holds the tags of a call, or the model has said two things
             position = stop.end()
         following = text[closed.end() :]
         if re.match(rf"\s*+(?:(?:{self.closing})\s*+)*+(?:{self.parameter_end})", following):

@@ -75,8 +75,12 @@ _STARTS = (
 _QUOTES = "\"'`“‘«„‹「『\\~"
 # quotation marks that open and close
 _QUOTE_PAIRS = tuple(zip("“«„‹「『", "”»“›」』", strict=True))
-# a quotation, a row of a table, indented code, a comment in code
-_QUOTED_LINE = r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)|[ \t]*(?://+|#+|--+|;+|\$)[ \t]*\Z"
+# a quotation, a row of a table, indented code, a comment in code, a line of a difference, a numbered line of a
+# file or of what was found in one, a line of a log, character data
+_QUOTED_LINE = (
+    r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)|[ \t]*(?://+|#+|--+|;+|\$)[ \t]*\Z|[+-]\Z|"
+    r"[ \t]*\d+[ \t]*[\t|:→│]|[^\s:<>]+:\d+[:-]|[ \t]*\[?\d{4}-\d\d-\d\d[T \]]|.*<!\[CDATA\["
+)
 # words that speak of a call, and what goes on with their sentence behind it: there it is mentioned, not made
 _MENTION = (
     r"(?i)\b(?:not|never|instead|without|avoid|rather|means?|emits?|writes?|prints?|printed|outputs?|returns?|returned|"

@@ -143,7 +143,9 @@ def _read_literal(node: ast.expr) -> JsonValue:
         case ast.List(elts=elements):
             return [_read_literal(each) for each in elements]
         case ast.Dict(keys=keys, values=values):
-            return {_require_text(key): _read_literal(value) for key, value in zip(keys, values, strict=True)}
+            return require_one_value(
+                [(_require_text(key), _read_literal(value)) for key, value in zip(keys, values, strict=True)]
+            )
         case _:
             value: JsonValue = ast.literal_eval(node)
             return value
@@ -174,13 +176,13 @@ class BareObject:
 
     def _read_object(self, depth: int) -> JsonObject:
         self._require("{", depth)
-        found: dict[str, JsonValue] = {}
+        pairs: list[tuple[str, JsonValue]] = []
         while not self._skip("}"):
-            if found and not self._skip(","):
+            if pairs and not self._skip(","):
                 raise ValueError("no comma")
             key = self._read_key()
-            found[key] = self._read_value(depth + 1)
-        return found
+            pairs.append((key, self._read_value(depth + 1)))
+        return require_one_value(pairs)
 
     def _read_list(self, depth: int) -> list[JsonValue]:
         self._require("[", depth)

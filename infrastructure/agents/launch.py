@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -52,8 +53,12 @@ _OFTEN_OBEYED = (
         "policies",
         "tools",
     ),
-    *("AGENTS.md", "bin", "instructions"),
+    *("AGENTS.md", "bin", "instructions", "scripts", "lib", "packages", "versions", "node_modules"),
 )
+_SCRIPTS = frozenset(
+    {".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1"}
+)
+_MOST_ENTRIES = 2_000
 KNOWN_AGENTS: Mapping[str, KnownAgent] = {
     "claude": KnownAgent(
         command=("claude-agent-acp",),
@@ -90,7 +95,10 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
         takes_files=False,  # version 0.61 cannot make a new file that way
         tells_no_arguments=True,
         folders=("~/.gemini",),
-        obeyed=(*_OFTEN_OBEYED, "GEMINI.md", "trustedFolders.json", "trusted_hooks.json", "keybindings.json"),
+        obeyed=(
+            *(*_OFTEN_OBEYED, "GEMINI.md", "trustedFolders.json", "trusted_hooks.json", "keybindings.json"),
+            *("~/.gemini/tmp/bin", "system.md"),
+        ),
     ),
     "kimi": KnownAgent(
         command=("kimi", "acp"),
@@ -196,6 +204,20 @@ def _list_obeyed(obeyed: Sequence[str], folders: Sequence[str], environ: Mapping
     named = _place_folders([path for path in obeyed if "/" in path], environ)
     for path in (*named, *(f"{folder}/{name}" for folder in folders for name in names)):
         yield os.path.normpath(home / path.removeprefix("~/"))
+    for folder in folders if names else ():
+        yield from _list_scripts(os.path.normpath(home / folder.removeprefix("~/")))
+
+
+def _list_scripts(folder: str) -> Iterator[str]:
+    """The programs that lie in it by any name, as settings have agents run them."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, _MOST_ENTRIES):
+                is_script = os.path.splitext(entry.name)[1] in _SCRIPTS or os.access(entry.path, os.X_OK)
+                if is_script and entry.is_file():
+                    yield entry.path
+    except OSError:  # it is none, or not there
+        return
 
 
 def _refuse_home(name: str, moved: Mapping[str, str], environ: Mapping[str, str]) -> None:

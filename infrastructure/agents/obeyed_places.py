@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 _MOST_SAME_NAMES = 10_000
+_MOST_LINKS = 40  # as many as the system follows
 
 
 class SetAsidePlace(Struct, frozen=True):
@@ -26,8 +27,9 @@ class ObeyedPlaces:
     """These absolute paths, as they are before the agent begins. Blocks."""
 
     def __init__(self, paths: Sequence[str]) -> None:
+        followed = dict.fromkeys(each for path in paths for each in _follow(path))
         self._open: Mapping[str, str | None] = {
-            path: found for path in paths if (found := _read_link(path)) is None or found
+            path: found for path in followed if (found := _read_link(path)) is None or found
         }
 
     def set_aside(self) -> Iterator[SetAsidePlace]:
@@ -42,6 +44,15 @@ class ObeyedPlaces:
             except OSError as error:
                 outcome = f"and cannot be renamed: {error.strerror or error}"
             yield SetAsidePlace(path, outcome)
+
+
+def _follow(path: str) -> Iterator[str]:
+    """The path and, while these are links, where they lead."""
+    for _ in range(_MOST_LINKS):
+        yield path
+        if not (link := _read_link(path)):
+            return
+        path = os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(path)), link))
 
 
 def _read_link(path: str) -> str | None:

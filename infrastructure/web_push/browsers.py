@@ -46,6 +46,7 @@ class Browser(Struct, frozen=True, kw_only=True):
     def find_problem(self) -> str:
         """Why nothing can be sent to it, as a clause; empty where it can."""
         try:
+            msgspec.convert(msgspec.to_builtins(self), Browser)  # else it could be kept, but not read again
             parts = urlsplit(self.endpoint)
             is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
             check_browser_keys(self.p256dh, self.auth)

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +22,8 @@ _GIVE_BACK = b"\x1b[?2004l\x1b[?1049l\x1b[?25h"
 _MOST_BYTES = 1 << 28
 _CAPABLE_OF_MOUNTS = 21  # CAP_SYS_ADMIN in linux/capability.h
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-_SET_PARENT_DEATH_SIGNAL = 1  # linux/prctl.h
+_AWAITED = (*_FORWARDED, signal.SIGCHLD)
+_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE = 1, 4  # linux/prctl.h
 _outside: list[int] = []
 
 
@@ -83,16 +84,22 @@ def wait_outside() -> None:
     if sys.platform != "linux" or _can_mount():
         return
     waiting = os.getpid()
+    _set_dumpable(False)  # keys are in its environment, and what it is to become in its memory
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)  # none comes before it is waited for
     try:
         asked = os.memfd_create("quorum", os.MFD_CLOEXEC)
         child = os.fork()
     except OSError as error:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        _set_dumpable(True)
         raise UsageError(f"no process can be started that works in a layer: {error.strerror}") from error
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        _set_dumpable(True)  # else it could enter no layer
         _outside.append(asked)
         _end_with(waiting)
         return
-    _follow(child)
+    _follow(child, unblocked)
     content = os.pread(asked, _MOST_BYTES, 0)
     if not content:
         os._exit(0)
@@ -114,6 +121,13 @@ def _can_mount() -> bool:
     return bool(int(held.split()[1], 16) >> _CAPABLE_OF_MOUNTS & 1)
 
 
+def _set_dumpable(value: bool) -> None:
+    """Let other programs of the same user look into this process, or not."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_SET_DUMPABLE, int(value), 0, 0, 0)
+
+
 def _end_with(waiting: int) -> None:
     """Hang up when the process outside is gone: nobody would tell the shell about this one any more."""
     import ctypes
@@ -123,21 +137,22 @@ def _end_with(waiting: int) -> None:
         os.kill(os.getpid(), signal.SIGHUP)
 
 
-def _follow(child: int) -> None:
+def _follow(child: int, mask: Iterable[int]) -> None:
     """Wait for the end of a process; stop when it does, pass signals on, and end as it did if that was no
     success."""
 
-    def forward(number: int, _frame: object) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(child, number)
-
-    for each in _FORWARDED:
-        signal.signal(each, forward)
     while True:
-        _, status = os.waitpid(child, os.WUNTRACED)
+        if (number := signal.sigwait(_AWAITED)) != signal.SIGCHLD:
+            with suppress(ProcessLookupError):
+                os.kill(child, number)
+            continue
+        found, status = os.waitpid(child, os.WUNTRACED | os.WNOHANG)
+        if not found:
+            continue
         if os.WIFSTOPPED(status):
             os.kill(os.getpid(), signal.SIGSTOP)
         elif os.WIFSIGNALED(status):
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             with suppress(OSError):  # of one that nobody can take
                 signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
             os.kill(os.getpid(), os.WTERMSIG(status))
@@ -145,5 +160,6 @@ def _follow(child: int) -> None:
             os._exit(code)
         else:
             break
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for each in _FORWARDED:
         signal.signal(each, signal.SIG_DFL if each != signal.SIGINT else signal.default_int_handler)

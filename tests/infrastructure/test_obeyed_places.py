@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quorum.infrastructure.agents.launch import KNOWN_AGENTS
+from quorum.infrastructure.agents.launch import KNOWN_AGENTS, find_launch
 from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces, SetAsidePlace
+from quorum.infrastructure.config.schema import Settings
 
 
 def test_what_was_not_there_before_is_renamed_and_what_was_is_left(tmp_path: Path) -> None:
@@ -39,6 +40,42 @@ def test_a_link_of_the_person_is_put_back_where_it_was_replaced_or_removed(tmp_p
 
     assert outcomes == ["renamed to set-aside-replaced~1", "put back"]
     assert [link.readlink() for link in links] == [Path("elsewhere")] * 3
+
+
+def test_what_a_link_of_a_link_leads_to_is_obeyed_as_well(tmp_path: Path) -> None:
+    settings, current, target = (tmp_path / name for name in ("settings.json", "current", "target"))
+    settings.symlink_to("current")
+    current.symlink_to("target")
+    places = ObeyedPlaces([str(settings)])
+    current.unlink()
+    current.symlink_to("mine")
+    target.write_text("made")
+
+    outcomes = {made.path: made.outcome for made in places.set_aside()}
+
+    assert outcomes == {
+        str(current): "renamed to set-aside-current~1",
+        str(target): "renamed to set-aside-target~1",
+    }
+    assert current.readlink() == Path("target")
+
+
+def test_programs_in_the_folder_of_an_agent_are_obeyed_by_any_name(tmp_path: Path) -> None:
+    folder, programs = tmp_path / ".claude", tmp_path / "programs"
+    programs.mkdir()
+    (folder / "projects").mkdir(parents=True)
+    for program in (programs / "claude-agent-acp", folder / "notify"):
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    for name in ("status.sh", "history.jsonl"):
+        (folder / name).write_text("")
+    environ = {"HOME": str(tmp_path), "PATH": str(programs)}
+
+    obeyed = set(find_launch("claude", Settings(), environ).obeyed)
+
+    assert {str(folder / name) for name in ("notify", "status.sh", "settings.json", "scripts")} <= obeyed
+    assert str(folder / "history.jsonl") not in obeyed
+    assert str(folder / "projects") not in obeyed
 
 
 def test_each_known_agent_names_what_it_obeys() -> None:

@@ -47,6 +47,29 @@ else:
     assert done.stdout.splitlines() == ["True True", "True ('--mode', 'ask', 'é') 1000000"], done.stderr
 
 
+def test_other_programs_of_the_same_user_cannot_look_into_it() -> None:
+    done = run(
+        """
+import ctypes
+if os.geteuid() == 0:  # who may look into all processes
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+ours.wait_outside()
+for process, is_open in ((os.getppid(), False), (os.getpid(), True)):
+    try:
+        open(f"/proc/{process}/environ", "rb").close()
+    except PermissionError:
+        print(not is_open)
+    else:
+        print(is_open, flush=True)
+"""
+    )
+
+    assert done.stdout == "True\nTrue\n", done.stderr
+
+
 @pytest.mark.parametrize(
     ("ending", "code"), [("sys.exit(0)", 0), ("os._exit(7)", 7), ("os.kill(os.getpid(), 9)", -9)]
 )
@@ -58,13 +81,8 @@ def test_signals_reach_the_one_in_the_layer() -> None:
     done = run(
         """
 import signal
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-wait = os.waitpid
-def wait_and_take_signals(*of_whom):
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
-    return wait(*of_whom)
-os.waitpid = wait_and_take_signals
 ours.wait_outside()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 os.kill(os.getppid(), signal.SIGTERM)
 sys.exit(5 if signal.sigwait([signal.SIGTERM]) == signal.SIGTERM else 1)
 """

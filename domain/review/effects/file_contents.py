@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from quorum.domain.review.effects.places import is_local
@@ -23,10 +24,13 @@ _SOURCES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     (re.compile(rf"(.*/)?({name})"), re.compile(rf"(?im){before}{_ADDRESS}"))
     for name, before in (
         (r"\.npmrc|\.yarnrc(\.yml)?|bunfig\.toml", r"(registry|registryServer)[\"']?\s*[:=]\s*"),
-        (r"pip\.(conf|ini)|\.pypirc|\.pydistutils\.cfg", r"(index-url|find-links|repository|index_url)\s*=\s*"),
+        (
+            r"pip\.(conf|ini)|\.pypirc|\.pydistutils\.cfg",
+            r"(index-url|find-links|repository|index_url)\s*[=:]\s*",
+        ),
         (
             r"(requirements|constraints)[\w./-]*\.(txt|in)",
-            r"(^\s*|--(extra-)?index-url[ =]|--find-links[ =]|^-[if] |@\s*)",
+            r"(^\s*|--(extra-)?index-url[ =]|--find-links[ =]|^-[if] ?|@\s*)",
         ),
         (r"pyproject\.toml|uv\.toml|Pipfile|poetry\.toml", r"\b(url|index-url|extra-index-url|git)\s*=\s*\[?"),
         (r"environment\.ya?ml|\.condarc", r"^\s*-\s*"),
@@ -60,7 +64,7 @@ _REPLACED_MODULE = re.compile(r"(?m)^\s*(?:replace\s+)?\S+(?:\s+v\S+)?\s+=>\s+([
 _KNOWN = re.compile(
     r"(?i)(?:.*\.)?(npmjs\.org|npmjs\.com|yarnpkg\.com|pypi\.org|pythonhosted\.org|pytorch\.org|crates\.io|github\.com"
     r"|githubusercontent\.com|gitlab\.com|bitbucket\.org|codeberg\.org|sr\.ht|golang\.org|gopkg\.in|maven\.apache\.org"
-    r"|maven\.org|google\.com|gradle\.org|sonatype\.(org|com)|spring\.io|jitpack\.io|rubygems\.org|packagist\.org"
+    r"|maven\.org|(maven|dl)\.google\.com|gradle\.org|sonatype\.(org|com)|spring\.io|jitpack\.io|rubygems\.org|packagist\.org"
     r"|nuget\.org|anaconda\.(org|com)|conda-forge\.org|debian\.org|ubuntu\.com|fedoraproject\.org|centos\.org"
     r"|kotlin(lang)?\.org|jetbrains\.(com|space)|apache\.org|eclipse\.org|nvidia\.com|jsr\.io|deno\.land|hex\.pm"
     r"|pub\.dev|hackage\.haskell\.org|cran\.r-project\.org)"
@@ -74,11 +78,11 @@ _UNCHECKED_SCHEMES = frozenset({"http", "ftp", "git"})
 """Nobody checks who answers; lists of apt are signed instead."""
 _SETTINGS = re.compile(r".*\.(ya?ml|json|jsonc|tf|hcl|toml|tpl|template|bicep)")
 _CONTAINER_RIGHTS = re.compile(
-    r"""(?im)privileged["']?\s*[:=]\s*["']?true|host(PID|Network|IPC)["']?\s*[:=]\s*["']?true
+    r"""(?im)privileged["']?\s*[:=]\s*["']?(true|yes|on)\b|host(PID|Network|IPC)["']?\s*[:=]\s*["']?true
     |^\s*["']?hostPath["']?\s*[:=]
     |cap_add["']?\s*[:=][^:]{0,80}\b(SYS_ADMIN|SYS_MODULE|SYS_PTRACE|SYS_RAWIO|DAC_READ_SEARCH|ALL)\b
     |allowPrivilegeEscalation["']?\s*[:=]\s*["']?true|docker\.sock|^\s*pid:\s*["']?host\b
-    |^\s*-\s*["']?(/(etc|root|home|proc|sys|boot|var|usr)?/?|~/?(\.ssh|\.aws)?):/""",
+    |(^\s*-|\[|,)\s*["']?(/(etc|root|home|proc|sys|boot|var|usr)?/?|~/?(\.ssh|\.aws)?):/""",
     re.VERBOSE,
 )
 _RIGHTS = re.compile(
@@ -90,7 +94,11 @@ _RIGHTS = re.compile(
 )
 _WIDE_ACTION = re.compile(r"(?i)\bactions?[\"']?\s*[:=]\s*\[?\s*[\"']\w+:\*[\"']")
 _ALL_RESOURCES = re.compile(r"(?i)\bresources?[\"']?\s*[:=]\s*\[?\s*[\"']\*[\"']")
-_OF_DOCUMENTS = re.compile(r"(?i)(.*/)?(docs?|tests?|specs?|examples?)/.*|.*\.(md|rst|txt)|(.*/)?test_[^/]*")
+_COMMENT = re.compile(r"(?m)^[ \t]*(?:#|//|/\*|<!--|;).*")
+_OF_DOCUMENTS = re.compile(
+    r"(?i)(.*/)?(docs?|tests?|specs?|examples?)/.*|.*\.(md|rst)|(.*/)?(?!requirements|constraints)[^/]*\.txt"
+    r"|(.*/)?test_[^/]*"
+)
 _SHOWN = re.compile(
     r"""(?ix)["']public-read(-write)?["'] | \bpublicly_?accessible["']?\s*[:=]\s*["']?true
     | \bblock_public_(acls|policy)["']?\s*[:=]\s*["']?false
@@ -116,11 +124,11 @@ _ASKS_NOBODY = re.compile(
     r"|auto[-_]?approve\"?\s*[:=]\s*\"?(true|\[\s*\"\*)",
     re.MULTILINE,
 )
-_OF_GIT = re.compile(r"(.*/)?(\.git/config|\.gitconfig|\.config/git/config)")
+_OF_GIT = re.compile(r"(.*/)?(\.git/(.*/)?config(\.worktree)?|\.gitconfig|\.config/git/config)")
 _RUN_BY_GIT = re.compile(
-    r"(?im)^\s*(fsmonitor|hooksPath|sshCommand|askPass|gitProxy|external|textconv|clean|smudge|process|pager|editor"
+    r"(?im)^\s*(?:\[[^\]\n]*\]\s*)?(?:\w+\s*=\s*!|(fsmonitor|hooksPath|sshCommand|askPass|gitProxy|external|textconv|clean|smudge|process|pager|editor"
     r"|uploadpack|receivepack|insteadOf|pushInsteadOf|proxy)\s*=\s*"
-    r"(?!true\b|false\b|less\b|vim?\b|nano\b|code\b|git-lfs )\S"
+    r"(?!true\b|false\b|less\b|vim?\b|nano\b|code\b|git-lfs )\S)|^\s*\[include(?:if\b[^\]\n]*)?\]\s*path\s*="
 )
 
 GRAVE_IN_FILES = frozenset(
@@ -195,14 +203,17 @@ def find_lost_protection(path: str, before: str, after: str) -> SideEffect | Non
     """The protection that an edit takes out of a file without putting another of its kind there."""
     if _OF_DOCUMENTS.fullmatch(path):
         return None
-    kept = {_strip_protection(found[0]) for found in _PROTECTION.finditer(after[:_LONGEST])}
-    lost = (found[0].strip() for found in _PROTECTION.finditer(before[:_LONGEST]))
-    found = next((each for each in lost if _strip_protection(each) not in kept), None)
+    kept = Counter(_list_protections(after))
+    found = next(
+        (each for each, number in Counter(_list_protections(before)).items() if kept[each] < number), ""
+    )
     return SideEffect(EffectKind.DISABLE, f"takes a protection out of {path}: {found}", path) if found else None
 
 
-def _strip_protection(text: str) -> str:
-    return re.sub(r"^\s*(USER|set)\b.*", r"\1", text).strip()
+def _list_protections(text: str) -> Iterator[str]:
+    """Those in a text, each by its kind; what is a comment protects nothing."""
+    for found in _PROTECTION.finditer(_COMMENT.sub("", text[:_LONGEST])):
+        yield re.sub(r"^\s*(USER|set)\b.*", r"\1", found[0]).strip()
 
 
 def judge_contents(path: str, text: str) -> Iterator[SideEffect]:

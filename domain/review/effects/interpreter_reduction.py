@@ -18,6 +18,7 @@ from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Da
 from quorum.domain.review.effects.surroundings import Output, Scope
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.program_table import list_harmful_uses
+from quorum.domain.review.hazards.python_words import PythonWords, read_python_words
 from quorum.domain.text.paths import is_below_any
 
 _OTHER = re.compile(
@@ -75,11 +76,20 @@ class InterpreterReduction(Struct, frozen=True):
         if program in _SCHEDULES:
             for word in (*arguments, run.text or ""):
                 reducer.run_shell(word if " " in word else "")
-        if PYTHON.fullmatch(program) or _OTHER.fullmatch(program):
-            return self._run_interpreter(run, piped, substituted)
         if found := _NAMES_INTERPRETER.match(program):
-            return self._run_interpreter(replace(run, program=found[1].lower()), piped, substituted)
-        return None
+            run = replace(run, program=found[1].lower())
+        if PYTHON.fullmatch(run.program):
+            return self._run_python(run, piped, substituted)
+        return self._run_interpreter(run, piped, substituted) if _OTHER.fullmatch(run.program) else None
+
+    def _run_python(self, run: Invocation, piped: Data, substituted: Data) -> Output:
+        words = read_python_words(run.arguments)
+        if words.takes_code:
+            self._scope.reducer.run_data(piped)
+        if words.module:
+            self._run_module(words)
+            return Output(piped)
+        return self._run_interpreter(run, piped, substituted)
 
     def _run_remote(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         reducer = self._scope.reducer
@@ -122,9 +132,6 @@ class InterpreterReduction(Struct, frozen=True):
 
     def _run_interpreter(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         reducer = self._scope.reducer
-        if "-m" in run.arguments:
-            self._serve(run)
-            return Output(piped)
         codes, files = _divide_words(run)
         if not codes and files and run.program in _HAVE_SUBCOMMANDS and not _NAMES_FILE.search(files[0]):
             self._scope.add(EffectKind.UNKNOWN, f"runs {files[0]} of {run.program}, of which nothing is known")
@@ -159,23 +166,18 @@ class InterpreterReduction(Struct, frozen=True):
             )
         return Output(output)
 
-    def _serve(self, run: Invocation) -> None:
-        module, *words = run.arguments[run.arguments.index("-m") + 1 :] or ("",)
-        names = [word for word in words if not word.startswith("-")]
+    def _run_module(self, started: PythonWords) -> None:
+        module, words = started.module, started.words
+        names = [word for word in words if word == "-" or not word.startswith("-")]
         if module == "json.tool":
             self._scope.read(names[0] if names else "-", NO_DATA)
             for path in names[1:2]:
                 self._scope.reducer.write_file(path, self._scope.read(names[0], NO_DATA))
         else:
             self._scope.add(EffectKind.UNKNOWN, f"runs the module {module}, of which nothing is known")
-        if "http.server" in run.arguments or "SimpleHTTPServer" in run.arguments:
+        if module in ("http.server", "SimpleHTTPServer"):
             folder = next(
-                (
-                    run.arguments[place + 1]
-                    for place, word in enumerate(run.arguments[:-1])
-                    if word in ("-d", "--directory")
-                ),
-                "",
+                (words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-d", "--directory")), ""
             )
             if folder and (is_wide(folder) or find_secret(folder)):
                 self._scope.add(EffectKind.SEND, f"serves {folder} to whoever connects", folder)
@@ -223,11 +225,14 @@ class InterpreterReduction(Struct, frozen=True):
 
 def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
     """The words of an interpreter that are code, and those that name files."""
-    is_code_option = re.compile("-c") if PYTHON.fullmatch(run.program) else _CODE_OPTION
+    if PYTHON.fullmatch(run.program):
+        python = read_python_words(run.arguments)
+        is_input = python.code is None and python.takes_code
+        return [] if python.code is None else [python.code], [] if is_input else [*python.words]
     codes = [
         run.arguments[place + 1]
         for place, word in enumerate(run.arguments[:-1])
-        if is_code_option.fullmatch(word)
+        if _CODE_OPTION.fullmatch(word)
     ]
     files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
     if run.program in ("deno", "bun") and files[:1] == ["run"]:

@@ -6,7 +6,8 @@ import json
 import re
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from posixpath import normpath
 
 from quorum.domain.review.effects.places import find_secret
 from quorum.domain.review.effects.reduction import (
@@ -143,17 +144,18 @@ _UNCHECKED = re.compile(
 
 def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) -> Iterator[SideEffect]:
     """The effects of a call that runs no command."""
-    path = arguments.get("path")
-    if isinstance(path, str):
+    path = next(_list_values(arguments, _PATHS), None)
+    if path is not None:
         # Commands mostly do without its tables.
         from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, find_lost_protection
 
-        before = _reduce_texts(path, _list_texts(arguments, "old_text"), read_script)
-        after = _reduce_texts(path, _list_texts(arguments, "new_text", "content"), read_script)
+        path = normpath(path)
+        before = _reduce_texts(path, _list_texts(arguments, _OLD_TEXTS), read_script)
+        after = _reduce_texts(path, _list_texts(arguments, _NEW_TEXTS | _CONTENTS), read_script)
         for effect in after:
             if effect not in before and effect.kind in GRAVE_IN_FILES:
                 yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
-        texts = ("\n".join(_list_texts(arguments, name)) for name in ("old_text", "new_text"))
+        texts = ("\n".join(_list_texts(arguments, names)) for names in (_OLD_TEXTS, _NEW_TEXTS))
         if lost := find_lost_protection(path, *texts):
             yield lost
     if tool in ("edit_file", "write_file"):
@@ -164,7 +166,7 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
 def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
     """What the names of a tool, and of the action that it is told to do, say of it."""
     name = tool.rpartition("__")[2]
-    told = [str(arguments[key]) for key in _ACTIONS if isinstance(arguments.get(key), str)]
+    told = [*_list_values(arguments, _ACTIONS)]
     words = _split_words(tool).union(*map(_split_words, told))
     own = _split_words(name).union(*map(_split_words, told))
     joined = "".join(part for each in (name, *told) for part in re.findall(r"[A-Za-z0-9]+", each)).lower()
@@ -190,7 +192,7 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
         yield SideEffect(EffectKind.ELEVATE, f"gives a container rights over the machine by {name}: {found[0]}")
 
 
-_ACTIONS = ("action", "operation", "method", "api", "verb")
+_ACTIONS = frozenset({"action", "operation", "method", "api", "verb"})
 
 
 def _split_words(text: str) -> set[str]:
@@ -199,15 +201,35 @@ def _split_words(text: str) -> set[str]:
 
 def list_shell_texts(arguments: JsonObject) -> Iterator[str]:
     """The commands among the arguments of a tool that is no shell by name."""
-    behind = arguments.get("args")
-    more = [each for each in behind if isinstance(each, str)] if isinstance(behind, list) else []
-    for name, value in arguments.items():
-        if not _COMMAND_NAME.fullmatch(name):
-            continue
-        if isinstance(value, str):
-            yield f"{value} {shlex.join(more)}" if more else value
-        elif isinstance(value, list):
-            yield shlex.join(each for each in value if isinstance(each, str))
+    for fields in _list_objects(arguments):
+        more = [
+            each
+            for name in ("args", "arguments", "argv")
+            if isinstance(behind := fields.get(name), list)
+            for each in behind
+            if isinstance(each, str)
+        ]
+        for name, value in fields.items():
+            if not (_COMMAND_NAME.fullmatch(name) or (more and name.lower() in ("program", "executable"))):
+                continue
+            if isinstance(value, str):
+                yield f"{value} {shlex.join(more)}" if more else value
+            elif isinstance(value, list):
+                yield shlex.join(each for each in value if isinstance(each, str))
+
+
+def _list_objects(arguments: JsonObject) -> Iterator[JsonObject]:
+    """These, and all objects among their values."""
+    waiting: list[JsonValue] = [arguments]
+    while waiting:
+        match waiting.pop():
+            case Mapping() as fields:
+                yield fields
+                waiting += fields.values()
+            case list(items):
+                waiting += items
+            case _:
+                continue
 
 
 def list_statements(tool: str, arguments: JsonObject) -> tuple[str, ...]:
@@ -258,15 +280,27 @@ def _walk(arguments: JsonObject) -> Iterator[tuple[str, str]]:
                 continue
 
 
-def _list_texts(arguments: JsonObject, *names: str) -> Iterator[str]:
+# What tools of servers call the file and the texts of an edit, without its separators.
+_PATHS = frozenset({"path", "filepath", "file", "filename", "targetfile", "relativepath", "absolutepath"})
+_OLD_TEXTS = frozenset({"oldtext", "oldstring", "oldstr", "old", "search", "original"})
+_NEW_TEXTS = frozenset({"newtext", "newstring", "newstr", "new", "replace", "replacement", "updated"})
+_CONTENTS = frozenset({"content", "contents", "text", "filetext", "filecontent", "filecontents", "code"})
+
+
+def _list_texts(arguments: JsonObject, names: Collection[str]) -> Iterator[str]:
     edits = arguments.get("edits")
     for fields in (
         arguments,
         *(each for each in (edits if isinstance(edits, list) else ()) if isinstance(each, dict)),
     ):
-        for name in names:
-            if isinstance(text := fields.get(name), str):
-                yield text[:_LONGEST]
+        for text in _list_values(fields, names):
+            yield text[:_LONGEST]
+
+
+def _list_values(fields: JsonObject, names: Collection[str]) -> Iterator[str]:
+    for name, value in fields.items():
+        if isinstance(value, str) and re.sub(r"[_-]", "", name).lower() in names:
+            yield value
 
 
 def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.invocation import Carried, Invocation
@@ -51,6 +51,7 @@ _TOP = re.compile(r"tmp/[^/]+/?$")
 _NEGATIONS = frozenset({"!", "-not"})
 _NAME = re.compile(r"[\w@.+][\w@.+-]*")
 _FLAGS = re.compile(r"-[rRfv]+|--(?:recursive|force|verbose)")
+_NULLS = re.compile(r"-[rtx]*0[0rtx]*|--null")
 _CLEANS = re.compile(r"-[dfqxX]+|--quiet")
 _SEARCHERS = frozenset({"find", "gfind", "bfs"})
 # What may lead a later relative path out of the workspace.
@@ -88,11 +89,19 @@ def _is_fed_generated(run: Invocation, script: Script) -> bool:
     if run.program != "rm" or run.wrappers != ("xargs",) or not all(map(_FLAGS.fullmatch, run.arguments)):
         return False
     match [command.words for command in script.commands]:
-        case [(finder, *words), ("xargs", *options)] if finder in _SEARCHERS and "-print0" in words:
-            search = Invocation(program=finder, arguments=tuple(word for word in words if word != "-print0"))
-            return not {"-0", "--null"}.isdisjoint(options) and _finds_only_generated(search)
+        case [(finder, *words, "-print0"), ("xargs", *rest)] if finder in _SEARCHERS:
+            search = Invocation(program=finder, arguments=tuple(words))
+            lists_once = {"-print", "-print0"}.isdisjoint(words)
+            is_fed = _splits_at_nulls(rest) and is_selected_by_words(script.commands[1:])
+            return lists_once and is_fed and _finds_only_generated(search)
         case _:
             return False
+
+
+def _splits_at_nulls(words: Sequence[str]) -> bool:
+    """Whether `xargs` reads names that end with null bytes; the words of what it runs stand behind its own."""
+    own = [*takewhile(lambda word: word not in ("rm", "rmdir", "unlink"), words)]
+    return any(map(_NULLS.fullmatch, own)) and not any(word.startswith(("-d", "--d")) for word in own)
 
 
 def _is_beside_generated(name: str, names: Sequence[str]) -> bool:
@@ -127,7 +136,7 @@ def deletes_only_empty(run: Invocation, script: Script) -> bool:
         and run.in_loop
         and all(word in ("-f", "-v", "-d") for word in words)
         and all(
-            (command.words[0] == "xargs" and "-0" in command.words and _prints_nulls(script))
+            (command.words[0] == "xargs" and _splits_at_nulls(command.words[1:]) and _prints_nulls(script))
             or _finds_only_empty(command.words[1:])
             for command in script.commands
         )

@@ -28,6 +28,7 @@ from quorum.domain.review.hazards.places import (
     is_temporary,
     normalize,
 )
+from quorum.domain.review.hazards.python_words import read_python_words
 from quorum.domain.review.hazards.request_terms import complete_terms
 from quorum.domain.review.hazards.started_programs import list_started, skip_leading_options
 from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_foreign_packages, list_transfers
@@ -458,13 +459,12 @@ class _ScriptRun:
             self._inspection.inspect(text, self._depth + 1)
 
     def _inspect_python(self, run: Invocation) -> None:
-        code = next(run.find_values("-c"), None)
-        if code is None and run.operands[:1] in ((), ("-",)) and "-m" not in run.arguments:
-            self._judge_source(run)  # else what comes in is data of the code
-        if code is None and not any(word != "-" for word in run.operands) and "-m" not in run.arguments:
-            code = run.text
+        words = read_python_words(run.arguments)
+        if words.takes_code:
+            self._judge_source(run)
+        code = run.text if words.takes_code and words.code is None else words.code
         if code is None:
-            self._run_file(run.operands[:1])
+            self._run_file(() if words.module else words.words[:1])
             return
         is_inside = self._depth == 0 and stays_in_workspace(self._script)
         effects = list_effects_of_python(code, is_inside=is_inside)

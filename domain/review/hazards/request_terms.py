@@ -87,21 +87,19 @@ def _selects_by_words(command: ScriptCommand) -> bool:
 
 
 def is_plain_find(words: Sequence[str]) -> bool:
-    """Whether a find selects what all of its tests fit, and acts on nothing before it has tested it."""
+    """Whether a find selects what all of its tests fit, and acts on nothing, nor lists it, before that."""
     place = 0
     while place < len(words) and not words[place].startswith(("-", "(", "!", ",")):
         place += 1
     if place > 1 and "." in words[:place]:
         return False
-    has_acted = False
+    has_listed = has_acted = False
     while place < len(words):
         word = words[place]
         if word in ("-print", "-print0"):
-            place += 1
+            has_listed, place = True, place + 1
         elif has_acted:
             return False
-        elif word in _TESTS:
-            place += 2
         elif word == "-delete":
             has_acted, place = True, place + 1
         elif word in _RUNS:
@@ -109,6 +107,10 @@ def is_plain_find(words: Sequence[str]) -> bool:
             while place < len(words) and words[place] not in (";", "+"):
                 place += 1
             place += 1
+        elif has_listed:
+            return False
+        elif word in _TESTS:
+            place += 2
         elif word in _FLAGS:
             place += 1
         else:

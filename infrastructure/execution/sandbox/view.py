@@ -86,7 +86,13 @@ class SandboxView:
         self._opened = _select_existing(surroundings.repositories)
         self._writable = _select_existing((*surroundings.writable, *self._opened))
         asked = _select_existing((*surroundings.readable, *self._writable))
-        spelled = dict.fromkeys((*surroundings.closed, *_select_existing(surroundings.closed)))
+        # What a link leads to counts where it could be changed.
+        led = (
+            path
+            for each in surroundings.closed
+            if is_below_any(path := os.path.realpath(each), (*self._writable, *self.roots))
+        )
+        spelled = dict.fromkeys((*surroundings.closed, *_select_existing(surroundings.closed), *led))
         closed = (path for path in spelled if os.path.exists(path) and not os.path.islink(path))
         self._code = [*lock_code(policy.code, self._writable, self.roots), *closed]
         self._secrets = [p for p in _select_existing(surroundings.secrets) if not is_below_any(p, asked)]

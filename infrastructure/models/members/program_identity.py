@@ -130,9 +130,10 @@ def _find_needed(folder: str, name: str) -> str:
     return ""
 
 
-def _describe(file: str) -> tuple[str, int, int, int]:
+def _describe(file: str) -> tuple[str, int, int, int, int]:
+    """How a file looks; its time of change too, as anybody can set the other one back."""
     status = os.stat(file)
-    return file, status.st_ino, status.st_size, status.st_mtime_ns
+    return file, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _compute_digest(files: Sequence[str]) -> str:

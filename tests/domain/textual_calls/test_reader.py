@@ -415,6 +415,58 @@ def test_a_call_whose_mark_is_plain_text_begins_its_line(parser: ToolParser, cal
         assert get_words(pieces) == f"{before}{call}"
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("+", "-", "   12\t", "12: ", "7 | ", "  12→", "notes.md:12:", "notes.md:12:  ", "notes.md:13-"),
+        *("2026-01-01T00:00:00Z ", "[2026-01-01 10:00:01] INFO ", "10:30:45 ", "<![CDATA["),
+    ],
+)
+def test_a_line_of_a_file_a_difference_or_a_log_holds_no_call(before: str) -> None:
+    for step in (0, 1):
+        for start in ("", "It holds:\n"):
+            pieces = read(f"{start}{before}<tool_call>{CALL}</tool_call>\n\nI leave it.", "hermes", step=step)
+            assert list_calls(pieces) == []
+    for said in ("I read it. ", "1. ", "- ", "12 files. ", "Step 2: ", "At 10:30: ", "In a.py: "):
+        assert list_calls(read(f"{said}<tool_call>{CALL}</tool_call>", "hermes")) == [READ]
+
+
+@pytest.mark.parametrize(
+    ("parser", "text"),
+    [
+        ("qwen-coder", "<function=read_file>\n{0}{1}</function>"),
+        ("minimax", '<invoke name="read_file">\n{0}{1}</invoke>'),
+        ("glm", "<tool_call>read_file\n{0}{1}</tool_call>"),
+        ("gemma", "<|tool_call>call:read_file{{{0},{1}}}<tool_call|>"),
+        ("llama", "[read_file({0}, {1})]"),
+        ("hermes", '<tool_call>{{"name": "read_file", {0}, {1}}}</tool_call>'),
+    ],
+)
+def test_a_call_that_gives_an_argument_two_values_is_not_read(parser: ToolParser, text: str) -> None:
+    forms = {
+        "qwen-coder": ("<parameter=path>\na.py\n</parameter>\n", "<parameter=path>\nb.py\n</parameter>\n"),
+        "minimax": ('<parameter name="path">a.py</parameter>\n', '<parameter name="path">b.py</parameter>\n'),
+        "glm": (
+            "<arg_key>path</arg_key>\n<arg_value>a.py</arg_value>\n",
+            "<arg_key>path</arg_key>\n<arg_value>b.py</arg_value>\n",
+        ),
+        "gemma": ('path:<|"|>a.py<|"|>', 'path:<|"|>b.py<|"|>'),
+        "llama": ('path="a.py"', 'path="b.py"'),
+        "hermes": ('"arguments": {"path": "a.py"}', '"parameters": {"path": "b.py"}'),
+    }
+    one, other = forms[parser]
+    for step in (0, 1):
+        assert list_calls(read(text.format(one, other), parser, step=step)) == []
+    if parser != "llama":
+        assert list_calls(read(text.format(one, one), parser)) == [READ]
+
+
+def test_a_call_that_names_two_tools_is_not_read() -> None:
+    named = {**json.loads(CALL), "tool": next(name for name in TOOLS if name != "read_file")}
+
+    assert list_calls(read(f"<tool_call>{json.dumps(named)}</tool_call>", "hermes")) == []
+
+
 @pytest.mark.parametrize("parser", ["json", "llama", "hermes"])
 @pytest.mark.parametrize("key", ["parameters", "arguments", "input"])
 def test_the_definition_of_a_tool_is_no_call_of_it(parser: ToolParser, key: str) -> None:

@@ -39,6 +39,7 @@ class Household:
     more_roots: list[Path] = field(default_factory=list)
     readable: list[str] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     code: OwnCode = NO_CODE
     network: bool = True
@@ -65,6 +66,7 @@ class Household:
             # The interpreter of the tests may lie in the real home, which is hidden as well.
             readable=[*self.readable, sys.prefix, sys.base_prefix, str(Path(__file__).parents[3])],
             writable=self.writable,
+            closed=self.closed,
             links=self.links,
             network=lambda: self.network,
             list_hosts=None if self.hosts is None else lambda: self.hosts or HostList(),

@@ -49,6 +49,36 @@ async def test_what_lies_beside_such_code_can_be_written(program: Household) -> 
     assert (program.root / "tools/other").read_text() == (program.root / "notes.py").read_text() == "x\n"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > ~/.agent/settings.json; mv ~/.agent/settings.json ~/.agent/old",
+        "echo x > ~/.agent/real.md; mv ~/.agent/real.md ~/.agent/old",
+        "echo x > dotfiles/agent/mcp.json; mv dotfiles/agent dotfiles/old; mv dotfiles old",
+        "mv ~/.agent/tmp ~/.agent/old; echo x > ~/.agent/tmp/bin/rg",
+    ],
+)
+async def test_what_is_closed_stays_as_it_is_behind_links_and_in_folders_as_well(
+    household: Household, command: str
+) -> None:
+    places = [
+        household.write(".agent/settings.json"),
+        household.write(".agent/tmp/bin/rg"),
+        household.home / ".agent/CLAUDE.md",
+        household.home / ".agent/mcp.json",
+    ]
+    household.write(".agent/real.md")
+    places[2].symlink_to("real.md")
+    places[3].symlink_to(household.write("src/project/dotfiles/agent/mcp.json"))
+    household.writable = [str(household.home / ".agent")]
+    household.closed = [*map(str, places)]
+
+    await household.run(f"{command}; echo y > ~/.agent/history")
+
+    assert [place.read_text() for place in places] == ["secret\n"] * 4
+    assert (household.home / ".agent/history").read_text() == "y\n"
+
+
 async def test_a_new_module_that_the_interpreter_imports_at_its_start_is_set_aside(program: Household) -> None:
     output = await program.run("echo x > sitecustomize.py; mkdir json; echo x > json/__init__.py")
 

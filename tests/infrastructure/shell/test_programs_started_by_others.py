@@ -245,7 +245,16 @@ def test_a_program_where_anybody_may_put_one_is_asked_about_behind_what_starts_i
     [
         ("python3", True),
         ("python3 - a b", True),
+        ("python3 -X dev -", True),
+        ("python3 -W ignore", True),
+        ("python3 /dev/stdin", True),
+        ("python3 -i tools/parse.py", True),
+        ("python3 -im json.tool", True),
+        ("python3 -m code", True),
+        ("python3 -m runpy /dev/stdin", True),
         ("python3 -m json.tool", False),
+        ("python3 -Wignore -um json.tool -", False),
+        ("python3 -m tools.parse --all", False),
         ("python3 tools/parse.py", False),
     ],
 )

@@ -160,7 +160,15 @@ def test_the_file_is_of_the_person_alone_and_holds_the_latest_twenty(browsers: P
 
 @pytest.mark.parametrize(
     "changed",
-    [{"endpoint": "http://push.example/1"}, {"endpoint": "file:///etc"}, {"p256dh": "BA"}, {"auth": "AAAA"}],
+    [
+        *(
+            {"endpoint": "http://push.example/1"},
+            {"endpoint": "file:///etc"},
+            {"p256dh": "BA"},
+            {"auth": "AAAA"},
+        ),
+        {"endpoint": f"https://push.example/{'a' * 2000}"},
+    ],
 )
 def test_a_browser_that_cannot_be_told_is_refused(browsers: PushBrowsers, changed: dict[str, str]) -> None:
     receiver = PushReceiver()
@@ -168,6 +176,7 @@ def test_a_browser_that_cannot_be_told_is_refused(browsers: PushBrowsers, change
 
     with pytest.raises(ConfigError, match="this browser cannot be told"):
         browsers.add(Browser(**{**receiver.subscription, **changed}))
+    assert browsers.list() == ()
 
 
 def test_a_message_is_for_its_browser_alone_and_no_longer_than_services_take() -> None:

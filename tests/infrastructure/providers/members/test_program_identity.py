@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,18 @@ def test_a_program_that_has_changed_is_called_so_also_by_the_next_process(tmp_pa
     assert next_one.describe(str(program)).endswith("; changed since it was last asked")
     assert next_one.describe(str(program)).endswith("; changed since it was last asked")
     assert "changed" not in ProgramIdentity(state).describe(str(program))
+
+
+def test_a_program_of_the_same_length_with_its_old_time_has_changed_all_the_same(tmp_path: Path) -> None:
+    program, state = tmp_path / "program", tmp_path / "state"
+    program.write_bytes(b"one")
+    before = program.stat()
+    ProgramIdentity(state).describe(str(program))
+
+    program.write_bytes(b"two")
+    os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert ProgramIdentity(state).describe(str(program)).endswith("; changed since it was last asked")
 
 
 def test_a_program_that_was_only_touched_has_not_changed(tmp_path: Path) -> None:
