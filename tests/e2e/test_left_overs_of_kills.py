@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ _OF_ANY_APP = {"ledger.sqlite-wal", "ledger.sqlite-shm"}
 
 def list_files(folder: Path) -> set[str]:
     state = folder / "home" / "state" / "quorum"
-    files = (path.relative_to(state) for path in state.rglob("*") if not path.is_dir())
+    walked = os.walk(state)  # which passes over a folder that is removed meanwhile
+    files = (Path(folder, name).relative_to(state) for folder, _, names in walked for name in names)
     return {str(path) for path in files if path.parts[0] not in _KEPT}
 
 
