@@ -58,7 +58,7 @@ async def run_gh(
     login = {name: environ[name] for name in _LOGIN if name in environ}
     output, errors = bytearray(), bytearray()
     try:
-        with start_with_payload(
+        process = start_with_payload(
             (program, *words),
             payload,
             cwd=Path("/"),
@@ -66,8 +66,8 @@ async def run_gh(
             timeout_secs=limit,
             on_output=lambda data: output.extend(data[: most_bytes - len(output)]),
             on_errors=lambda data: errors.extend(data[: _MOST_BYTES - len(errors)]),
-        ) as process:
-            ending = await process.wait()
+        )
+        ending = await process.wait()
     except OSError as error:
         raise ToolError(f"gh could not be started: {error.strerror or error}") from error
     if ending.failure is not None:

@@ -20,7 +20,7 @@ from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.launch import AgentLaunch
 from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
-from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
@@ -111,7 +111,7 @@ class AgentChannel:
             # Protected paths that it makes may have been approved: they are told as all that it does unasked.
             self._end_check = launch.begin(was_asked=True)
             self._process = SupervisedProcess(
-                take_over_stdin(theirs, launch.argv),
+                launch.argv,
                 cwd=Path(cwd),
                 environment=environment,
                 timeout_secs=None,

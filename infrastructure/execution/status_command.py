@@ -60,7 +60,7 @@ class StatusCommand:
             output.extend(data[: _MOST_BYTES - len(output)])
 
         try:
-            with start_with_payload(
+            process = start_with_payload(
                 words,
                 json.dumps(session, ensure_ascii=False).encode("utf-8", "replace"),
                 cwd=self._cwd,
@@ -68,8 +68,8 @@ class StatusCommand:
                 timeout_secs=TIMEOUT_SECS,
                 on_output=feed,
                 on_errors=errors.feed,
-            ) as process:
-                ending = await process.wait()
+            )
+            ending = await process.wait()
         except OSError as error:
             raise StatusCommandError(f"{name} could not be started: {error}") from error
         if ending.failure is not None:

@@ -21,12 +21,11 @@ from quorum.domain.text.pattern import compile_once
 COPY_PREFIX = "quorum-review-"
 DIFF_PREFIX = "quorum-diff-"
 MEMBER_PREFIX = "quorum-member-"
-INPUT_PREFIX = "quorum-payload-"
 UNRECORDED_PREFIX = "quorum-session-"
 SERVE_PREFIX = "quorum-sockets-"
 COPILOT_PREFIX = "quorum-cli-"
 _PREFIXES = (
-    *(COPY_PREFIX, DIFF_PREFIX, MEMBER_PREFIX, INPUT_PREFIX),
+    *(COPY_PREFIX, DIFF_PREFIX, MEMBER_PREFIX),
     *(UNRECORDED_PREFIX, SERVE_PREFIX, COPILOT_PREFIX),
 )
 _NAME = f"(?:{'|'.join(_PREFIXES)})[a-z0-9_]{{8}}"  # as `mkdtemp` makes it

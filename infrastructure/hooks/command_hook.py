@@ -221,7 +221,7 @@ class CommandHook(UniformHook):
                 process.end()
 
         try:
-            with start_with_payload(
+            process = start_with_payload(
                 launch.argv,
                 payload,
                 cwd=self.cwd,
@@ -231,8 +231,8 @@ class CommandHook(UniformHook):
                 on_errors=printed.errors.feed,
                 keys=launch.keys,
                 proxy=launch.proxy,
-            ) as process:
-                return await process.wait()
+            )
+            return await process.wait()
         except OSError as error:
             raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
 

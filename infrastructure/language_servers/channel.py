@@ -14,7 +14,7 @@ from msgspec import Struct
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.language_servers.framing import MessageReader, OversizedMessage, encode_message
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
@@ -84,7 +84,7 @@ class LanguageServerChannel:
         pipe = os.fdopen(ours, "wb", buffering=0)
         try:
             self._process = SupervisedProcess(
-                take_over_stdin(theirs, launch.argv),
+                launch.argv,
                 cwd=cwd,
                 environment=environment,
                 timeout_secs=None,

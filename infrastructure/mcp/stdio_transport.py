@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.execution.commands.process import SupervisedProcess, take_over_stdin
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.mcp.answers import ServerAnswers
 from quorum.infrastructure.mcp.json_lines import JsonLines, Piece, is_whole
 
@@ -91,7 +91,7 @@ class StdioTransport:
         theirs, ours = os.pipe()
         try:
             self._process = SupervisedProcess(
-                take_over_stdin(theirs, self._argv),
+                self._argv,
                 cwd=self._cwd,
                 environment=self._environment,
                 timeout_secs=None,

@@ -10,8 +10,8 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from quorum.domain.shell.network_hosts import PROXY_PORT
 from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.execution.commands import supervisor
 from quorum.infrastructure.execution.commands.orphans import generate_marker, kill_orphans
-from quorum.infrastructure.files.swept_folder import INPUT_PREFIX, open_swept_folder
 
 if TYPE_CHECKING:  # loaded where one is made
     from quorum.infrastructure.execution.network.host_proxy import HostProxy
@@ -32,16 +31,6 @@ _GRACE_SECS = 0.5
 _SWEEP_SECS = 3.0
 _READ_BYTES = 65536
 _DRAIN_BYTES = 1 << 20
-
-
-# The supervisor gives every program an empty standard input: this takes over the one that was handed down.
-_WITH_STDIN = 'exec <"$0"; exec "$@"'
-
-
-def take_over_stdin(descriptor: int, argv: Sequence[str]) -> tuple[str, ...]:
-    """The program, whose absolute path `argv` begins with, with a descriptor that is handed down for its
-    standard input."""
-    return ("/bin/sh", "-c", _WITH_STDIN, f"/dev/fd/{descriptor}", *argv)
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -66,12 +55,11 @@ class SupervisedProcess:
     `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
     streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
     outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may continue for
-    ever. `stdin` is a descriptor to hand down beside the three usual ones, see `take_over_stdin`: standard
-    input is empty otherwise. `keys` are those it reaches of the kernel's, `guards`
-    are those of a sandbox, see the supervisor. `proxy` serves the network of its own that the command then has,
-    for as long as it runs. `supervisor_secs` is how long the supervisor may take over ending it before we do
-    that ourselves, `grace_secs` the time between TERM and KILL. Raises OSError where the supervisor cannot be
-    started, for example in a folder that is gone.
+    ever. `stdin` is a descriptor for its standard input, which is empty otherwise. `keys` are those it reaches
+    of the kernel's, `guards` are those of a sandbox, see the supervisor. `proxy` serves the network of its own
+    that the command then has, for as long as it runs. `supervisor_secs` is how long the supervisor may take
+    over ending it before we do that ourselves, `grace_secs` the time between TERM and KILL. Raises OSError
+    where the supervisor cannot be started, for example in a folder that is gone.
     """
 
     def __init__(  # noqa: PLR0913 - all that commands differ in meets here
@@ -95,7 +83,7 @@ class SupervisedProcess:
         self._proxy = proxy
         self._channel: socket.socket | None = None
         self._grace_secs = grace_secs
-        self._handed_down = () if stdin is None else (stdin,)
+        self._stdin = -1 if stdin is None else stdin
         self._supervisor_secs = supervisor_secs
         self._loop = asyncio.get_running_loop()
         self._streams: dict[int, Callable[[bytes], None]] = {}
@@ -195,7 +183,14 @@ class SupervisedProcess:
                 ours.enter_context(self._channel)
                 channel = theirs.enter_context(other_end).fileno()
             words = [_find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
-            words += [str(len(argv)), self._keys, str(len(guards)), str(channel), str(PROXY_PORT)]
+            words += [
+                str(len(argv)),
+                self._keys,
+                str(len(guards)),
+                str(channel),
+                str(PROXY_PORT),
+                str(self._stdin),
+            ]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,
@@ -203,7 +198,7 @@ class SupervisedProcess:
                 stderr=errors,
                 cwd=cwd,
                 env=select_loader_environment(os.environ),  # the command's travels apart
-                pass_fds=(lifeline, control, *(() if channel < 0 else (channel,)), *self._handed_down),
+                pass_fds=(lifeline, control, *(each for each in (channel, self._stdin) if each >= 0)),
                 start_new_session=True,
             )
             ours.pop_all()
@@ -348,12 +343,6 @@ def is_compiled_from(compiled: str, source: str) -> bool:
     return head == MAGIC_NUMBER + struct.pack("<III", 0, changed, size)
 
 
-# The supervisor gives every command an empty standard input: this puts the payload in its place, leaves no name
-# of it behind, and becomes the program. Nothing of the program's words is read as shell.
-_WITH_PAYLOAD = 'exec <"$0"; rm -f "$0"; exec "$@"'
-
-
-@contextmanager
 def start_with_payload(
     argv: Sequence[str],
     payload: bytes,
@@ -365,22 +354,22 @@ def start_with_payload(
     on_errors: Callable[[bytes], None],
     keys: Keys = "all",
     proxy: HostProxy | None = None,
-) -> Iterator[SupervisedProcess]:
-    """The running program, whose absolute path `argv` begins with. Leave the context when it has ended.
-
-    The payload is in a file that only we can read, gone afterwards. Raises OSError where the program cannot be
+) -> SupervisedProcess:
+    """The running program, whose absolute path `argv` begins with; its standard input is the payload, in a file
+    without a name. Raises OSError where the program cannot be
     started.
     """
-    with open_swept_folder(INPUT_PREFIX) as folder:
-        file = folder / "payload.json"
-        file.write_bytes(payload)
-        yield SupervisedProcess(
-            ("/bin/sh", "-c", _WITH_PAYLOAD, str(file), *argv),
+    with tempfile.TemporaryFile() as file:
+        file.write(payload)
+        file.seek(0)
+        return SupervisedProcess(
+            argv,
             cwd=cwd,
             environment=environment,
             timeout_secs=timeout_secs,
             on_output=on_output,
             on_errors=on_errors,
+            stdin=file.fileno(),
             keys=keys,
             proxy=proxy,
         )

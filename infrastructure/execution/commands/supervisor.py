@@ -7,8 +7,9 @@ standard library only, and little of that: it is started anew for every command.
 Arguments: the file descriptor of the lifeline (a pipe whose other end only quorum holds; its end of file
 means "end everything"), that of the control pipe, the seconds between TERM and KILL, the number of words
 of the command, what it is to reach of the keys that the kernel keeps: "all", "own" (those of a session
-keyring of its own) or "none", the number of its guards, and the descriptor of a socket to quorum, -1 for none,
-with a port: the command has a network of its own then, in which quorum gets a socket that listens there.
+keyring of its own) or "none", the number of its guards, the descriptor of a socket to quorum, -1 for none,
+with a port: the command has a network of its own then, in which quorum gets a socket that listens there; and
+the descriptor of what is to be the command's standard input, -1 for an empty one.
 Standard input: those words, the guards, then the environment as NAME=VALUE, each followed by NUL. With guards
 the command is one of bubblewrap: what it starts waits until each guarded file was seen to be covered, as the
 files may be moved while the mounts are made. Sent on the control pipe, a line each: `shell PID`, `failed WHY`,
@@ -77,10 +78,10 @@ _IGNORED = (
     signal.SIGTTOU,
 )
 
-# Of the sandbox, while it is being made. The shell in it has only digits for descriptors.
-_INFO, _GO, _READY = 7, 8, 9
-# Where bubblewrap reads which system calls it is to refuse, as its command line says.
-_NAMESPACE_FILTER = 99
+# Of the sandbox, while it is being made. The shell in it has only digits for descriptors. The first is where
+# bubblewrap reads which system calls it is to refuse, as its command line says.
+_NAMESPACE_FILTER, _INFO, _GO, _READY = 6, 7, 8, 9
+_FIRST_FREE = 10  # any other descriptor is here or above, that none of these takes its number
 _WAIT_FOR_GUARDS = (
     f'printf . >&{_READY}; read -r go <&{_GO} || exit 125; exec {_INFO}>&- {_GO}<&- {_READY}>&-; exec "$@"'
 )
@@ -302,8 +303,7 @@ def hand_over_filter() -> None:
     reader, writer = os.pipe()
     os.write(writer, bytes((_Instruction * len(words))(*(_Instruction(*word) for word in words))))
     os.close(writer)
-    os.dup2(reader, _NAMESPACE_FILTER)
-    os.close(reader)
+    os.dup2(_move_away(reader), _NAMESPACE_FILTER)
 
 
 def listen_within(process: int, channel: int, port: int) -> None:
@@ -335,13 +335,21 @@ class Supervisor:
     """Watches one command. It waits on two descriptors only: the lifeline and the news of ended children."""
 
     def __init__(
-        self, *, lifeline: int, control: int, grace_secs: float, keys: str, channel: int, port: int
+        self,
+        *,
+        lifeline: int,
+        control: int,
+        grace_secs: float,
+        keys: str,
+        channel: int,
+        port: int,
+        stdin: int,
     ) -> None:
         self._keys = keys
-        self._channel = channel
+        self._channel, self._lifeline, self._control, self._stdin = map(
+            _move_away, (channel, lifeline, control, stdin)
+        )
         self._port = port
-        self._lifeline = lifeline
-        self._control = control
         self._grace_secs = grace_secs
         self._asked_to_end = False
         self._shell = 0
@@ -349,8 +357,6 @@ class Supervisor:
         self._childless = False
         self._adopts = _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
         _call_prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # should the command have stopped us when quorum dies
-        for descriptor in (lifeline, control, *(() if channel < 0 else (channel,))):
-            os.set_inheritable(descriptor, False)
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
         self._news, wake = os.pipe()
@@ -365,6 +371,8 @@ class Supervisor:
             self._start_guarded(argv, environment, guards)
         else:
             self._shell = self._start(argv, environment)
+        if self._stdin >= 0:
+            os.close(self._stdin)  # who writes to it learns when the command does not read any more
         self._tell(f"shell {self._shell}")
         self._reap()
         while not self._shell_ended and not self._asked_to_end:
@@ -431,8 +439,7 @@ class Supervisor:
         pid = os.fork()
         if pid == 0:
             try:
-                # Out of the way first: one may have the number that another is to get.
-                moved = {n: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for n, fd in (handed or {}).items()}
+                moved = {number: _move_away(descriptor) for number, descriptor in (handed or {}).items()}
                 for number, descriptor in moved.items():
                     os.dup2(descriptor, number)
                 self._become(supervisor, argv, environment)
@@ -447,7 +454,7 @@ class Supervisor:
         for number in (*_IGNORED, signal.SIGCHLD, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(self._stdin if self._stdin >= 0 else os.open(os.devnull, os.O_RDONLY), 0)
         _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if self._keys != "all":
             close_keyrings(is_whole=self._keys == "none")
@@ -506,6 +513,15 @@ class Supervisor:
             self._asked_to_end = True  # quorum is gone: there is nobody to tell, and all must end
 
 
+def _move_away(descriptor: int) -> int:
+    """The same at a number that no other takes, and for this process alone; -1 for -1."""
+    if descriptor < 0:
+        return descriptor
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
+    os.close(descriptor)
+    return moved
+
+
 def _read_child(info: int) -> int:
     """The process that bubblewrap says it has started in the sandbox; 0 where it says nothing of the kind."""
     said = os.read(info, 4096).partition(b'"child-pid":')[2].strip()
@@ -522,7 +538,9 @@ def main() -> None:
         close_keyrings(is_whole=sys.argv[2] == "none")
         hand_over_filter()
         os.execv(sys.argv[3], sys.argv[3:])
-    lifeline, control, words, guards, channel, port = (int(sys.argv[place]) for place in (1, 2, 4, 6, 7, 8))
+    lifeline, control, words, guards, channel, port, stdin = (
+        int(sys.argv[place]) for place in (1, 2, 4, 6, 7, 8, 9)
+    )
     with open(0, "rb", closefd=False) as order:
         fields = order.read().split(b"\0")[:-1]
     environment = dict(field.split(b"=", 1) for field in fields[words + guards :])
@@ -533,6 +551,7 @@ def main() -> None:
         keys=sys.argv[5],
         channel=channel,
         port=port,
+        stdin=stdin,
     )
     supervisor.run(fields[:words], environment, fields[words : words + guards])
     os._exit(0)  # skips the interpreter's tidying up, for which quorum would wait

@@ -35,7 +35,7 @@ NAMESPACES = (
     "ALL",
     "--new-session",
     "--seccomp",
-    "99",  # the descriptor at which the supervisor hands over the filter
+    "6",  # the descriptor at which the supervisor hands over the filter
 )
 # Without capabilities root still may write what belongs to it, settings of the kernel among it.
 _KERNEL = (

@@ -26,8 +26,6 @@ _JSON = make_encoder()
 _LONGEST_LINE = 16_000_000
 _MOST_UNREAD = 2 * _LONGEST_LINE
 _MOST_NOISE = 4_000  # characters of what is no JSON, and bytes of standard error, kept to be quoted
-# The supervisor gives every command an empty standard input. Nothing of the program's words is read as shell.
-_WITH_STDIN = 'exec <"$0"; exec "$@"'
 
 
 class MemberProcess:
@@ -62,7 +60,7 @@ class MemberProcess:
         resources.callback(self.close_input)
         try:
             self._process = SupervisedProcess(
-                ("/bin/sh", "-c", _WITH_STDIN, f"/dev/fd/{theirs}", *words),
+                words,
                 cwd=folder,
                 environment=launch.environ,
                 timeout_secs=None,

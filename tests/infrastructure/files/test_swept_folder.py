@@ -109,7 +109,7 @@ def leave(parent: Path, name: str) -> None:
     [
         ("quorum-session-notes", 0o700),
         ("quorum-review-left_one-more", 0o700),
-        ("quorum-payload-examples", 0o755),
+        ("quorum-diff-examples", 0o755),
     ],
 )
 def test_folders_of_the_person_with_such_a_name_are_left_alone(parent: Path, name: str, mode: int) -> None:

@@ -33,6 +33,37 @@ asyncio.run(Household(home=Path(home), root=Path(root), environ=environ).run(com
 """
 
 
+# Gives a program in the sandbox its standard input by a descriptor of each number.
+_NUMBERS = (*range(5, 13), 99)
+_INPUTS = f"""
+import asyncio, os, sys
+from pathlib import Path
+places = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from tests.infrastructure.sandbox.sandbox_bench import Household
+home, root, path = sys.argv[1:]
+environ = {{"HOME": home, "PATH": path}}
+sandbox = Household(home=Path(home), root=Path(root), environ=environ).sandbox()
+
+async def read_by(number):
+    reader, writer = os.pipe()
+    os.dup2(reader, number)
+    os.close(reader)
+    os.write(writer, b"%d " % number)
+    os.close(writer)
+    launch = sandbox.wrap(("/bin/cat",), Path(root), environ, network=False)
+    process = SupervisedProcess(
+        launch.argv, cwd=Path(root), environment=environ, timeout_secs=None, stdin=number,
+        on_output=lambda data: os.write(1, data), guards=launch.guards, keys=launch.keys,
+    )
+    os.close(number)
+    await process.wait()
+
+for number in {_NUMBERS}:
+    asyncio.run(read_by(number))
+"""
+
+
 def a_sleep() -> str:
     """Sleeping for a time nobody else sleeps for, so that the process can be found."""
     return f"600.{secrets.randbelow(10**12):012d}"
@@ -54,6 +85,23 @@ async def test_output_exit_code_and_standard_input_are_those_of_the_command(hous
 
 async def test_no_descriptor_of_ours_reaches_the_command(household: Household) -> None:
     assert await household.run("exec ls /proc/self/fd") == "0\n1\n2\n3\nexit code 0"
+
+
+@pytest.mark.long
+def test_a_program_gets_its_standard_input_whatever_number_it_has_here(household: Household) -> None:
+    repository = str(Path(__file__).parents[3])
+    words = [str(household.home), str(household.root), household.environ["PATH"]]
+
+    shown = subprocess.run(
+        [sys.executable, "-c", _INPUTS, *words],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": repository},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert shown.stdout.split() == list(map(str, _NUMBERS))
 
 
 async def test_an_end_by_signal_is_reported(household: Household) -> None:
