@@ -197,7 +197,7 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
         loads_next_minute=known.loads_next_minute,
         is_confined=table.sandbox,
         folders=folders,
-        obeyed=tuple(_list_obeyed(known.obeyed, folders, environ)),
+        obeyed=tuple(_list_obeyed((*known.obeyed, *table.obeys), folders, environ)),
     )
 
 
