@@ -109,13 +109,16 @@ def _encode(value: object) -> object:
     raise QuorumError(f"an event holds a {type(value).__name__}, which has no JSON form")
 
 
+_SIMPLE = frozenset((str, int, bool, type(None)))
+
+
 def _simplify(value: Any) -> JsonValue:
     """The value with arrays as lists and amounts as numbers."""
     kind = type(value)
     if kind is dict:
-        return {key: _simplify(item) for key, item in value.items()}
+        return {key: item if type(item) in _SIMPLE else _simplify(item) for key, item in value.items()}
     if kind is list or kind is tuple:
-        return [_simplify(item) for item in value]
+        return [item if type(item) in _SIMPLE else _simplify(item) for item in value]
     return float(value) if kind is Decimal else value
 
 

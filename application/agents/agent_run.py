@@ -253,7 +253,7 @@ class AgentRun:
         for told in self._terms.describe_lost(connected):
             self._events.note(ErrorOccurred(message=told))
         self._connected = connected
-        self._terms = replace(self._terms, session=connected.agent_session, is_remembered=True)
+        self._terms = replace(self._terms.continuing(connected), is_remembered=True)
         await self._events.announce(connected)
 
     @property
@@ -411,7 +411,7 @@ class AgentRun:
                 self._stream.add_event(update)
             case StreamedReasoning():
                 self._stream.add_event(update)
-            case AgentPlanUpdated() | AgentModeChanged():
+            case AgentPlanUpdated() | AgentModeChanged() | NoticeGiven():
                 self._events.note(update)
             case ReportedCall():
                 self._reported[update.call_id] = update

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from quorum.application.ports.tools import Tool
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Delta, StopReason, StreamedReasoning, Usage
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
+from quorum.domain.events.event import NoticeGiven
 from quorum.domain.events.report import JobRecord
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
@@ -68,7 +69,9 @@ class TerminalState(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
 
 
-AgentUpdate: TypeAlias = Delta | StreamedReasoning | AgentPlanUpdated | AgentModeChanged | ReportedCall
+AgentUpdate: TypeAlias = (
+    Delta | StreamedReasoning | AgentPlanUpdated | AgentModeChanged | NoticeGiven | ReportedCall
+)
 
 
 class AgentEnd(Struct, frozen=True, kw_only=True):
@@ -79,11 +82,12 @@ class AgentEnd(Struct, frozen=True, kw_only=True):
 
 
 class AgentTerms(Struct, frozen=True, kw_only=True):
-    """How a session with the agent is to begin: `session` is the agent's own id of one to continue. Empty texts
-    leave the choice to the agent. `is_remembered`: so it was before, and what is not offered any more does not
-    matter."""
+    """How a session with the agent is to begin: `session` is the agent's own id of one to continue, `opened_ms`
+    when it began or continued that last. Empty texts leave the choice to the agent. `is_remembered`: so it was
+    before, and what is not offered any more does not matter."""
 
     session: str = ""
+    opened_ms: int | UnsetType = UNSET
     mode: str = ""
     model: str = ""
     is_remembered: bool = False
@@ -93,8 +97,12 @@ class AgentTerms(Struct, frozen=True, kw_only=True):
         """Those of the last time. In a copy of that session the agent begins one of its own."""
         if former is None:
             return cls()
-        session = "" if is_copy else former.agent_session
-        return cls(session=session, mode=former.mode, model=former.model, is_remembered=True)
+        again = cls(mode=former.mode, model=former.model, is_remembered=True)
+        return again if is_copy else again.continuing(former)
+
+    def continuing(self, former: AgentConnected) -> AgentTerms:
+        """The same, in the session that the agent has."""
+        return replace(self, session=former.agent_session, opened_ms=former.opened_ms)
 
     def with_choice(self, category: Literal["mode", "model"], name: str) -> AgentTerms:
         """The same, with another mode or model."""

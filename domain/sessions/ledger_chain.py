@@ -40,6 +40,8 @@ FREE = frozenset({"arguments", "input", "payload", "changed", "edited", "target"
 """The names of objects whose own names are those of models, tools and providers: nothing in them is fixed."""
 _FIXED_IN_SECOND = ("outcome", "decision")
 _FIXED_MARKS = tuple(f'"{name}"'.encode() for name in sorted(FIXED))
+_NOTHING_FIXED = "[]"
+_LONG = 2_000
 _NESTED = frozenset((dict, list))
 
 
@@ -338,8 +340,9 @@ def _extract_fixed_event_fields(payload: bytes, event: Mapping[str, object] | No
 
 def _extract_fixed_fields(payload: bytes, event: Mapping[str, object] | None) -> str:
     """All that no redaction may change in an event, in the order in which it is found, as JSON."""
-    if not any(mark in payload for mark in _FIXED_MARKS):  # as in most, which may be long
-        return "[]"
+    # Most hold none. To look through what is parsed is quicker than through a long text.
+    if (event is None or len(payload) < _LONG) and not any(mark in payload for mark in _FIXED_MARKS):
+        return _NOTHING_FIXED
     fixed: list[tuple[str, object]] = []
     left: list[object] = [parse_payload(payload) if event is None else event]
     while left:  # a loop, because events may be nested as deep as their JSON can be read
@@ -353,7 +356,7 @@ def _extract_fixed_fields(payload: bytes, event: Mapping[str, object] | None) ->
             left += [
                 each for name, each in reversed(value.items()) if type(each) in _NESTED and name not in FREE
             ]
-    return json.dumps(fixed)
+    return json.dumps(fixed) if fixed else _NOTHING_FIXED
 
 
 def parse_payload(payload: bytes) -> JsonObject:

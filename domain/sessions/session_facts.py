@@ -34,11 +34,10 @@ class StoredSessionFacts(Struct, frozen=True, kw_only=True):
             case "model_changed":
                 return replace(self, model=_read_text(event.get("model")))
             case "turn_started":
-                said = cut_title(event.get("prompt"))
                 # A prompt says more than a command before it, and a name that was given more than a prompt.
-                is_kept = self.turns or not self.title.startswith(_COMMAND)
-                title = self.title if is_kept else said
-                return replace(self, turns=self.turns + 1, title=title or said or self.title)
+                is_kept = self.title and (self.turns or not self.title.startswith(_COMMAND))
+                title = self.title if is_kept else cut_title(event.get("prompt")) or self.title
+                return replace(self, turns=self.turns + 1, title=title)
             case "session_renamed":
                 return replace(self, title=cut_title(event.get("title")) or self.title)
             case "own_command_started":
@@ -72,7 +71,7 @@ def _read_text(value: JsonValue) -> str:
 
 def cut_title(prompt: JsonValue) -> str:
     """A title as a list shows it, on one line."""
-    return " ".join(_read_text(prompt).split())[:_LONGEST_TITLE]
+    return " ".join(_read_text(prompt).split(maxsplit=_LONGEST_TITLE)[:_LONGEST_TITLE])[:_LONGEST_TITLE]
 
 
 def _sum(cost: Decimal | None, added: JsonValue) -> Decimal | None:

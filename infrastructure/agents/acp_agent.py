@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
+
+from msgspec import UNSET, UnsetType
 
 from quorum.application.agents.agent_run import AgentRun
 from quorum.application.cancellation import run_to_end
@@ -32,6 +36,8 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated, AgentTask
+from quorum.domain.events.event import NoticeGiven
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.channel import AgentChannel, Confine, RefusedRequest, UnknownMethod
 from quorum.infrastructure.agents.launch import AgentLaunch
@@ -56,7 +62,8 @@ _MOST_CALLS = 10_000  # of one session: more are not told apart
 
 class DrivenAgent:
     """Implements `Agent`. The program is started by `open`, works in `cwd`, and reaches the `host`, also for
-    commands if this `runs_commands`. `confine` is the sandbox, if it is to run in one."""
+    commands if this `runs_commands`. `confine` is the sandbox, if it is to run in one; `clock` gives seconds
+    since 1970."""
 
     def __init__(
         self,
@@ -67,8 +74,11 @@ class DrivenAgent:
         version: str,
         runs_commands: bool,
         confine: Confine | None = None,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._runs_commands, self._confine = runs_commands, confine
+        self._clock, self._sleep = clock, sleep
         self._launch, self._cwd, self._host, self._version = launch, cwd, host, version
         self._channel: AgentChannel | None = None
         self._places = ObeyedPlaces(())
@@ -113,10 +123,10 @@ class DrivenAgent:
         if known.get("protocolVersion") != _VERSION:
             raise self._fail("it does not speak version 1 of the Agent Client Protocol")
         try:
-            opened = await self._open_session(channel, known, terms.session)
+            opened = await self._open_session(channel, known, terms)
         except ProviderError as error:
             raise self._add_logins(error, known) from error
-        self._opened = opened
+        self._opened, opened_ms = opened, int(self._clock() * 1000)
         self.offers = AgentOffers(
             modes=tuple(map(_shorten, _list_choices("mode", opened))),
             models=tuple(map(_shorten, _list_choices("model", opened))),
@@ -140,6 +150,7 @@ class DrivenAgent:
             model=self._model,
             confinement=_UNCONFINED if self._confine is None else self._describe_confinement(),
             is_confined=self._confine is not None,
+            opened_ms=opened_ms,
         )
 
     def _describe_confinement(self) -> str:
@@ -196,9 +207,9 @@ class DrivenAgent:
 
     # ---------------------------------------------------------------- opening
 
-    async def _open_session(self, channel: AgentChannel, known: JsonObject, former: str) -> JsonObject:
+    async def _open_session(self, channel: AgentChannel, known: JsonObject, terms: AgentTerms) -> JsonObject:
         place: JsonObject = {"cwd": self._cwd, "mcpServers": []}
-        if not former:
+        if not (former := terms.session):
             opened = await channel.request("session/new", place)
             self._session = read_text_field(opened, "sessionId")
             if not self._session:
@@ -212,7 +223,21 @@ class DrivenAgent:
             method = "session/resume"
         else:
             raise self._fail("it cannot continue a session; begin a new one, without --continue and --resume")
+        await self._wait_out_minute(terms.opened_ms)
         return await channel.request(method, {"sessionId": former, **place})
+
+    async def _wait_out_minute(self, opened_ms: int | UnsetType) -> None:
+        """Where it would lose the session now, wait, and say so."""
+        if not self._launch.loads_next_minute or opened_ms is UNSET:
+            return
+        is_told, minute = False, opened_ms // 60_000
+        while int(now := self._clock()) // 60 == minute:
+            left = 60 * (minute + 1) - now
+            if not is_told:
+                is_told, how_long = True, format_amount(math.ceil(left), "second")
+                why = f"the agent {self._launch.name} loses a session that it opens twice in one minute"
+                self._host.note_update(NoticeGiven(message=f"{why}: its start waits for {how_long}"))
+            await self._sleep(left)
 
     async def _choose(self, category: str, wanted: str, opened: JsonObject, *, is_wanted: bool) -> None:
         """Choose a mode or model, which agents offer as an option of the session or in the older list. One that

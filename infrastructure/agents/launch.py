@@ -23,7 +23,8 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     """An agent whose usual command is known. `asking_mode` is the one of its modes in which it asks before it
     acts, empty where it begins in it; `login_env` are variables that its login is found by, `added` what has it
     ask where no mode does. `takes_files`: it works with files that it reaches through us;
-    `tells_no_arguments`: a command is its call's title, and the tool begins its id; `folders` hold its
+    `tells_no_arguments`: a command is its call's title, and the tool begins its id; `loads_next_minute`: it
+    loses a session that it is to load in the minute in which it began or loaded it; `folders` hold its
     settings, login and sessions. `obeyed` is what it takes programs, permissions and instructions from: names
     in its folders, or paths.
     """
@@ -35,6 +36,7 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     added: Mapping[str, str] = field(default_factory=dict)
     takes_files: bool = True
     tells_no_arguments: bool = False
+    loads_next_minute: bool = False
     folders: tuple[str, ...] = ()
     obeyed: tuple[str, ...] = ()
 
@@ -94,6 +96,7 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
         asking_mode="default",
         takes_files=False,  # version 0.61 cannot make a new file that way
         tells_no_arguments=True,
+        loads_next_minute=True,  # version 0.61
         folders=("~/.gemini",),
         obeyed=(
             *(*_OFTEN_OBEYED, "GEMINI.md", "trustedFolders.json", "trusted_hooks.json", "keybindings.json"),
@@ -137,6 +140,7 @@ class AgentLaunch(Struct, frozen=True, kw_only=True):
     asking_mode: str = ""
     takes_files: bool = True
     tells_no_arguments: bool = False
+    loads_next_minute: bool = False
     is_confined: bool = False
     folders: tuple[str, ...] = ()
     obeyed: tuple[str, ...] = ()
@@ -160,40 +164,40 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
             'command = ["PROGRAM", …] in your quorum.toml'
         )
     table = table or AgentProgramTable()
-    own = table.command
-    if not own and known is None:
+    known, own = known or KnownAgent(command=(), install=""), table.command
+    if not (own or known.command):
         raise ConfigError(f'[agents.{name}] names no command; set command = ["PROGRAM", …], as of an ACP agent')
-    program, *arguments = own or (known.command if known is not None else ())
+    program, *arguments = own or known.command
     searched = environ.get("PATH", "")
     found = find_program(program, searched)
     if found is None:
-        install = f"install it with: {known.install}; " if known is not None and not own else ""
+        install = f"install it with: {known.install}; " if not own else ""
         raise ConfigError(
             f"the agent {name} cannot be started: {explain_missing(program, searched)} ({install}"
             f"command in [agents.{name}] names it)"
         )
-    passed = (*table.pass_env, *(known.login_env if known is not None else ()))
+    passed = (*table.pass_env, *known.login_env)
     given = {each: environ[each] for each in passed if each in environ}
-    added = known.added if known is not None else {}
     moved = {each: value for each, value in given.items() if value[:1] == "/" and each not in table.pass_env}
     if table.sandbox:
         _refuse_home(name, moved, environ)
-    folders = (*_place_folders(known.folders if known is not None else (), environ), *moved.values())
+    folders = (*_place_folders(known.folders, environ), *moved.values())
     return AgentLaunch(
         name=name,
         words=(found, *arguments),
         environ={
             **filter_environment(build_command_environment(environ, list_key_names(settings))),
-            **added,
+            **known.added,
             **given,
         },
         timeout_secs=table.timeout_secs,
-        asking_mode=known.asking_mode if known is not None else "",
-        takes_files=known.takes_files if known is not None else True,
-        tells_no_arguments=known.tells_no_arguments if known is not None else False,
+        asking_mode=known.asking_mode,
+        takes_files=known.takes_files,
+        tells_no_arguments=known.tells_no_arguments,
+        loads_next_minute=known.loads_next_minute,
         is_confined=table.sandbox,
         folders=folders,
-        obeyed=tuple(_list_obeyed(known.obeyed if known is not None else (), folders, environ)),
+        obeyed=tuple(_list_obeyed((*known.obeyed, *table.obeys), folders, environ)),
     )
 
 

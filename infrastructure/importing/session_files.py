@@ -14,6 +14,7 @@ from msgspec import Struct
 from quorum.domain.importing.foreign_session import ForeignItem, ForeignSession
 
 LARGEST_LINE = 64 << 20
+_READ_AHEAD = 1 << 20  # lines are longer than the usual buffer
 
 
 class SessionSource(Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ def list_files(folder: Path, pattern: str, agent: str) -> Iterator[SessionSource
 
 def read_lines(file: Path, flaws: list[str]) -> Iterator[bytes]:
     """The lines of a file. One that is too long to be a message is left out, and said."""
-    with file.open("rb") as lines:
+    with file.open("rb", buffering=_READ_AHEAD) as lines:
         for number, line in enumerate(lines, 1):
             if len(line) > LARGEST_LINE:
                 flaws.append(f"{file}:{number}: the line is longer than {LARGEST_LINE:,} bytes and is left out")

@@ -1,17 +1,17 @@
-"""Has sessions of other agents become past sessions here.
-
-Several processes read and mask them, and one writes.
-"""
+"""Has sessions of other agents become past sessions here: several processes do so, and one writes at a time."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
@@ -21,7 +21,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.importing.foreign_session import SessionRecorder
 from quorum.domain.sessions.ledger_chain import encode_payload
-from quorum.domain.sessions.session_facts import WholeSession, chain_session
+from quorum.domain.sessions.session_facts import chain_session
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.schema import Settings
@@ -32,11 +32,15 @@ from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.importing.session_files import ReadSource, SessionSource
 from quorum.infrastructure.secrets.known import SessionSecrets
 from quorum.infrastructure.session_paths import build_path_policy
-from quorum.infrastructure.storage import open_whole_writer
+from quorum.infrastructure.storage import open_storage, open_whole_writer
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
 
 _FEW_BYTES = 20_000_000  # for less, further processes take longer to start than they save
 _MOST_FLAWS = 3
-_AHEAD = 3  # sessions a process that are read before they are written
+_AHEAD = 3  # sessions a process that wait for it
+_MOST_PROCESSES = 8
 _READERS: Mapping[str, ReadSource] = {
     claude_sessions.AGENT: claude_sessions.read_claude_session,
     codex_sessions.AGENT: codex_sessions.read_codex_session,
@@ -44,11 +48,12 @@ _READERS: Mapping[str, ReadSource] = {
 }
 
 
-class ConvertedSession(Struct, frozen=True, kw_only=True):
-    """A session with its records; None where it is here already or nobody said anything."""
+class TakenSession(Struct, frozen=True, kw_only=True):
+    """What became of a session of so many bytes: it is not added where it is here already, or nobody said
+    anything."""
 
     size: int
-    session: WholeSession | None = None
+    is_added: bool = False
     flaws: tuple[str, ...] = ()
 
 
@@ -57,6 +62,14 @@ class SessionsReport(Struct, kw_only=True):
 
     added: int = 0
     flaws: list[str] = field(default_factory=list)
+
+
+class _Terms(Struct, frozen=True, kw_only=True):
+    """What all processes are told: the ids of the sessions that are here, the settings, and the folder."""
+
+    present: frozenset[str]
+    settings: Settings
+    root: Path
 
 
 def list_sources(agents: Iterable[str], places: ImportPlaces) -> tuple[list[SessionSource], list[str]]:
@@ -76,29 +89,34 @@ def list_sources(agents: Iterable[str], places: ImportPlaces) -> tuple[list[Sess
     return found, problems
 
 
-class _Converter:
-    """Converts sessions in one process. `present` are the ids of the sessions that are here."""
+class _SessionImport:
+    """Takes sessions over in one process. `turn` is held while one is written."""
 
-    def __init__(self, present: frozenset[str], settings: Settings, root: Path) -> None:
-        self._present = present
+    def __init__(self, terms: _Terms, writer: WholeSessionWriter, turn: AbstractContextManager[object]) -> None:
+        self._present, self._writer, self._turn = terms.present, writer, turn
         self._mask = SecretMask()
-        policy = build_path_policy(settings, (root,))
-        SessionSecrets(self._mask, settings=settings, environ=os.environ, policy=policy).gather()
+        policy = build_path_policy(terms.settings, (terms.root,))
+        SessionSecrets(self._mask, settings=terms.settings, environ=os.environ, policy=policy).gather()
 
-    def convert(self, source: SessionSource) -> ConvertedSession:
+    def take_over(self, source: SessionSource) -> TakenSession:
         """One session. What is wrong with it is said in its flaws."""
         try:
             read = _READERS[source.agent](source)
             if read is None or read.session.session_id in self._present:
-                return ConvertedSession(size=source.size)
+                return TakenSession(size=source.size)
             events = SessionRecorder(read.session, self._mask).record(read.items)
             values = ((at_ms, event.to_json()) for at_ms, event in events)
             session = chain_session(read.session.session_id, values, _encode)
         except (OSError, ValueError, TypeError, RecursionError) as error:
-            return ConvertedSession(size=source.size, flaws=(f"{source.file} is not taken over: {error}",))
-        return ConvertedSession(
-            size=source.size, session=session if session.chain else None, flaws=_cut_flaws(read.flaws, source)
-        )
+            return TakenSession(size=source.size, flaws=(f"{source.file} is not taken over: {error}",))
+        flaws, is_added = _cut_flaws(read.flaws, source), False
+        if session.chain:
+            try:
+                with self._turn:
+                    is_added = self._writer.write(session)
+            except LedgerError as error:
+                flaws = (*flaws, f"{source.file} is not taken over: {error}")
+        return TakenSession(size=source.size, is_added=is_added, flaws=flaws)
 
 
 def _cut_flaws(flaws: Sequence[str], source: SessionSource) -> tuple[str, ...]:
@@ -115,18 +133,21 @@ def _encode(event: JsonObject) -> bytes:
         return encode_payload(event)
 
 
-_converter: _Converter | None = None
+_import: _SessionImport | None = None
 
 
-def _start_process(present: frozenset[str], settings: Settings, root: Path) -> None:
-    global _converter
+def _start_process(terms: _Terms, turn: AbstractContextManager[object]) -> None:
+    global _import
     gc.set_threshold(100_000)  # what is made of a session lives as long as it
-    _converter = _Converter(present, settings, root)
+    stack = ExitStack()
+    atexit.register(stack.close)
+    storage = stack.enter_context(closing(open_storage(terms.settings.storage, os.environ)))
+    _import = _SessionImport(terms, stack.enter_context(open_whole_writer(storage)), turn)
 
 
-def _convert(source: SessionSource) -> ConvertedSession:
-    assert _converter is not None
-    return _converter.convert(source)
+def _take_over(source: SessionSource) -> TakenSession:
+    assert _import is not None
+    return _import.take_over(source)
 
 
 def import_sessions(
@@ -144,35 +165,32 @@ def import_sessions(
     them.
     """
     report = SessionsReport()
-    done = 0
+    done, terms = 0, _Terms(present=present, settings=settings, root=root)
     with open_whole_writer(storage) as writer:
-        for number, converted in enumerate(_convert_all(sources, present, settings, root), 1):
-            report.flaws += converted.flaws
-            if converted.session is not None:
-                try:
-                    report.added += writer.write(converted.session)
-                except LedgerError as error:
-                    report.flaws.append(f"a session is not taken over: {error}")
-            done += converted.size
+        for number, taken in enumerate(_take_over_all(sources, terms, writer), 1):
+            report.flaws += taken.flaws
+            report.added += taken.is_added
+            done += taken.size
             tell(number, done)
     return report
 
 
-def _convert_all(
-    sources: Sequence[SessionSource], present: frozenset[str], settings: Settings, root: Path
-) -> Iterator[ConvertedSession]:
-    workers = min(os.cpu_count() or 1, 8)
+def _take_over_all(
+    sources: Sequence[SessionSource], terms: _Terms, writer: WholeSessionWriter
+) -> Iterator[TakenSession]:
+    """By several processes, which write by themselves: to hand a session on takes longer than to write it."""
+    workers = min(os.cpu_count() or 1, _MOST_PROCESSES)
     if workers == 1 or sum(source.size for source in sources) < _FEW_BYTES:
-        converter = _Converter(present, settings, root)
-        yield from map(converter.convert, sources)
+        yield from map(_SessionImport(terms, writer, nullcontext()).take_over, sources)
         return
-    waiting: deque[Future[ConvertedSession]] = deque()
+    context = get_context("spawn")
+    waiting: deque[Future[TakenSession]] = deque()
     with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_start_process, initargs=(present, settings, root)
+        workers, mp_context=context, initializer=_start_process, initargs=(terms, context.Lock())
     ) as pool:
         try:
             for source in sources:
-                waiting.append(pool.submit(_convert, source))
+                waiting.append(pool.submit(_take_over, source))
                 if len(waiting) >= workers * _AHEAD:
                     yield waiting.popleft().result()
             while waiting:

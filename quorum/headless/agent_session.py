@@ -141,7 +141,7 @@ def _choose_terms(options: AgentOptions, record: SessionRecord) -> AgentTerms:
     """How the agent is to begin: with its own session, where ours is continued. Raises UsageError."""
     from quorum.application.ports.agents import AgentTerms
 
-    former = ""
+    terms = AgentTerms(mode=options.agent_mode or "", model=options.agent_model or "")
     if record.past:
         connected = record.connected
         if connected is None or connected.agent != options.agent:
@@ -150,5 +150,5 @@ def _choose_terms(options: AgentOptions, record: SessionRecord) -> AgentTerms:
                 f"the session {record.session_id} is {whose}; name one of {options.agent} with --resume ID, or "
                 "begin a new one"
             )
-        former = connected.agent_session
-    return AgentTerms(session=former, mode=options.agent_mode or "", model=options.agent_model or "")
+        return terms.continuing(connected)
+    return terms

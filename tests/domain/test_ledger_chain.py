@@ -411,6 +411,25 @@ def chain_with_newer(place: int, count: int = 4) -> list[ChainedRecord]:
     return linked
 
 
+@pytest.mark.parametrize("filling", ["", "x" * 5_000])
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "a", "outcome": "ok"},
+        {"type": "a", "lanes": [{"decision": "allow"}, {"is_error": True, "is_rejected": False}]},
+        {"type": "a", "arguments": {"outcome": "of a tool"}},
+        {"type": "a", "text": '{"outcome": "in a text"}'},
+        {"type": "a"},
+    ],
+)
+def test_a_link_does_not_depend_on_what_is_at_hand_when_it_is_made(event, filling):
+    event = {**event, "filling": filling}
+    payload = encode_payload(event)
+    record = chain_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="a", payload=payload, event=event)
+
+    assert relink_record(record, SESSION, NO_LINK) == record
+
+
 @pytest.mark.parametrize("place", [0, 2, 3])
 def test_a_record_of_a_newer_version_is_not_verified_and_not_broken(place: int) -> None:
     checked = verify(SESSION, chain_with_newer(place))

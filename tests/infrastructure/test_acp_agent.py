@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.agents import AgentTerms, ReportedCall
+from quorum.application.ports.agents import AgentTerms, AgentUpdate, ReportedCall
 from quorum.domain.events.agents import AgentConnected
+from quorum.domain.events.event import NoticeGiven
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.acp_calls import read_reported_call
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
@@ -28,10 +29,14 @@ read -r end
 
 
 class AskedHost:
-    """Allows each call, and keeps it."""
+    """Allows each call, and keeps it and what is told."""
 
     def __init__(self) -> None:
         self.asked: list[ReportedCall] = []
+        self.told: list[AgentUpdate] = []
+
+    def note_update(self, update: AgentUpdate) -> None:
+        self.told.append(update)
 
     async def decide(self, call: ReportedCall) -> bool:
         self.asked.append(call)
@@ -134,6 +139,116 @@ async def test_a_session_is_continued_with_a_model_that_is_not_among_those_offer
     _, connected = await open_agent(tmp_path, _GREETING, {"models": models}, terms=terms)
 
     assert connected.model == "own"
+
+
+MINUTE_BEGAN = 1_700_000_040
+
+
+class LateLoader:
+    """An agent that is told which session to load, and a clock that stands while nobody sleeps."""
+
+    def __init__(self, folder: Path, now: float, *, loads_next_minute: bool = True) -> None:
+        self.now, self.host = now, AskedHost()
+        self._asked = folder / "asked"
+        greeting = json.dumps({"jsonrpc": "2.0", "id": 1, "result": _GREETING})
+        opened = json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}})
+        script = f"""
+read -r asked; echo "$asked" >>asked; echo '{greeting}'
+read -r asked; echo "$asked" >>asked; echo '{opened}'
+read -r end
+"""
+        launch = AgentLaunch(
+            name="test",
+            words=("/bin/sh", "-c", script),
+            environ={},
+            timeout_secs=20,
+            loads_next_minute=loads_next_minute,
+        )
+        self.slept: list[tuple[float, list[str]]] = []
+        self.agent = DrivenAgent(
+            launch,
+            str(folder),
+            self.host,  # type: ignore[arg-type]
+            version="1",
+            runs_commands=False,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+        )
+
+    async def sleep(self, secs: float) -> None:
+        """The timer ends a little before the clock says so."""
+        self.slept.append((secs, self.asked))
+        self.now += secs - 0.25 if secs > 1 else secs
+
+    @property
+    def asked(self) -> list[str]:
+        return [json.loads(line)["method"] for line in self._asked.read_text().splitlines() if line]
+
+    async def open(self, terms: AgentTerms) -> AgentConnected:
+        try:
+            return await self.agent.open(terms)
+        finally:
+            await self.agent.aclose()
+
+
+def in_session(opened: float) -> AgentTerms:
+    return AgentTerms(session="s", opened_ms=int(opened * 1000))
+
+
+async def test_a_session_is_not_opened_twice_in_a_minute_by_an_agent_that_would_lose_it(
+    tmp_path: Path,
+) -> None:
+    loader = LateLoader(tmp_path, now=MINUTE_BEGAN + 18.5)
+
+    connected = await loader.open(in_session(MINUTE_BEGAN + 2))
+
+    assert loader.slept == [(41.5, ["initialize"]), (0.25, ["initialize"])]
+    assert loader.asked == ["initialize", "session/load"]
+    assert [told.sentence for told in loader.host.told if isinstance(told, NoticeGiven)] == [
+        "the agent test loses a session that it opens twice in one minute: its start waits for 42 seconds"
+    ]
+    assert connected.opened_ms == (MINUTE_BEGAN + 60) * 1000
+
+
+@pytest.mark.parametrize(
+    ("now", "terms", "loads_next_minute"),
+    [
+        (MINUTE_BEGAN + 60, in_session(MINUTE_BEGAN + 59.9), True),
+        (MINUTE_BEGAN - 60, in_session(MINUTE_BEGAN), True),
+        (MINUTE_BEGAN + 1, in_session(MINUTE_BEGAN), False),
+        (MINUTE_BEGAN, AgentTerms(session="s"), True),
+        (MINUTE_BEGAN, AgentTerms(), True),
+    ],
+    ids=["a later minute", "a clock that was set back", "another agent", "an earlier record", "a new session"],
+)
+async def test_other_sessions_begin_at_once(
+    tmp_path: Path, now: float, terms: AgentTerms, loads_next_minute: bool
+) -> None:
+    loader = LateLoader(tmp_path, now, loads_next_minute=loads_next_minute)
+
+    connected = await loader.open(terms)
+
+    assert loader.slept == loader.host.told == []
+    assert connected.opened_ms == now * 1000
+
+
+async def test_whoever_does_not_want_to_wait_for_the_next_minute_can_stop(tmp_path: Path) -> None:
+    loader = LateLoader(tmp_path, now=MINUTE_BEGAN)
+    is_waiting = asyncio.Event()
+
+    async def sleep(_secs: float) -> None:
+        is_waiting.set()
+        await asyncio.Event().wait()
+
+    loader.agent._sleep = sleep
+    opening = asyncio.create_task(loader.open(in_session(MINUTE_BEGAN)))
+    await is_waiting.wait()
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+
+    assert loader.asked == ["initialize"]
+    assert not loader.agent.is_open
 
 
 class CrashingPeer:

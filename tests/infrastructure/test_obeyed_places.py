@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from quorum.infrastructure.agents.launch import KNOWN_AGENTS, find_launch
 from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces, SetAsidePlace
 from quorum.infrastructure.config.schema import Settings
@@ -76,6 +79,21 @@ def test_programs_in_the_folder_of_an_agent_are_obeyed_by_any_name(tmp_path: Pat
     assert {str(folder / name) for name in ("notify", "status.sh", "settings.json", "scripts")} <= obeyed
     assert str(folder / "history.jsonl") not in obeyed
     assert str(folder / "projects") not in obeyed
+
+
+def test_what_an_agent_of_the_persons_own_obeys_is_named_in_the_settings(tmp_path: Path) -> None:
+    table = {"command": ["/bin/true"], "sandbox": True, "obeys": ["~/.mine/config.toml", "/etc/mine/../mine.d"]}
+    settings = msgspec.convert({"agents": {"mine": table, "vibe": table}}, Settings)
+    environ = {"HOME": str(tmp_path)}
+
+    assert find_launch("mine", settings, environ).obeyed == (f"{tmp_path}/.mine/config.toml", "/etc/mine.d")
+    assert {"/etc/mine.d", f"{tmp_path}/.vibe/config.toml"} <= {*find_launch("vibe", settings, environ).obeyed}
+
+
+@pytest.mark.parametrize("path", ["config.toml", "", "~", "~root/x", "/", "../x"])
+def test_what_an_agent_obeys_has_a_path_that_is_whole(path: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"agents": {"mine": {"obeys": [path]}}}, Settings)
 
 
 def test_each_known_agent_names_what_it_obeys() -> None:

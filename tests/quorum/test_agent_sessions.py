@@ -511,6 +511,26 @@ def test_an_agent_in_the_sandbox_does_not_change_what_it_obeys_outside(rig: Agen
 
 
 @pytest.mark.long
+def test_an_agent_of_the_persons_own_does_not_change_what_it_is_said_to_obey(rig: AgentRig) -> None:
+    folder = rig.home / ".agent"
+    folder.mkdir()
+    (folder / "rules").write_text("mine")
+    rig.declare()
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(f'{settings.read_text()}obeys = ["~/.agent/rules", "~/.agent/hooks"]\n')
+    confine(rig)
+
+    rig.watch(
+        ["touch", str(folder / "session")],
+        ["move", str(folder / "session"), str(folder / "rules")],
+        ["touch", str(folder / "hooks")],
+    )
+
+    assert (folder / "rules").read_text() == "mine"
+    assert {path.name for path in folder.iterdir()} == {"session", "rules", "set-aside-hooks~1"}
+
+
+@pytest.mark.long
 def test_an_agent_that_is_to_run_in_the_sandbox_does_not_run_without(
     rig: AgentRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

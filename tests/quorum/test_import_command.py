@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorum.errors import UsageError
+from quorum.infrastructure.importing import sessions
 from tests.support.command_line import run_command
 
 
@@ -176,6 +177,27 @@ def test_sessions_become_past_sessions_that_verify_and_are_added_once(
     _write_session(home, "s3", "a new one")
     run_command(["import", "claude", "--yes"], tmp_path)
     assert " 1 session (" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_many_sessions_are_taken_over_by_several_processes(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sessions, "_FEW_BYTES", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    for number in range(9):
+        _write_session(home, f"s{number}", f"prompt {number}")
+
+    run_command(["import", "claude", "--yes"], tmp_path)
+    captured = capsys.readouterr()
+    assert " 9 sessions (" in captured.out
+    assert "9 of 9 sessions (100 %)" in captured.err
+    assert captured.err.count("the line is damaged") == 9
+    run_command(["import", "claude", "--yes"], tmp_path)
+    assert " 0 sessions (" in capsys.readouterr().out
+
+    assert run_command(["sessions", "verify", "--all"], tmp_path) == 0
+    assert not (home / ".local/state/quorum/ledger.sqlite-wal").exists()
 
 
 def test_sessions_can_be_left_where_they_are(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

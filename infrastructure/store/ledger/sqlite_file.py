@@ -191,6 +191,7 @@ _PRAGMAS = (
     "cell_size_check = ON",  # damage is found where it is, not where it leads to
     "secure_delete = ON",  # what is taken out is not left in free space
 )
+_PAGES_OF_BULK = 16_000  # 64 MB of log: each time that it goes into the file, the disk is waited for
 # A file that ends too early is read up to there, and a page for what it holds; nothing is looked at before.
 _LENIENT = ("writable_schema = ON",)
 
@@ -282,6 +283,9 @@ class SqliteFile:
         yield
         if full:
             connection.execute("PRAGMA synchronous = NORMAL")
+
+    def expect_bulk(self, connection: SqlConnection) -> None:
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_OF_BULK}")
 
     def translate_errors(self, what: str) -> AbstractContextManager[None]:
         """Turn what database or disk refuse into a LedgerError; `what` failed, such as "cannot be read"."""

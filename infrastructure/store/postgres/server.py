@@ -307,6 +307,9 @@ class PostgresServer:
         """Nothing: the server keeps every commit as safely as it is set up to."""
         return nullcontext()
 
+    def expect_bulk(self, _connection: SqlConnection) -> None:
+        """Nothing: the server sees to it."""
+
     def translate_errors(self, what: str) -> AbstractContextManager[None]:
         """Turn what the server refuses into a LedgerError; `what` failed, such as "cannot be read"."""
         return translate_postgres_errors(what, self.place)

@@ -107,6 +107,10 @@ class SqlEngine(Protocol):
         """With `full`, what is committed inside, and all before it, outlives a loss of power."""
         ...
 
+    def expect_bulk(self, connection: SqlConnection) -> None:
+        """Much is going to be written by this connection: it need not be in its final place at once."""
+        ...
+
     def translate_errors(self, what: str) -> AbstractContextManager[None]:
         """Turn what the database refuses into a LedgerError; `what` failed, such as "cannot be read"."""
         ...

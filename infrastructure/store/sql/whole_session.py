@@ -21,6 +21,7 @@ class WholeSessionWriter:
         engine = self._storage.engine
         with engine.translate_errors("cannot be written"):
             self._connection = self._stack.enter_context(closing(engine.connect()))
+            engine.expect_bulk(self._connection)
         return self
 
     def __exit__(

@@ -166,6 +166,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agents.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
     "agents.*.timeout_secs": (20.0, 1.0, 20.0),
     "agents.*.sandbox": (True, False, True),
+    "agents.*.obeys": (["/own"], ["/evil"], ["/own"]),
     "mcp.servers.*.command": (["own"], ["evil"], ["own"]),
     "mcp.servers.*.url": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
     "mcp.servers.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
