@@ -190,7 +190,7 @@ def test_the_last_lines_of_a_command_are_seen_folded_and_all_unfolded_under_the_
     row, second, *body = folded(one)
     assert row.startswith("▸ run    make all ")
     assert second == "         make test"
-    assert body == ["  │ … 6 lines above", *(f"  │ line {n}" for n in range(6, 12))]
+    assert body == ["  │ … 6 lines above · ctrl+o opens", *(f"  │ line {n}" for n in range(6, 12))]
     body = unfolded(one)[1:]
     assert body[:3] == ["  │ run_command", "  │ $ make all", "  │   make test"]
     assert body[-1] == "  │ exit code 1"

@@ -267,7 +267,7 @@ async def test_an_empty_transcript_has_nothing_to_copy_or_to_open():
         rig.host.notice == "/copy takes answer, code, output, prompt and a number from 1 on, 1 being the latest"
     )
     views.action_open_output()
-    assert rig.host.notice == "no output is stored yet"
+    assert rig.host.notice == "no command has printed anything yet"
 
 
 async def test_a_link_is_followed_at_the_second_click_only_and_only_to_the_web():

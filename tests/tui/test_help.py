@@ -1,8 +1,12 @@
 import pytest
+from textual import events
 
+from quorum.tui.keys.keyboard_guard import TYPING_PACE
 from quorum.tui.keys.slash_commands import COMMANDS, find_action
 from quorum.tui.screens.help import HelpScreen
-from tests.support.app_stage import Stage, on_stage
+from quorum.tui.screens.timeline.timeline_screen import TimelineScreen
+from tests.support.app_stage import Clock, Stage, on_stage
+from tests.support.fake_agent import a_command, a_request, review
 
 
 @pytest.fixture(autouse=True)
@@ -13,6 +17,13 @@ def _own_state(tmp_path, monkeypatch):
 async def opened(stage: Stage, *keys: str) -> None:
     await stage.pilot.press(*keys)
     await stage.until(lambda: isinstance(stage.app.screen, HelpScreen) and stage.app.screen.is_mounted)
+
+
+async def press_question_mark(stage: Stage, at: float) -> None:
+    event = events.Key("question_mark", "?")
+    event.time = at
+    stage.app.post_message(event)
+    await stage.pilot.pause()
 
 
 @pytest.mark.long
@@ -33,6 +44,36 @@ async def test_what_nothing_is_called_is_said(tmp_path):
         await opened(stage, "f1")
         await stage.pilot.press(*"zzz")
         await stage.shows("nothing is called 'zzz'")
+
+
+async def test_a_question_mark_at_a_question_shows_its_keys_first_and_is_text_within_a_text(tmp_path):
+    clock = Clock()
+    clock.now = 100.0
+    async with on_stage(
+        tmp_path, review(a_request(a_command("make all"))), clock=clock, pace=TYPING_PACE
+    ) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await press_question_mark(stage, 105.0)
+        await stage.shows("In a review")
+        await stage.shows("Approve: run exactly this")
+        await stage.pilot.press("escape")
+        await stage.asked()
+        for number, key in enumerate("why"):
+            await stage.press_at(key, 110.0 + number / 10)
+        await press_question_mark(stage, 110.3)
+        await stage.until(lambda: stage.prompt.text == "why?")
+
+        assert stage.agent.answers == []
+
+
+@pytest.mark.long
+async def test_a_question_mark_over_a_list_shows_its_keys_first(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("/timeline")
+        await stage.until(lambda: isinstance(stage.app.screen, TimelineScreen))
+        await opened(stage, "question_mark")
+        await stage.shows("In the timeline")
 
 
 @pytest.mark.long

@@ -353,6 +353,14 @@ async def test_what_was_not_kept_for_the_screen_is_said_in_the_pager(tmp_path):
         await stage.shows("lines not kept here …")
 
 
+async def test_what_names_a_key_in_the_transcript_names_the_one_there_is_now(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        play(stage, Clock(), ran(numbered(90)))
+        await stage.shows("lines above · ctrl+o opens")
+        stage.app.rebind({"toggle_fold": "f7"})
+        await stage.shows("lines above · f7 opens")
+
+
 @pytest.mark.long
 async def test_the_command_opens_the_latest_stored_output_or_an_earlier_one(tmp_path):
     async with on_stage(tmp_path) as stage:
@@ -369,13 +377,17 @@ async def test_the_command_opens_the_latest_stored_output_or_an_earlier_one(tmp_
         await stage.shows("first")
         await stage.pilot.press("q")
         await stage.send("/output 3")
-        await stage.shows("there are fewer than 3 stored outputs")
+        await stage.shows("there are fewer than 3 outputs")
 
 
-async def test_without_a_stored_output_the_command_says_so(tmp_path):
+async def test_the_command_opens_what_a_command_printed_though_none_of_it_is_stored(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("/output")
-        await stage.shows("no output is stored yet")
+        await stage.shows("no command has printed anything yet")
+        play(stage, Clock(), ran(numbered(90)))
+        await stage.shows("lines above · ctrl+o opens")
+        await stage.send("/output")
+        await stage.shows("26  line 26")
 
 
 async def test_a_stored_output_that_is_gone_is_shown_and_opens_nothing(tmp_path):

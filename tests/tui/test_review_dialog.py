@@ -55,6 +55,10 @@ MAKE = a_command("make all")
         (["r", *"x", "escape", "n"], Reject()),
         (["e", "end", *" -k", "ctrl+s"], Edit({"command": "make all -k"})),
         (["e", *"x", "escape", "n"], Reject()),
+        (["1"], Approve(MAKE.digest)),
+        (["2"], Reject()),
+        (["3", *"2 much", "enter"], Reject("2 much")),
+        (["9", "n"], Reject()),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, list) else "",
 )
@@ -109,7 +113,7 @@ async def test_a_question_whose_call_is_cancelled_leaves_the_screen_even_under_t
         await stage.send("go")
         await stage.asked()
         await stage.pilot.press("f1")
-        await stage.shows("Commands")
+        await stage.shows("In a review")
         cancel.set()
         await stage.unasked()
         await stage.until(lambda: stage.agent.reports)
@@ -316,7 +320,7 @@ async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
         await stage.pilot.press("A")
         await stage.shows("These 2 run")
         await stage.pilot.press("y", "enter")
-        await stage.shows("[n no]")
+        await stage.shows("[2/n no]")
 
         assert stage.agent.answers == []
 
@@ -590,7 +594,9 @@ async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp
     async with on_stage(tmp_path, review(request), size=(100, 20)) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows(" y yes [n no] r no, because…  e change it    a always…  A yes to these 3")
+        await stage.shows(
+            " 1/y yes [2/n no] 3/r no, because…  4/e change it    5/a always…  6/A yes to these 3"
+        )
 
 
 async def test_what_another_program_will_run_cannot_be_changed_here(tmp_path):
@@ -635,7 +641,7 @@ async def test_shift_tab_approves_nothing_that_the_mode_would_not_let_run(tmp_pa
         await stage.asked()
         assert "all edits" not in stage.text()
         await stage.pilot.press("shift+tab")
-        await stage.shows("[y yes]")
+        await stage.shows("[1/y yes]")
 
         assert stage.agent.answers == []
 

@@ -435,6 +435,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         super().rebind(wishes)
         for tab in self.tabs.all:
             tab.chat.refresh_state()
+            tab.chat.transcript.notify_style_update()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Some keys belong to the chat alone, some work behind a question too."""
@@ -528,13 +529,16 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     async def action_show_help(self, command: str = "") -> None:
         """Show keys and commands; of a command that is named, how it is typed."""
+        from quorum.tui.keys.keymap import find_context_title
         from quorum.tui.screens.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
             self.screen.dismiss()
         else:
+            place = "" if self.screen is self.chat else find_context_title(self.screen)
+            custom = self.chat.prompt.known.list_custom_commands()
             query = f"/{command.removeprefix('/')}" if command else ""
-            await self.push_screen(HelpScreen(query, self.chat.prompt.known.list_custom_commands()))
+            await self.push_screen(HelpScreen(query, custom, place=place))
 
 
 def _choose_again(choice: SessionChoice) -> SessionChoice:

@@ -134,6 +134,9 @@ class GatedApp(TabbedApp):
         """Keep keys from screens they are not meant for, and have what is dropped or typed find the prompt."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.screen_stack:
             self._clear_the_way(event)
+            if self._asks_for_help(event):
+                await self.run_action("app.show_help")
+                return
             if not await self._sort(event):
                 return
         if isinstance(event, events.Key) and not self._reaches_screen(event):
@@ -225,6 +228,20 @@ class GatedApp(TabbedApp):
     def is_deliberate(self, event: events.Key) -> bool:
         """Whether a key is known not to be a part of what the person types."""
         return False
+
+    def _asks_for_help(self, event: events.Key | events.Paste) -> bool:
+        """Whether it is `?` over the chat, where nothing is being typed: as in an empty prompt."""
+        screen = self.screen
+        if not isinstance(event, events.Key) or event.key != "question_mark" or screen is self.chat:
+            return False
+        is_typing = (
+            self._is_typed_into(screen)
+            or (isinstance(screen, Guarded) and screen.takes_text)
+            or self._letter is not None
+            or self._sorter.is_in_burst(event)
+            or bool(self.chat.prompt.text.strip())
+        )
+        return not is_typing and not list_bindings(screen, event)
 
     async def _sort(self, event: events.Key | events.Paste) -> bool:
         """Place a key or a paste that has just arrived. Whether it is for the screen in front."""

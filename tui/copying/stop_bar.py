@@ -240,7 +240,7 @@ class StopBar(Static, can_focus=True):
         code = f" · 1–{min(blocks, 9)} its code" if blocks > 1 else " · 1 its code" if blocks else ""
         entries = self._view.entries
         call = find_call(entries, stop)
-        output = " · {marked_open=o} opens" if call is not None else ""
+        output = " · {marked_open=o} opens" if call is not None and call.output is not None else ""
         output = " · {marked_open=o} findings" if find_reviewing_panel(entries, stop) is not None else output
         keys = _KEYS % ("its transcript" if call is not None and call.subagent is not None else "folds")
         self.update(fill_in_keys(f"{keys}{code}{output} · esc back", self.app))

@@ -378,7 +378,7 @@ class KeySorter:
             return released
         if self._is_text(key, question):
             return self._sort_text(key, question)
-        if self._is_in_burst(key) and key.key != "enter" and question.knows(key):
+        if self.is_in_burst(key) and key.key != "enter" and question.knows(key):
             return SortedKeys(notice=CAME_TOO_EARLY)
         if key.is_printable and self._pace.hold_secs > 0:
             self._held = key
@@ -403,7 +403,8 @@ class KeySorter:
                 self._wait(self._held)
             self._held, self._again, self._subject = None, "", question.subject
 
-    def _is_in_burst(self, key: events.Key) -> bool:
+    def is_in_burst(self, key: events.Key) -> bool:
+        """Whether it was pressed so soon after text, or a key that is held back, that it belongs to that."""
         return self._held is not None or 0 <= key.time - self._text_at < self._pace.burst_secs
 
     def _is_text(self, key: events.Key, question: OpenQuestion) -> bool:
@@ -412,11 +413,11 @@ class KeySorter:
         if key.key == "enter":
             return self._held is not None or 0 <= key.time - self._enter_at < self._pace.enter_secs
         if key.is_printable:
-            return self._is_in_burst(key) or not question.knows(key)
+            return self.is_in_burst(key) or not question.knows(key)
         if key.key not in _EDITING:
             return False
         has_text = question.has_draft or bool(self._waiting)
-        return self._is_in_burst(key) or (has_text and not question.knows(key))
+        return self.is_in_burst(key) or (has_text and not question.knows(key))
 
     def _sort_text(self, key: events.Key, question: OpenQuestion) -> SortedKeys:
         text = (*self.take_unplaced(), key)
@@ -426,7 +427,7 @@ class KeySorter:
         return SortedKeys(text, notice=WENT_TO_PROMPT if has_text else ENTER_DID_NOTHING)
 
     def _sort_escape(self, key: events.Key, question: OpenQuestion) -> SortedKeys:
-        if self._is_in_burst(key) and question.keeps_escape(key):
+        if self.is_in_burst(key) and question.keeps_escape(key):
             text = (*self.take_unplaced(), key)
             self._text_at = float("-inf")
             return SortedKeys(text, notice=ESC_AGAIN)

@@ -118,6 +118,7 @@ _LETS_RUN = frozenset(
         "merge_accept",
         "drop_accept",
         "board_confirm",
+        *(f"review_choice_{place}" for place in range(1, 10)),
     }
 )
 _BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})
@@ -397,6 +398,12 @@ def group_by_context(
                 if key_action.context is context
             ],
         )
+
+
+def find_context_title(node: DOMNode) -> str:
+    """The title of the context that this is of; empty where it has none of its own."""
+    own = f"{type(node).__module__}:{type(node).__qualname__}"
+    return next((context.title for context in KEY_CONTEXTS if own in context.classes), "")
 
 
 def list_own_bindings(node: type[DOMNode]) -> Iterator[Binding]:

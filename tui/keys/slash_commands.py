@@ -351,7 +351,11 @@ COMMANDS = (
     Command("timeline", "Timeline of turns, answers and calls", "show_timeline", is_free=True),
     Command("jobs", "List and stop background commands", "show_jobs", is_free=True),
     Command(
-        "output", "Open the latest stored output, or the Nth latest", "open_output", counts=True, is_free=True
+        "output",
+        "Open the latest output of a command, or the Nth latest",
+        "open_output",
+        counts=True,
+        is_free=True,
     ),
     Command("theme", "Choose the theme", "app.change_theme", names="NAME", sample="nord", is_free=True),
     Command(

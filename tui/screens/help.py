@@ -49,7 +49,8 @@ _BEGINNINGS = (
 
 class HelpScreen(ClosesItself, ModalScreen[None]):
     """Shows what can be typed and pressed, at first what fits `query`. Esc closes it, and so does what
-    opened it: its key, and `?` where nothing is typed. `custom` are commands of the project and the person."""
+    opened it: its key, and `?` where nothing is typed. `custom` are commands of the project and the person,
+    and the keys of the context with the title `place` come first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", id="help_close"),
@@ -75,9 +76,9 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, query: str = "", custom: Sequence[Command] = ()) -> None:
+    def __init__(self, query: str = "", custom: Sequence[Command] = (), *, place: str = "") -> None:
         super().__init__()
-        self._query, self._custom = query, tuple(custom)
+        self._query, self._custom, self._place = query, tuple(custom), place
         self._contexts: list[tuple[str, list[HelpEntry]]] = []
 
     def compose(self) -> ComposeResult:
@@ -91,7 +92,8 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def on_mount(self) -> None:
         """All of it, or what fits."""
-        self._contexts = list(self._gather_sections())
+        sections = list(self._gather_sections())
+        self._contexts = sorted(sections, key=lambda section: section[0] != self._place)
         self._show(self._query)
         self.query_one(Input).focus()
 

@@ -528,7 +528,7 @@ async def test_a_custom_command_is_a_prompt_that_needs_no_approval_and_carries_n
         ("retry", "there is no turn to continue yet"),
         ("result 7", "there is no tab 7"),
         ("close", "this is the only tab"),
-        ("output 3", "stored outputs"),
+        ("output 3", "fewer than 3 outputs"),
     ],
 )
 async def test_what_the_app_refuses_is_the_clients_error(tmp_path: Path, command: str, reason: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ViewController:
-    """Opens screens to look at the session: its costs, its context, its timeline and its stored outputs.
+    """Opens screens to look at the session: its costs, its context, its timeline and its outputs.
 
     It also clears what the transcript shows.
     """
@@ -154,12 +154,12 @@ class ViewController:
             self._host.refuse("that is not on the screen any more: /clear took it off")
 
     def action_open_output(self, nth: int = 1) -> None:
-        """Read the nth latest stored output."""
-        if (call := self._transcript.find_stored_output(nth)) is not None:
+        """Read the nth latest output of a command, or stored one."""
+        if (call := self._transcript.find_latest_output(nth)) is not None:
             self.open_output(call)
         else:
             self._host.refuse(
-                "no output is stored yet" if nth == 1 else f"there are fewer than {nth} stored outputs"
+                "no command has printed anything yet" if nth == 1 else f"there are fewer than {nth} outputs"
             )
 
     def open_output(self, call: Call) -> None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _TITLE = "Effects"
 _KEYS = (
     "{effects_apply=a} apply · {effects_toggle=space} leave out · {effects_open=enter} diff · "
-    "{effects_reply=r} reply · {effects_discard=d} discard · esc later"
+    "{effects_reply=r} reply · {effects_discard=d} discard · esc later · ? help"
 )
 _KEYS_OF_WORDS = "enter sends it to the model · esc back to the changes"
 _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"

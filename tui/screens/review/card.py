@@ -205,7 +205,7 @@ class ReviewCard(VerticalGroup):
         if self.stage == "choosing" and self._request.can_accept_edits and isinstance(self.app, KeyedApp):
             marked = "approve" if self.app.mark_approve_for_edits else marked
         place = next(n for n, offer in enumerate(offered) if offer.action == marked)
-        self.query_one(ChoiceBar).show(offered, marked=place)
+        self.query_one(ChoiceBar).show(offered, marked=place, is_numbered=self.stage == "choosing")
 
     # -- what is seen -------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """The choices of a review in one row, by its stage, and the keys that act there.
 
-What is safe comes first, then a gap, then what reaches beyond this call.
+What is safe comes first, then a gap, then what reaches beyond this call. A choice of the first stage has its
+place as a second key.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.transcript.cells.palette import READER
 
 Stage: TypeAlias = Literal[
     "choosing", "listing", "polling", "detailing", "reasoning", "editing", "dropping", "ruling", "offering"
 ]
 """What the person is about: the answers, the list of what else would be approved, all votes, all details, a
 reason, an edit, which tasks of a plan to drop, a rule, the rules that are offered."""
+
+MOST_CHOICES = 9
 
 KEYS: list[BindingType] = [
     Binding("y", "approve", "Approve: run exactly this", id="review_approve"),
@@ -61,6 +65,10 @@ KEYS: list[BindingType] = [
     Binding("ctrl+up,shift+up", "scroll(-10)", "Scroll up by ten lines", show=False, id="review_far_up"),
     Binding("ctrl+down,shift+down", "scroll(10)", "Scroll down by ten lines", show=False, id="review_far_down"),
     Binding("space", "read_on", "Scroll down by a page", show=False, id="review_read_on"),
+    *(
+        Binding(f"{place}", f"take({place})", f"Choice {place}", show=False, id=f"review_choice_{place}")
+        for place in range(1, MOST_CHOICES + 1)
+    ),
     Binding("left,shift+tab", "mark(-1)", "Previous choice", show=False, id="review_left"),
     Binding("right,tab", "mark(1)", "Next choice", show=False, id="review_right"),
 ]
@@ -70,6 +78,7 @@ _ANSWERING = frozenset(
     {
         "approve",
         "reject",
+        "take",
         "reason",
         "edit",
         "edit_outside",
@@ -240,9 +249,11 @@ class ChoiceBar(Widget, can_focus=True):
         super().__init__(id=id)
         self.offers: Sequence[ReviewOffer] = ()
         self._marked = 0
+        self._is_numbered = False
 
-    def show(self, offers: Sequence[ReviewOffer], *, marked: int) -> None:
-        self.offers, self._marked = offers, marked
+    def show(self, offers: Sequence[ReviewOffer], *, marked: int, is_numbered: bool = False) -> None:
+        """Show these choices; `is_numbered`: the number of each is a key, too."""
+        self.offers, self._marked, self._is_numbered = offers, marked, is_numbered
         self.refresh()
 
     @property
@@ -267,19 +278,21 @@ class ChoiceBar(Widget, can_focus=True):
         return next(place.start for place, offer in self._place_choices() if offer.action == action)
 
     def _place_choices(self) -> Iterator[tuple[_ChoicePlace, ReviewOffer]]:
-        """The choices with as many words as fit: all of them, short ones, or keys alone."""
+        """The choices with as many words as fit: all of them, short ones, or keys alone; numbers go before
+        words do but for the long ones."""
         drawn: list[_ChoicePlace] = []
-        for level in range(4):
-            drawn = list(self._place_offers(level))
+        for level, numbered in ((0, True), (1, True), (1, False), (2, False), (3, False)):
+            drawn = list(self._place_offers(level, numbered=numbered and self._is_numbered))
             if not drawn or drawn[-1].end <= self.size.width:
                 break
         yield from zip(drawn, self.offers, strict=True)
 
-    def _place_offers(self, level: int) -> Iterator[_ChoicePlace]:
+    def _place_offers(self, level: int, *, numbered: bool) -> Iterator[_ChoicePlace]:
         column = 0
         for place, offer in enumerate(self.offers):
             key = fill_in_keys(offer.key, self.app)
-            key = _DRAWN_KEYS.get(key, key)
+            key = key if self.app.has_class(READER) else _DRAWN_KEYS.get(key, key)
+            key = f"{place + 1}/{key}" if numbered else key
             label = offer.short or offer.label if level else offer.label
             is_bare = (level == 2 and offer.reaches_far) or (level == 3 and not offer.is_main)
             if is_bare and place != self._marked:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
+from quorum.tui.keys.keyed_app import fill_in_keys
+
 if TYPE_CHECKING:
     from textual.widget import Widget
 
@@ -59,7 +61,8 @@ def render_role_styles(widget: str) -> str:
 class Palette:
     """One style for each role; `dark` says whether the ground they are drawn on is.
 
-    `screen_reader`: words are wanted in the place of signs, lanes and colours.
+    `screen_reader`: words are wanted in the place of signs, lanes and colours. `fold_key` opens what is folded,
+    `whole_keys` what is too long to be drawn unfolded, the keys as they are shown.
     """
 
     muted: Style
@@ -75,11 +78,13 @@ class Palette:
     heading: Style
     dark: bool = True
     screen_reader: bool = False
+    fold_key: str = "ctrl+o"
+    whole_keys: str = "alt+up and o"
 
     @classmethod
     def list_roles(cls) -> tuple[str, ...]:
         """The names of all styles."""
-        return tuple(f.name for f in fields(cls) if f.name not in ("dark", "screen_reader"))
+        return tuple(f.name for f in fields(cls) if f.type == "Style")
 
 
 def read_palette(widget: Widget) -> Palette:
@@ -88,7 +93,13 @@ def read_palette(widget: Widget) -> Palette:
         role: widget.get_component_rich_style(name_component_class(role), partial=True)
         for role in Palette.list_roles()
     }
-    return Palette(**styles, dark=widget.app.current_theme.dark, screen_reader=widget.app.has_class(READER))
+    return Palette(
+        **styles,
+        dark=widget.app.current_theme.dark,
+        screen_reader=widget.app.has_class(READER),
+        fold_key=fill_in_keys("{toggle_fold=ctrl+o}", widget.app),
+        whole_keys=fill_in_keys("{mark_up=alt+up} and {marked_open=o}", widget.app),
+    )
 
 
 TERMINAL = Palette(

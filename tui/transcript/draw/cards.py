@@ -50,7 +50,7 @@ from quorum.tui.transcript.draw.remarks import (
 from quorum.tui.transcript.draw.rows import RowColumns, describe_call, describe_course, draw_row
 from quorum.tui.transcript.kinds.diff import draw_diff, draw_folded_diff
 from quorum.tui.transcript.kinds.kind import choose_view, find_kind
-from quorum.tui.transcript.kinds.plain import MOST_LINES, PAGER, Part, draw_more
+from quorum.tui.transcript.kinds.plain import MOST_LINES, PAGER, Part, draw_folded_more, draw_more, name_whole
 from quorum.tui.transcript.kinds.terminal import draw_command, draw_live
 
 LOOKS = -2
@@ -307,7 +307,7 @@ class _Card:
         above = part.above if part.strips else 0
         if call.stored is not None:
             return [_build_part(before), _build_part([self._draw_stored_row(call.stored, above)], PAGER), part]
-        hidden = [_build_part([draw_more(above, "above", self._palette)], PAGER)] if above > 0 else []
+        hidden = [_build_part([draw_folded_more(above, "above", self._palette)], PAGER)] if above > 0 else []
         return [_build_part(before), *hidden, part]
 
     def _draw_before_output(self) -> list[Strip]:
@@ -340,7 +340,7 @@ class _Card:
         # A fold that hides a single line would take that line's place itself.
         if len(strips) <= _REASON_FOLDED + 1:
             return strips
-        return [*strips[:_REASON_FOLDED], draw_more(len(strips) - _REASON_FOLDED, "more", self._palette)]
+        return [*strips[:_REASON_FOLDED], draw_folded_more(len(strips) - _REASON_FOLDED, "more", self._palette)]
 
     def _draw_stored(self) -> list[Part]:
         stored = self._call.stored
@@ -420,7 +420,9 @@ class _Card:
         return [_build_part(strips), *rest]
 
     def _render_rest(self, text: str) -> Strip:
-        return build_strip((fit_text(f"… {text} · click opens all", self._width), self._palette.muted + ASIDE))
+        return build_strip(
+            (fit_text(f"… {text} · {name_whole(self._palette)}", self._width), self._palette.muted + ASIDE)
+        )
 
     def _render_live(self) -> list[Strip]:
         call = self._call

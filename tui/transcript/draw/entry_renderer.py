@@ -159,7 +159,7 @@ class EntryRenderer:
             strips.append(build_strip((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
         if hidden:
-            more = fit_text(f"… {format_amount(hidden, 'more line')} · click opens all", room)
+            more = fit_text(f"… {format_amount(hidden, 'more line')} · {palette.fold_key} opens", room)
             strips.append(build_strip((_INDENT, ASIDE), (more, palette.muted + ASIDE)))
         for file in entry.files:
             sign, style = ("+ ", palette.muted) if file.is_attached else ("- ", palette.warning)

@@ -18,13 +18,12 @@ from rich.style import Style
 from textual.strip import Strip
 
 from quorum.application.view.entries import Call, Kept
-from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import collapse_blanks
 from quorum.domain.text.unified_diff import NO_FILE, DiffLine, DiffNames, count_changes, parse_diff
 from quorum.tui.transcript.cells.lines import ASIDE, build_strip
 from quorum.tui.transcript.cells.palette import EMPHASIS, Palette
 from quorum.tui.transcript.kinds import plain
-from quorum.tui.transcript.kinds.plain import MOST_LINES, Part, Run, wrap_runs
+from quorum.tui.transcript.kinds.plain import MOST_LINES, Part, Run, draw_folded_more, wrap_runs
 from quorum.tui.transcript.kinds.rows import (
     CodeLine,
     Line,
@@ -388,7 +387,7 @@ def draw_folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
     hunks = f" · {shown.hunks} places in all" if shown.hunks > 1 else ""
     return [
         *strips[:_FOLDED],
-        build_strip((f"… {format_amount(left, 'line')} more{hunks}", palette.muted)),
+        draw_folded_more(left, f"more{hunks}", palette),
     ]
 
 

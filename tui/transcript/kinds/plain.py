@@ -93,8 +93,18 @@ def wrap_runs(runs: Sequence[Run], width: int, lead: Sequence[Run] = (), hang: s
 
 
 def draw_more(count: int, where: str, palette: Palette, noun: str = "line") -> Strip:
-    """The line that stands for lines that are folded away."""
+    """The line that stands for what is not drawn."""
     return build_strip((f"… {format_amount(count, noun)} {where}", palette.muted + ASIDE))
+
+
+def draw_folded_more(count: int, where: str, palette: Palette) -> Strip:
+    """The line that stands for lines that are folded away, and names the key that opens them."""
+    return draw_more(count, f"{where} · {palette.fold_key} opens", palette)
+
+
+def name_whole(palette: Palette) -> str:
+    """What opens all of an output that is too long for its card."""
+    return f"click opens all, as do {palette.whole_keys}"
 
 
 TELLS: frozenset[str] = frozenset()

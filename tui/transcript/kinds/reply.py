@@ -7,7 +7,7 @@ from quorum.domain.review.person_question import NO_ANSWER
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.kinds import plain
-from quorum.tui.transcript.kinds.plain import Part, draw_more
+from quorum.tui.transcript.kinds.plain import Part, draw_folded_more
 
 TELLS: frozenset[str] = frozenset()
 
@@ -32,7 +32,7 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     shown = lines if len(lines) <= _FOLDED + 1 else lines[:_FOLDED]
     part.add(build_strip((fit_text(line, width), palette.muted)) for line in shown)
     if len(shown) < len(lines):
-        part.add([draw_more(len(lines) - len(shown), "more", palette)])
+        part.add([draw_folded_more(len(lines) - len(shown), "more", palette)])
     return part
 
 

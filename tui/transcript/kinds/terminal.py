@@ -26,7 +26,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import SEQUENCE, collapse_blanks, make_printable
 from quorum.tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.kinds.plain import MOST_LINES, PAGER, Part, Run, draw_more, wrap_runs
+from quorum.tui.transcript.kinds.plain import MOST_LINES, PAGER, Part, Run, draw_more, name_whole, wrap_runs
 
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 _ENDS = {
@@ -214,7 +214,8 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     text = (output.tail or output.head).rstrip("\n")
     start = _start_of_last(text, MOST_LINES - first)
     last = text[start:].split("\n")
-    part.add([draw_more(output.lines - first - len(last), "between · click opens all", palette)], PAGER)
+    left_out = output.lines - first - len(last)
+    part.add([draw_more(left_out, f"between · {name_whole(palette)}", palette)], PAGER)
     _fill(part, last, _find_look(text, start), width, palette, MOST_LINES - first)
     return part
 

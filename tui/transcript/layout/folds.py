@@ -8,7 +8,9 @@ from itertools import islice
 from quorum.application.view.batches import find_segment
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
 from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.calls.tool_traits import OutputKind
 from quorum.tui.transcript.draw import cards
+from quorum.tui.transcript.kinds.kind import find_kind
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 
@@ -96,8 +98,14 @@ def find_output(page: TranscriptLayout, line: int) -> Call | None:
     return entry.calls[target.place] if isinstance(entry, Batch) and target and target.opens else None
 
 
-def find_stored_output(entries: Sequence[Entry], nth: int) -> Call | None:
-    """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
+def find_latest_output(entries: Sequence[Entry], nth: int) -> Call | None:
+    """The call with the nth latest output (1: the latest) that is stored or was printed by a command, or None
+    where there are fewer."""
     batches = (entry for entry in reversed(entries) if isinstance(entry, Batch))
-    stored = (call for batch in batches for call in reversed(batch.calls) if call.stored is not None)
-    return next(islice(stored, nth - 1, None), None)
+    opened = (call for batch in batches for call in reversed(batch.calls) if _is_worth_opening(call))
+    return next(islice(opened, nth - 1, None), None)
+
+
+def _is_worth_opening(call: Call) -> bool:
+    has_printed = call.output is not None and call.output.lines > 0
+    return call.stored is not None or (has_printed and find_kind(call) is OutputKind.TERMINAL)

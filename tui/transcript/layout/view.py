@@ -178,11 +178,11 @@ class TranscriptView(Pane):
             page.hold(spot)
         self._want_frame()
 
-    def find_stored_output(self, nth: int) -> Call | None:
-        """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
-        from quorum.tui.transcript.layout.folds import find_stored_output
+    def find_latest_output(self, nth: int) -> Call | None:
+        """The call with the nth latest output of a command, or stored one; None where there are fewer."""
+        from quorum.tui.transcript.layout.folds import find_latest_output
 
-        return find_stored_output(self.entries, nth)
+        return find_latest_output(self.entries, nth)
 
     @property
     def entries(self) -> Sequence[Entry]:
