@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import pwd
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quorum.application.event_bus import EventBus
 from quorum.application.inbox import InboxApprover
@@ -14,9 +15,12 @@ from quorum.application.ports.people import Approver
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.people import PeoplePolicy
-from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.domain.review.signing import SigningTerms
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
 
 
 def build_approver(
@@ -78,16 +82,13 @@ def build_signing_terms(policy: PeoplePolicy) -> Callable[[Collection[str]], Sig
     return lambda spoke: policy.find_terms(spoke, account)
 
 
-def build_signing(
-    policy: PeoplePolicy, environ: Mapping[str, str], *, is_on_terminal: bool
-) -> Callable[[str, str, SigningTerms], Awaitable[ApprovalSignature]]:
-    """Signs an approval in the inbox, with a key of the person who is here."""
+def build_signing(policy: PeoplePolicy, environ: Mapping[str, str], *, is_on_terminal: bool) -> SshSignatures:
+    """Signs an approval in the inbox, with a key of the person who is here, and verifies those of others."""
     from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
 
-    signatures = SshSignatures(
+    return SshSignatures(
         policy=policy, environ=environ, clock=read_wall_clock_ms, is_on_terminal=is_on_terminal
     )
-    return signatures.sign
 
 
 def _find_account() -> str:
