@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -122,6 +123,12 @@ class Inbox:
             case _:
                 digests = ", ".join(each.short_digest for each in found)
                 raise AnswerRefused(f"{len(found)} decisions wait under {name!a}; name one of: {digests}")
+
+    async def note_seen(self, review: WaitingReview) -> None:
+        """Somebody looks at it: whoever would be told of it next is told later. What cannot be kept is told as
+        if nobody had looked."""
+        with suppress(LedgerError):
+            await self._answers.note_seen(review.session.id, review.digest)
 
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import pwd
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from quorum.application.event_bus import EventBus
 from quorum.application.inbox import InboxApprover
 from quorum.application.ports.people import Approver
 from quorum.application.session.session_record import SessionRecord
+from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.people import PeoplePolicy
 from quorum.domain.review.signing import SigningTerms
@@ -43,7 +46,15 @@ def build_approver(
     from quorum.infrastructure.seen_decisions import open_seen_decisions
     from quorum.infrastructure.settings_conversion import list_key_names
 
-    seen = open_seen_decisions(environ)
+    here, answers, session_id = open_seen_decisions(environ), record.storage.answers, record.session_id
+
+    async def find_seen_age(digest: str) -> float:
+        """On the page of this machine, or anywhere by way of the database. What cannot be read was not seen."""
+        age = math.inf if here is None else await asyncio.to_thread(here.find_age_secs, digest)
+        with suppress(LedgerError):
+            age = min(age, await answers.find_seen_age_secs(session_id, digest))
+        return age
+
     variables = build_command_environment(environ, list_key_names(loaded.settings))
     return PushingApprover(
         answering,
@@ -51,7 +62,7 @@ def build_approver(
         session_id=record.session_id,
         folder=folder.name,
         complain=lambda message: events.record(ErrorOccurred(message=message)),
-        find_seen_age=seen.find_age_secs if seen is not None else lambda _digest: math.inf,
+        find_seen_age=find_seen_age,
     )
 
 

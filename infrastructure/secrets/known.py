@@ -218,8 +218,8 @@ def open_inbox(
         clock=read_wall_clock_ms,
         answered_by=name_answerer(),
         restore=PacketRestorer(settings, environ).restore,
-        sign=signatures and signatures.sign,
-        verify=signatures and signatures.verify,
+        sign=signatures.sign if signatures is not None else None,
+        verify=signatures.verify if signatures is not None else None,
     )
 
 
