@@ -35,7 +35,7 @@ async def permit(tab: Tab, site: ServedSite) -> str:
     """Let the page show messages, and press its button: it registers its worker; the name of that."""
     await tab.command("Browser.grantPermissions", origin=site.origin, permissions=["notifications"])
     await tab.go(f"{site.origin}/approvals/notify")
-    await tab.shows("!!document.getElementById('subscribe')")
+    await tab.shows("document.getElementById('subscribe') && document.readyState === 'complete'")
     await tab.evaluate("document.getElementById('subscribe').click()")
     await tab.shows("navigator.serviceWorker.ready.then((found) => found.active.state === 'activated')")
     await tab.command("ServiceWorker.enable")
