@@ -80,9 +80,14 @@ _OWN_TABLES = {
 }
 
 
+# A worker of an earlier quorum takes a goal for a prompt.
+_ADD_GOALS = "ALTER TABLE fleet_sessions ADD COLUMN IF NOT EXISTS checks text"
+_FIND_GOALS = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('fleet_sessions') AND attname = 'checks'"
+
+
 def make_queue(connection: PostgresConnection) -> None:
     """Make the tables of the queue, in the transaction of this connection, if there are none."""
-    if all(_has_table(connection, name) for name in _OWN_TABLES):
+    if all(_has_table(connection, name) for name in _OWN_TABLES) and _has_goals(connection):
         return
     connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
     # Not through SQLAlchemy, which would look for parameters in it.
@@ -92,6 +97,11 @@ def make_queue(connection: PostgresConnection) -> None:
     for name, statement in _OWN_TABLES.items():
         if not _has_table(connection, name):
             cursor.execute(statement)
+    cursor.execute(_ADD_GOALS)
+
+
+def _has_goals(connection: SqlConnection) -> bool:
+    return connection.execute(_FIND_GOALS).fetchone() is not None
 
 
 def _has_table(connection: SqlConnection, name: str) -> bool:
@@ -205,6 +215,7 @@ _ADDED = (
     "cwd",
     "key",
     "prompt",
+    "checks",
     "submitted_by",
     "submitted_ms",
     "updated_ms",
@@ -262,9 +273,9 @@ _RETRY = (
     " WHERE session_id = :id AND state = 'failed'"
 )
 _SELECT = (
-    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error,"
-    " COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts, COALESCE(kills, 0) AS kills,"
-    " COALESCE(losses, 0) AS losses"
+    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, checks, state, status,"
+    " error, COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts,"
+    " COALESCE(kills, 0) AS kills, COALESCE(losses, 0) AS losses"
     " FROM fleet_sessions LEFT JOIN fleet_queue USING (session_id)"
 )
 _CLAIM_METRICS = (
@@ -484,6 +495,7 @@ class FleetTable:
             "cwd": encode_text(request.cwd),
             "key": encode_text(request.key) or None,
             "prompt": encode_text(request.prompt),
+            "checks": None if request.checks is None else json.dumps(request.checks),
             "submitted_by": encode_text(name_answerer()),
             "submitted_ms": now,
             "updated_ms": now,
@@ -521,6 +533,7 @@ def _read_row(row: Row[Any], job: Row[Any] | None) -> FleetSession:
         submitted_ms=row.submitted_ms,
         updated_ms=row.updated_ms,
         prompt=row.prompt,
+        checks=tuple(map(str, json.loads(row.checks))) if row.checks is not None else None,
         priority=row.priority,
         attempts=row.attempts,
         kills=row.kills,

@@ -5,6 +5,7 @@ Pruning also removes the contents that only the removed sessions needed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Protocol
@@ -272,6 +273,9 @@ _REDACT_REASON = (
 # Of a fleet, which only a database that several machines share has.
 _SUBMITTED = "fleet_sessions"
 _TEXTS = ("name", "cwd", "prompt", "error")
+# The column of the checks of a goal came later than the table, and may not be there yet.
+_LIST_CHECKS = f"SELECT to_jsonb(s) ->> 'checks' FROM {_SUBMITTED} AS s WHERE session_id = :session_id"
+_PUT_CHECKS = f"UPDATE {_SUBMITTED} SET checks = :checks WHERE session_id = :session_id"
 
 
 class SqlArchive:
@@ -523,3 +527,7 @@ def _redact_submission(connection: SqlConnection, session_id: str, text: str) ->
         if row is not None and row[0] and text in row[0]:
             change = f"UPDATE {_SUBMITTED} SET {column} = :value WHERE session_id = :session_id"
             connection.execute(change, {**named, "value": redact_name(row[0], text)})
+    row = connection.execute(_LIST_CHECKS, named).fetchone()
+    if row is not None and row[0] is not None:
+        checks = json.dumps([redact_name(check, text) for check in json.loads(row[0])])
+        connection.execute(_PUT_CHECKS, {**named, "checks": checks})

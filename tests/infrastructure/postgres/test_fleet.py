@@ -935,8 +935,26 @@ async def test_a_failed_session_keeps_its_prompt_until_a_turn_has_begun(fleet: P
     assert fleet.retry([begun, unbegun]) == (begun, unbegun)
 
 
+def test_a_goal_is_kept_with_its_checks_in_a_fleet_of_an_earlier_quorum(postgres: PostgresForTests, url: str):
+    PostgresFleet(parse_address(url), {}).close()
+    execute(postgres, url, "ALTER TABLE fleet_sessions DROP COLUMN checks")
+    fleet = PostgresFleet(parse_address(url), {})
+
+    goal, plain = fleet.submit(
+        [
+            FleetRequest(prompt="all pass", cwd="/work", checks=('test "a"', "true")),
+            FleetRequest(prompt="one", cwd="/work"),
+        ]
+    )
+    fleet.close()
+
+    assert (goal.prompt, goal.checks) == ("all pass", ('test "a"', "true"))
+    assert plain.checks is None
+
+
 async def test_a_text_is_redacted_in_what_a_fleet_keeps_beside_the_record(fleet: PostgresFleet, url: str):
-    (session,) = fleet.submit([FleetRequest(prompt="use key-1", name="with key-1", cwd="/key-1")])
+    request = FleetRequest(prompt="use key-1", name="with key-1", cwd="/key-1", checks=("grep key-1 a", "true"))
+    (session,) = fleet.submit([request])
     await begin_call(url, session.session_id)
     for _ in range(MOST_KILLS):
         fleet.put_kill(session.session_id, "killed by SIGKILL; it said last: key-1 is wrong")
@@ -949,6 +967,8 @@ async def test_a_text_is_redacted_in_what_a_fleet_keeps_beside_the_record(fleet:
     assert kept.prompt is not None
     assert not any("key-1" in text for text in (kept.name, kept.cwd, kept.prompt, kept.advance.error))
     assert "sort huge" in kept.advance.error
+    assert kept.checks is not None
+    assert (kept.checks[1], "key-1" in kept.checks[0]) == ("true", False)
 
 
 async def begin_call(url: str, session_id: str, ends: Outcome | None = None) -> None:
