@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from quorum.application.ports.people import Approver, PersonAnswer, Question, Re
 from quorum.application.ports.storage import AnswerStore, SessionArchive
 from quorum.application.program_lookup import find_own_command
 from quorum.application.review.review import OpenReviewContext
+from quorum.application.review.signed_approval import Sign, Verify, verify_signatures
 from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused, LedgerError
@@ -25,7 +27,7 @@ from quorum.domain.review.ballot import QuorumRule
 from quorum.domain.review.person_question import ASK_PERSON, PersonReply, find_question, read_reply
 from quorum.domain.review.questions import RemoteAnswer, ReviewAnswer, ReviewRequest, RulePreview
 from quorum.domain.review.quorum_result import count_votes
-from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.domain.review.signing import SigningTerms
 from quorum.domain.sessions.session_summary import SessionSummary, select_own_sessions
 from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
@@ -45,7 +47,8 @@ class Inbox:
     An answer is kept apart; the process that writes the session reads it, and records the decision itself.
     `clock` gives milliseconds since 1970, `answered_by` names the person and the machine. `restore` makes a
     packet whole of which the record of a session in that folder hides a part, or gives it back as it is. `sign`
-    signs the approval of a packet, by the ids of its session and its digest.
+    signs the approval of a packet, by the ids of its session and its digest, and `verify` tells why a signature
+    does not hold; without them, as where the policy names nobody, none can be given or counts.
     """
 
     def __init__(
@@ -56,9 +59,11 @@ class Inbox:
         clock: Callable[[], int],
         answered_by: str,
         restore: Callable[[MaskedPacket, str], ReviewPacket] = lambda packet, _cwd: packet,
-        sign: Callable[[str, str, SigningTerms], Awaitable[ApprovalSignature]] | None = None,
+        sign: Sign | None = None,
+        verify: Verify | None = None,
     ) -> None:
         self._sign = sign
+        self._verify = verify
         self.archive = archive
         self._answers = answers
         self._clock = clock
@@ -84,7 +89,9 @@ class Inbox:
                 continue  # it was deleted since it was listed
             for review in reviews:
                 if await self._answers.find(session.id, review.digest) is None:
-                    waiting.append(await self._add_signers(await self._make_whole(review)))
+                    signed = await self._add_signers(await self._make_whole(review))
+                    if not await self._is_approved(signed):
+                        waiting.append(signed)
         return tuple(sorted(waiting, key=lambda review: (review.since_ms, review.digest)))
 
     async def _find_in(self, session: SessionSummary) -> tuple[WaitingReview, ...]:
@@ -116,6 +123,12 @@ class Inbox:
             case _:
                 digests = ", ".join(each.short_digest for each in found)
                 raise AnswerRefused(f"{len(found)} decisions wait under {name!a}; name one of: {digests}")
+
+    async def note_seen(self, review: WaitingReview) -> None:
+        """Somebody looks at it: whoever would be told of it next is told later. What cannot be kept is told as
+        if nobody had looked."""
+        with suppress(LedgerError):
+            await self._answers.note_seen(review.session.id, review.digest)
 
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.
@@ -153,6 +166,17 @@ class Inbox:
         kept = await self._answers.list_signatures(review.session.id, review.digest)
         signed = dict.fromkeys(each.person for each in kept if each.person in terms.people)
         return replace(review, signed_by=tuple(signed))
+
+    async def _is_approved(self, review: WaitingReview) -> bool:
+        """Whether its signatures are enough, and hold: nobody is needed any more. Of what does not hold its
+        session says so, and asks again."""
+        terms = review.signing
+        if terms is None or self._verify is None or not terms.is_met(review.signed_by):
+            return False
+        session_id, digest = review.session.id, review.digest
+        kept = await self._answers.list_signatures(session_id, digest)
+        tally = await verify_signatures(self._verify, terms, kept, session_id=session_id, digest=digest)
+        return terms.is_met(tally.signed)
 
     async def reply(self, digest: str, reply: PersonReply | str) -> WaitingReview:
         """Reply to the question whose digest begins so, where it is typed as `read_reply` takes it; the review
@@ -211,6 +235,8 @@ class Inbox:
                 kept = await self._answers.find(session.id, review.digest)
                 if kept is not None:
                     return f"{named}: it was {_describe(kept)}"
+                if (signed := await self._add_signers(review)).signatures:
+                    return f"{named}: {make_printable(signed.signatures, newlines=False)}"
         return f"{named}: {explain_no_longer_waiting(records, digest)}"
 
 

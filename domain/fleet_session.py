@@ -39,7 +39,7 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
 
     Of the requests with the same `key`, only the first becomes a session, and another one only where it is
     asked for after that did not complete; an empty key is no key. Those of a higher `priority` come first, and
-    of one priority the submitters take turns.
+    of one priority the submitters take turns. With `checks`, none or several, the prompt is a goal.
     """
 
     prompt: str
@@ -47,6 +47,7 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
     name: str = ""
     key: str = ""
     priority: int = 0
+    checks: tuple[str, ...] | None = None
 
 
 class Advance(Struct, frozen=True, kw_only=True):
@@ -74,6 +75,7 @@ class FleetSession(Struct, frozen=True, kw_only=True):
     submitted_ms: int
     updated_ms: int
     prompt: str | None = None
+    checks: tuple[str, ...] | None = None
     priority: int = 0
     attempts: int = 0
     kills: int = 0

@@ -53,6 +53,12 @@ class Fleet(Protocol):
         """Those that give signs of life."""
         ...
 
+    def claim_metrics(self, collector: str, sender: str, secs: float) -> str:
+        """Have this sender alone send the numbers of the fleet to a collector for so long; it asks again before
+        that is over. The id under which the fleet is known there, empty where another one sends. Raises
+        LedgerError."""
+        ...
+
     def read_clock_ms(self) -> int:
         """The time by which sessions are kept, in milliseconds since 1970."""
         ...

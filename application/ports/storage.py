@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -135,6 +135,14 @@ class AnswerStore(Protocol):
         """The signatures about the packet of this digest in this session, verified by nobody, oldest first."""
         ...
 
+    async def note_seen(self, session_id: str, digest: str) -> None:
+        """Somebody looks at the packet of this digest in this session now."""
+        ...
+
+    async def find_seen_age_secs(self, session_id: str, digest: str) -> float:
+        """How long ago somebody looked at it last; infinitely long where nobody has."""
+        ...
+
 
 class Ledger(Protocol):
     """The record of one session, written by this process alone."""
@@ -172,6 +180,10 @@ class SessionArchive(Protocol):
 
     async def find_review(self, digest: str) -> SessionSummary | None:
         """The session in which a packet was put to review whose digest begins so, if there is one."""
+        ...
+
+    async def read_of_type(self, event_type: str, since_ms: int) -> Mapping[str, Sequence[LedgerRecord]]:
+        """The records of one type since then, oldest first, by the id of their session. Raises LedgerError."""
         ...
 
     async def find(self, name: str) -> SessionSummary:

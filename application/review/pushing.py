@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
@@ -48,7 +47,7 @@ class PushingApprover:
 
     Where nobody is here, but the review is left open for others, the first ones are told at once. `complain` is
     told of each that cannot be, once. `find_seen_age` says how many seconds ago somebody opened the decision of
-    a digest, infinitely many where nobody has; it blocks.
+    a digest, infinitely many where nobody has.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class PushingApprover:
         session_id: str,
         folder: str,
         complain: Callable[[str], Awaitable[None]],
-        find_seen_age: Callable[[str], float] = lambda _digest: math.inf,
+        find_seen_age: Callable[[str], Awaitable[float]] | None = None,
     ) -> None:
         self._person = person
         self._pushes = sorted(pushes, key=lambda push: push.after_secs)
@@ -125,7 +124,9 @@ class PushingApprover:
 
     async def _wait_for_whoever_looks(self, digest: str, secs: float) -> None:
         """Somebody who has opened it has as long to answer, from then on, before the next one is told."""
-        while (left := secs - await asyncio.to_thread(self._find_seen_age, digest)) > 0:  # noqa: ASYNC110 - a file tells
+        if self._find_seen_age is None:
+            return
+        while (left := secs - await self._find_seen_age(digest)) > 0:  # noqa: ASYNC110 - the storage tells
             await asyncio.sleep(left)
 
     @staticmethod

@@ -35,7 +35,7 @@ class StoredSession(Struct, frozen=True, kw_only=True):
 
     def decode_records(self) -> tuple[LedgerRecord, ...]:
         """Its records as events, oldest first."""
-        return tuple(_decode_record(record, parse_payload(record.payload)) for record in self.chain)
+        return tuple(map(decode_record, self.chain))
 
     def verify(self) -> Verification:
         """Verify its chain, and its end against the list of sessions."""
@@ -94,6 +94,11 @@ def shorten_id(session_id: str, listed: Sequence[SessionSummary]) -> str:
         ),
         session_id,
     )
+
+
+def decode_record(record: ChainedRecord) -> LedgerRecord:
+    """A record as an event, none where its payload is no event that this program knows."""
+    return _decode_record(record, parse_payload(record.payload))
 
 
 def _decode_record(record: ChainedRecord, event: JsonObject) -> LedgerRecord:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import pwd
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quorum.application.event_bus import EventBus
 from quorum.application.inbox import InboxApprover
 from quorum.application.ports.people import Approver
 from quorum.application.session.session_record import SessionRecord
+from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.people import PeoplePolicy
-from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.domain.review.signing import SigningTerms
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
 
 
 def build_approver(
@@ -39,7 +46,15 @@ def build_approver(
     from quorum.infrastructure.seen_decisions import open_seen_decisions
     from quorum.infrastructure.settings_conversion import list_key_names
 
-    seen = open_seen_decisions(environ)
+    here, answers, session_id = open_seen_decisions(environ), record.storage.answers, record.session_id
+
+    async def find_seen_age(digest: str) -> float:
+        """On the page of this machine, or anywhere by way of the database. What cannot be read was not seen."""
+        age = math.inf if here is None else await asyncio.to_thread(here.find_age_secs, digest)
+        with suppress(LedgerError):
+            age = min(age, await answers.find_seen_age_secs(session_id, digest))
+        return age
+
     variables = build_command_environment(environ, list_key_names(loaded.settings))
     return PushingApprover(
         answering,
@@ -47,7 +62,7 @@ def build_approver(
         session_id=record.session_id,
         folder=folder.name,
         complain=lambda message: events.record(ErrorOccurred(message=message)),
-        find_seen_age=seen.find_age_secs if seen is not None else lambda _digest: math.inf,
+        find_seen_age=find_seen_age,
     )
 
 
@@ -78,16 +93,13 @@ def build_signing_terms(policy: PeoplePolicy) -> Callable[[Collection[str]], Sig
     return lambda spoke: policy.find_terms(spoke, account)
 
 
-def build_signing(
-    policy: PeoplePolicy, environ: Mapping[str, str], *, is_on_terminal: bool
-) -> Callable[[str, str, SigningTerms], Awaitable[ApprovalSignature]]:
-    """Signs an approval in the inbox, with a key of the person who is here."""
+def build_signing(policy: PeoplePolicy, environ: Mapping[str, str], *, is_on_terminal: bool) -> SshSignatures:
+    """Signs an approval in the inbox, with a key of the person who is here, and verifies those of others."""
     from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
 
-    signatures = SshSignatures(
+    return SshSignatures(
         policy=policy, environ=environ, clock=read_wall_clock_ms, is_on_terminal=is_on_terminal
     )
-    return signatures.sign
 
 
 def _find_account() -> str:

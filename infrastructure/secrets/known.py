@@ -211,13 +211,15 @@ def open_inbox(
     `is_on_terminal`: whoever signs may be asked for the passphrase of their key there.
     """
     settings, people = loaded.settings, loaded.policy.people
+    signatures = build_signing(people, environ, is_on_terminal=is_on_terminal) if people.people else None
     return Inbox(
         archive,
         answers,
         clock=read_wall_clock_ms,
         answered_by=name_answerer(),
         restore=PacketRestorer(settings, environ).restore,
-        sign=build_signing(people, environ, is_on_terminal=is_on_terminal) if people.people else None,
+        sign=signatures.sign if signatures is not None else None,
+        verify=signatures.verify if signatures is not None else None,
     )
 
 

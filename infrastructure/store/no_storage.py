@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Never
 
@@ -78,6 +79,12 @@ class NoStorage:
 
     async def list_signatures(self, session_id: str, digest: str) -> tuple[ApprovalSignature, ...]:
         return ()
+
+    async def note_seen(self, session_id: str, digest: str) -> None:
+        _refuse()
+
+    async def find_seen_age_secs(self, session_id: str, digest: str) -> float:
+        return math.inf
 
 
 def _refuse() -> Never:

@@ -24,14 +24,19 @@ _TOPIC_CHARACTERS = 32
 _GONE = (404, 410)
 
 
+def encode_message(message: PushMessage, link: str) -> bytes:
+    """What `push-worker.js` shows."""
+    told = {"title": "quorum", "text": message.text, "tag": message.digest, "link": link}
+    return json.dumps(told).encode()
+
+
 async def push_to_browsers(browsers: PushBrowsers, message: PushMessage, link: str) -> None:
     """Raises ConfigError, and PushFailed where no browser could be told."""
     subscribed = await asyncio.to_thread(browsers.list)
     if not subscribed:
         raise PushFailed("no browser is subscribed: open /approvals/notify of quorum serve --approvals")
     key = await asyncio.to_thread(browsers.find_key)
-    told = {"title": "quorum", "text": message.text, "tag": message.digest, "link": link}
-    body = json.dumps(told).encode()
+    body = encode_message(message, link)
     if len(body) > MOST_BYTES:
         raise PushFailed(f"push services take {format_size(MOST_BYTES)} at most: shorten link in [[push]]")
     async with HttpClient(timeout=_LIMIT_SECS, head_secs=_LIMIT_SECS) as client:

@@ -43,6 +43,7 @@ from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStar
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.session import FolderOrigin
+from quorum.domain.goal.goal import parse_goal
 from quorum.domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionChoice, SessionSummary, select_own_sessions
@@ -264,6 +265,7 @@ OWN_COMMANDS = (
     OwnCommand(
         "init", "Have the model look at the project and write or improve AGENTS.md", "what matters most"
     ),
+    OwnCommand("goal", "Work until commands exit with 0; off takes the goal away", "text ! command"),
     OwnCommand("model", "Show or choose the model", "provider/model"),
     OwnCommand("skills", "List the skills that the model may load"),
     OwnCommand("agents", "List the agents to which the model may give tasks"),
@@ -315,6 +317,8 @@ class SlashCommands:
                 if typed.arguments:
                     await self._agent.models.choose(typed.arguments)
                 return f"the model is {self._agent.models.current}"
+            case "goal":
+                return await self._pursue_goal(typed.arguments.strip())
             case "skills":
                 return await self._describe_skills()
             case "agents":
@@ -322,6 +326,22 @@ class SlashCommands:
             case name:
                 here = ", ".join(f"/{each.name}" for each in OWN_COMMANDS)
                 raise CommandRefused(f"/{name} is a command of the full-screen app; here there are {here}")
+
+    async def _pursue_goal(self, text: str) -> RunReport | str:
+        """Set a goal and work until it is reached, take it away, or tell how it stands."""
+        if (goals := self._agent.goals) is None:
+            raise CommandRefused("a goal needs a session in which one model works with its tools")
+        if text == "off":
+            await goals.drop()
+            return "the goal is taken away"
+        if text:
+            goal = parse_goal(text)
+            await goals.set_goal(goal)
+            return await self._agent.run.execute(goal.text)
+        await goals.look_again()
+        if (current := goals.goal) is None:
+            return "no goal is set: /goal TEXT ! COMMAND works until the command exits with 0"
+        return "\n\n".join("\n".join(map(show_line, lines)) for lines in current.paragraphs)
 
     async def _describe_skills(self) -> str:
         skills = await self._agent.skills.survey()

@@ -45,8 +45,7 @@ async def _add_up(wish: UsageOptions, store: SessionStore) -> int:
 
     since_ms = 0 if wish.days is None else read_wall_clock_ms() - wish.days * _DAY_MS
     sessions = [each for each in await store.archive.list_sessions() if each.updated_ms >= since_ms]
-    records = {each.id: await store.archive.read(each.id, (UsageCounted.type,)) for each in sessions}
-    requests = [each for each in list_requests(sessions, records) if each.at_ms >= since_ms]
+    requests = list_requests(sessions, await store.archive.read_of_type(UsageCounted.type, since_ms))
     parts = {
         "models": add_up(requests, lambda each: each.counted.model),
         "days": add_up(requests, name_day),

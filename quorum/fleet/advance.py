@@ -11,10 +11,11 @@ from typing import NoReturn
 from quorum.application.session.advance import Ended, LeftOpen, SessionAdvance
 from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import SessionOptions
-from quorum.domain.errors import HostFailed, LedgerError
+from quorum.domain.errors import GoalRefused, HostFailed, LedgerError
 from quorum.domain.events.event import TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.fleet_session import FleetSession
+from quorum.domain.goal.goal import TypedGoal
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.errors import complain
@@ -87,16 +88,12 @@ async def _advance(
         prompt = "" if agent.state.turns else session.prompt
         if prompt is None:
             gone = "the record of the session is gone, and its prompt with it; submit it again"
-            report = RunReport(
-                session_id=session.session_id,
-                status=RunStatus.FAILED,
-                stop_reason=None,
-                text="",
-                turns=0,
-                error=gone,
-            )
-            printer.leave(report, ())
-            return report.exit_code
+            return _fail(session, printer, gone)
+        if prompt and session.checks is not None:
+            try:
+                await _set_goal(agent, TypedGoal(prompt, session.checks))
+            except GoalRefused as refusal:
+                return _fail(session, printer, str(refusal))
         agent.run.leaves_host_failures = True
         try:
             advanced = await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner)
@@ -112,6 +109,26 @@ async def _advance(
                 return report.exit_code
             case LeftOpen() as left:
                 end_process(left, agent, printer)
+
+
+async def _set_goal(agent: AgentSession, goal: TypedGoal) -> None:
+    """Set it before the first turn, again where an earlier process did not get to that. Raises GoalRefused."""
+    if agent.goals is None:
+        raise GoalRefused("a goal needs a session in which one model works with its tools")
+    await agent.goals.set_goal(goal)
+
+
+def _fail(session: FleetSession, printer: HeadlessPrinter, error: str) -> int:
+    report = RunReport(
+        session_id=session.session_id,
+        status=RunStatus.FAILED,
+        stop_reason=None,
+        text="",
+        turns=0,
+        error=error,
+    )
+    printer.leave(report, ())
+    return report.exit_code
 
 
 def _end_unrecorded() -> NoReturn:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from quorum.infrastructure.config.loading import LoadedSettings
 
 _EVERY_SECS = 60.0
+_CLAIMED = 1.5
+"""For so many rounds whoever sends is left to it: as long a gap is there after its end."""
 
 
 def read_fleet_gauges(fleet: Fleet, loaded: LoadedSettings) -> tuple[FleetGauge, ...]:
@@ -36,9 +38,12 @@ def read_fleet_gauges(fleet: Fleet, loaded: LoadedSettings) -> tuple[FleetGauge,
 
 
 async def send_fleet_metrics(
-    fleet: Fleet, loaded: LoadedSettings, instance: str, *, every_secs: float = _EVERY_SECS
+    fleet: Fleet, loaded: LoadedSettings, sender: str, *, every_secs: float = _EVERY_SECS
 ) -> None:
-    """Send them regularly, if the settings name a collector, until cancelled. An outage leaves a gap."""
+    """Send them regularly, if the settings name a collector, until cancelled. An outage leaves a gap.
+
+    Of the workers that name the same collector one sends, so that sums over all senders are right.
+    """
     endpoint = loaded.settings.telemetry.otlp_endpoint
     if not endpoint:
         return
@@ -47,10 +52,16 @@ async def send_fleet_metrics(
         return
     from quorum.infrastructure.telemetry.fleet_numbers import FleetNumbers
 
-    numbers = FleetNumbers(endpoint, version=find_own_version(), instance=instance)
+    def read() -> tuple[str, tuple[FleetGauge, ...]]:
+        instance = fleet.claim_metrics(endpoint, sender, every_secs * _CLAIMED)
+        return instance, read_fleet_gauges(fleet, loaded) if instance else ()
+
+    numbers: FleetNumbers | None = None
     while True:
         with suppress(LedgerError, ConfigError):
             # A worker that ends does not wait for a database that is away.
-            gauges = await run_in_thread(lambda _stop: read_fleet_gauges(fleet, loaded))
-            await asyncio.to_thread(numbers.send, gauges)
+            instance, gauges = await run_in_thread(lambda _stop: read())
+            if instance:
+                numbers = numbers or FleetNumbers(endpoint, version=find_own_version(), instance=instance)
+                await asyncio.to_thread(numbers.send, gauges)
         await asyncio.sleep(every_secs)

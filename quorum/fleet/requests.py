@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from quorum.domain.errors import ToolError
+from quorum.domain.errors import GoalRefused, ToolError
 from quorum.domain.events.event import CallStarted, TurnFinished
 from quorum.domain.fleet_session import (
     LEAST_PRIORITY,
@@ -22,6 +23,7 @@ from quorum.domain.fleet_session import (
     FleetState,
     LiveWorker,
 )
+from quorum.domain.goal.goal import read_commands
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -30,7 +32,7 @@ from quorum.errors import UsageError
 from quorum.infrastructure.github_references import OpenPullRequest, list_open_pull_requests
 from quorum.text_table import Column, render_text_table
 
-_FIELDS = ("prompt", "cwd", "name", "key", "priority")
+_FIELDS = ("prompt", "goal", "checks", "cwd", "name", "key", "priority")
 _MOST_BYTES = 64 << 20
 _LONGEST_NAME = 200
 _REVIEW = (
@@ -86,9 +88,12 @@ def _read_request(line: str, place: str, root: Path, priority: int) -> FleetRequ
                 raise UsageError(
                     f"{place}: priority must be a whole number from {LEAST_PRIORITY} to {MOST_PRIORITY}"
                 )
+        elif name == "checks":
+            if not isinstance(value, list):
+                raise UsageError(f"{place}: checks must be a list of commands")
         elif not isinstance(value, str):
             raise UsageError(f"{place}: {name} must be a string")
-    prompt = given.get("prompt", "")
+    prompt = given.get("prompt", "") or given.get("goal", "")
     if not prompt.strip():
         raise UsageError(f"{place} has no prompt")
     cwd = root / given.get("cwd", "")
@@ -98,7 +103,21 @@ def _read_request(line: str, place: str, root: Path, priority: int) -> FleetRequ
         name=given.get("name", ""),
         key=given.get("key", ""),
         priority=given.get("priority", priority),
+        checks=_read_checks(given, place),
     )
+
+
+def _read_checks(given: Mapping[str, Any], place: str) -> tuple[str, ...] | None:
+    if "goal" not in given:
+        if "checks" in given:
+            raise UsageError(f"{place}: checks go with a goal")
+        return None
+    if "prompt" in given:
+        raise UsageError(f"{place} has a prompt and a goal; a goal is the prompt, too")
+    try:
+        return read_commands(given.get("checks", ()))
+    except GoalRefused as refusal:
+        raise UsageError(f"{place}: {refusal}") from refusal
 
 
 def build_pull_request_requests(root: Path, prompt: str, priority: int = 0) -> list[FleetRequest]:

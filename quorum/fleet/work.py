@@ -328,7 +328,7 @@ async def advance_sessions(
         )
     )
     name = f"process {os.getppid()} on {socket.gethostname()}"
-    sending = asyncio.ensure_future(send_fleet_metrics(fleet, loaded, name))
+    sending = asyncio.ensure_future(send_fleet_metrics(fleet, loaded, forked.server_id))
     working = asyncio.ensure_future(
         fleet.advance_sessions(
             processes.advance,

@@ -166,21 +166,31 @@ async def test_what_the_model_wrote_before_the_call_is_part_of_the_question() ->
     assert encode_review(waiting, str)["preamble"] == "First.\n\nNow I run `make`."
 
 
-async def test_of_a_call_that_people_sign_it_is_said_who_has_and_who_is_missing() -> None:
-    storage, packet = FakeStorage(), a_packet()
+async def a_session_to_sign(storage: FakeStorage, packet: ReviewPacket, terms: SigningTerms) -> str:
     opened = storage.open_session(NewSession(), cwd="/work")
     assert opened.ledger is not None
     *before, asked = up_to_review(packet, opened.session_id)
     assert isinstance(asked, ReviewRequested)
-    terms = SigningTerms(demands=(SigningDemand(2, ("bob", "cyn")),))
     for event in (*before, replace(asked, signing=terms)):
         await opened.ledger.append(event)
+    await opened.ledger.aclose()
+    return opened.session_id
+
+
+async def sign(storage: FakeStorage, session_id: str, packet: ReviewPacket, *people: str) -> None:
+    for person in people:
+        await storage.answers.add_signature(
+            ApprovalSignature(session_id=session_id, digest=packet.digest, person=person, at_ms=1)
+        )
+
+
+async def test_of_a_call_that_people_sign_it_is_said_who_has_and_who_is_missing() -> None:
+    storage, packet = FakeStorage(), a_packet()
+    terms = SigningTerms(demands=(SigningDemand(2, ("bob", "cyn")),))
+    session_id = await a_session_to_sign(storage, packet, terms)
     (unsigned,) = await inbox_of(storage).list_waiting()
     assert unsigned.signatures == ""
-    for person in ("bob", "eve"):
-        await storage.answers.add_signature(
-            ApprovalSignature(session_id=opened.session_id, digest=packet.digest, person=person, at_ms=1)
-        )
+    await sign(storage, session_id, packet, "bob", "eve")
 
     (waiting,) = await inbox_of(storage).list_waiting()
 
@@ -189,6 +199,31 @@ async def test_of_a_call_that_people_sign_it_is_said_who_has_and_who_is_missing(
     assert said in render_review(waiting, str, now_ms=0)
     assert f"{said} · " in render_inbox([waiting], str, now_ms=0, width=None)[1]
     assert encode_review(waiting, str)["signed_by"] == ["bob"]
+
+
+@pytest.mark.parametrize("forged", ["", "cyn"])
+async def test_what_enough_people_have_signed_waits_no_more_unless_a_signature_does_not_hold(
+    forged: str,
+) -> None:
+    storage, packet = FakeStorage(), a_packet()
+    terms = SigningTerms(demands=(SigningDemand(2, ("bob", "cyn")),))
+    session_id = await a_session_to_sign(storage, packet, terms)
+    await sign(storage, session_id, packet, "bob", "cyn")
+
+    async def verify(signature: ApprovalSignature) -> str:
+        return "it was made with another key" if signature.person == forged else ""
+
+    inbox = Inbox(storage.archive, storage.answers, clock=storage.clock, answered_by="dan", verify=verify)
+    listed = [each.digest for each in await inbox.list_waiting()]
+    if forged:
+        assert listed == [packet.digest]
+        return
+
+    assert listed == []
+    with pytest.raises(AnswerRefused, match="does not wait any more: signed by bob, cyn; all have signed"):
+        await inbox.answer(packet.digest, approves=False)
+    # Where the policy names nobody, no signature can be verified.
+    assert [each.digest for each in await inbox_of(storage).list_waiting()] == [packet.digest]
 
 
 async def test_the_reasons_that_only_the_mode_gives_come_last_and_are_no_dangers() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable
 
 from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
@@ -60,7 +59,7 @@ class Phones:
         self.complaints.append(message)
 
     def in_front_of(
-        self, person: object, *pushes: Push, seen: Callable[[str], float] = lambda _digest: math.inf
+        self, person: object, *pushes: Push, seen: Callable[[str], Awaitable[float]] | None = None
     ) -> PushingApprover:
         return PushingApprover(
             person, pushes, session_id="s", folder="shop", complain=self.complain, find_seen_age=seen
@@ -219,7 +218,7 @@ async def test_a_message_that_was_not_taken_has_told_of_nothing_else_that_waits(
 async def test_whoever_has_opened_it_gets_as_long_again_before_the_next_one_is_told() -> None:
     phones, looks = Phones(), []
 
-    def find_age(digest: str) -> float:
+    async def find_age(digest: str) -> float:
         looks.append(digest)
         return 0.0 if len(looks) < 3 else 3_600.0
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import hashlib
 import json
+import math
 import random
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ from quorum.domain.events.event import (
     Event,
     FilesKept,
     ReviewRequested,
+    SessionRenamed,
     SessionStarted,
     TurnFinished,
     TurnStarted,
@@ -785,6 +787,33 @@ async def test_the_last_signature_of_each_person_is_kept_and_goes_with_its_sessi
 
     await storage.archive.prune(ids=[session_id])
     assert await storage.answers.list_signatures(session_id, "5f") == ()
+
+
+async def test_what_all_sessions_have_of_one_type_is_read_at_once(storage):
+    renamed = SessionRenamed(title="other")
+    first = await session_of(storage, [prompt(0), renamed, prompt(1)])
+    second = await session_of(storage, [prompt(2)])
+    await session_of(storage, [renamed])
+
+    found = await storage.archive.read_of_type(TurnStarted.type, 0)
+
+    assert found.keys() == {first, second}
+    for session_id in (first, second):
+        assert tuple(found[session_id]) == await storage.archive.read(session_id, (TurnStarted.type,))
+    assert not await storage.archive.read_of_type(TurnStarted.type, 1 << 50)
+
+
+async def test_a_decision_that_was_opened_has_an_age_until_its_session_is_gone(storage):
+    session_id = await session_of(storage, [prompt(0)])
+
+    assert await storage.answers.find_seen_age_secs(session_id, "5f") == math.inf
+    await storage.answers.note_seen(session_id, "5f")
+    await storage.answers.note_seen(session_id, "5f")
+    assert 0 <= await storage.answers.find_seen_age_secs(session_id, "5f") < 60
+    assert await storage.answers.find_seen_age_secs(session_id, "60") == math.inf
+
+    await storage.archive.prune(ids=[session_id])
+    assert await storage.answers.find_seen_age_secs(session_id, "5f") == math.inf
 
 
 async def test_answers_go_with_their_session_and_a_redaction_reaches_their_reasons(storage):

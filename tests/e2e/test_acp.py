@@ -519,7 +519,7 @@ async def test_slash_commands_are_listed_and_run(machine: Machine) -> None:
             await served.ask(session, "/undo")
 
         assert [command.name for command in listed] == [
-            *("retry", "compact", "init", "model", "skills", "agents", "greet")
+            *("retry", "compact", "init", "goal", "model", "skills", "agents", "greet")
         ]
         assert "the model is local/scripted" in served.editor.texts(session)
         assert "- looker: Looks" in served.editor.texts(session)
@@ -527,6 +527,30 @@ async def test_slash_commands_are_listed_and_run(machine: Machine) -> None:
     assert "Say hello to Ada." in machine.sent(0)
     assert "Look at this project, and write AGENTS.md" in machine.sent()
     assert len(machine.model.bodies) == 2
+
+
+@pytest.mark.long
+async def test_a_goal_is_worked_on_until_its_check_passes_and_told_of(machine: Machine) -> None:
+    machine.model.script = [DONE, EDIT, DONE]
+    async with machine.served(choose=allow_once) as served:
+        session = await served.new(machine.project)
+        await served.ask(session, "/goal")
+        ended = await served.ask(session, "/goal two is large ! grep -q TWO a.txt")
+        await served.ask(session, "/goal")
+        await served.ask(session, "/goal off")
+        with pytest.raises(RequestError, match="no goal is set"):
+            await served.ask(session, "/goal off")
+        with pytest.raises(RequestError, match="may be a check or not"):
+            await served.ask(session, "/goal two is large !grep")
+
+        said = served.editor.texts(session)
+        assert ended.stop_reason == "end_turn"
+        assert "no goal is set: /goal TEXT ! COMMAND" in said
+        assert "goal: two is large" in said
+        assert "reached in attempt 2" in said
+        assert "the goal is taken away" in said
+    assert (machine.project / "a.txt").read_text() == "one\nTWO\nthree\n"
+    assert "grep -q TWO a.txt" in machine.sent(1)
 
 
 @pytest.mark.long

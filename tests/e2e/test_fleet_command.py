@@ -73,8 +73,15 @@ def wait_until(holds: Callable[[], bool]) -> None:
         ("{", "line 1 is no JSON"),
         ("[]", "line 1 is no object"),
         ('{"prompt": " "}', "line 1 has no prompt"),
-        ('{"prompt": "x", "mode": "auto"}', "line 1 has the field 'mode'; known are prompt, cwd, name, key"),
+        (
+            '{"prompt": "x", "mode": "auto"}',
+            "line 1 has the field 'mode'; known are prompt, goal, checks, cwd, name",
+        ),
         ('{"prompt": 7}', "line 1: prompt must be a string"),
+        ('{"goal": "x", "prompt": "y"}', "line 1 has a prompt and a goal"),
+        ('{"prompt": "x", "checks": []}', "line 1: checks go with a goal"),
+        ('{"goal": "x", "checks": "true"}', "line 1: checks must be a list of commands"),
+        ('{"goal": "x", "checks": ["true", " "]}', "line 1: check 2 is empty"),
         ('{"prompt": "x", "priority": true}', "line 1: priority must be a whole number from -9 to 9"),
         ('{"prompt": "x", "priority": 10}', "line 1: priority must be a whole number from -9 to 9"),
         ("", "there is nothing to submit"),
@@ -239,6 +246,38 @@ def test_sessions_that_wait_are_answered_by_digest_and_a_stale_answer_is_refused
     assert [each["calls"][0]["decision"] for each in results] == ["approved", "rejected", "approved"]
     verified = rig.quorum("sessions", "verify", "--all")
     assert verified.code == 0, verified.out + verified.err
+
+
+@pytest.mark.long
+def test_a_goal_is_worked_on_until_its_checks_pass_and_the_receipt_is_in_the_record_and_what_is_shared(
+    tmp_path: Path, postgres: PostgresForTests
+) -> None:
+    rig = FleetRig(tmp_path, postgres.new_database())
+    settings = rig.home / "config/quorum/quorum.toml"
+    settings.write_text(settings.read_text() + '[permissions]\nallow = ["run_command(echo *)"]\n')
+    goal = {"goal": "run echo three >> state.txt", "checks": ["grep -q three state.txt"]}
+    missed = {"goal": "run echo four", "checks": ["grep -q five state.txt"]}
+
+    done = rig.quorum("fleet", "submit", "-", given="\n".join(map(json.dumps, (goal, missed))))
+    reached, open_still = done.out.split()
+    rig.work()
+    assert rig.list_states() == ["review open", "ended"]
+    assert rig.quorum("inbox", "approve", rig.list_waiting()[reached]["digest"]).code == 0
+    rig.work()
+
+    assert rig.list_states() == ["ended", "ended"]
+    results = [json.loads(line) for line in rig.quorum("fleet", "results").out.splitlines()]
+    assert [result["status"] for result in results] == ["completed", "limit"]
+    assert (rig.project / "state.txt").read_text() == "three\n"
+    assert rig.quorum("sessions", "verify", "--all").code == 0
+    exported = rig.quorum("sessions", "export", "--format", "md", reached).out
+    assert "grep -q three state.txt" in exported
+    assert "attempt 1" in exported
+    page = tmp_path / "page.html"
+    shared = rig.quorum("share", reached, "--out", str(page), "--yes")
+    assert shared.code == 0, shared.err
+    assert "grep -q three state.txt" in page.read_text()
+    assert '"goal_' in rig.quorum("sessions", "export", "--format", "json", open_still).out
 
 
 @pytest.mark.parametrize("victim", ["parent", "worker"])

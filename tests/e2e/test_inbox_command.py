@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import signal
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
 from tests.support.headless_run import Ended, configure, environment, run_quorum_now
 from tests.support.postgres_server import PostgresForTests
 from tests.support.terminal import Terminal
@@ -15,6 +21,11 @@ from tests.support.terminal import Terminal
 
 def quorum(*arguments: str, cwd: Path, home: Path) -> Ended:
     return run_quorum_now(*arguments, cwd=cwd, env=environment(home))
+
+
+def find_seen_age(home: Path, url: str, waiting: Mapping[str, str]) -> float:
+    with closing(open_storage(StorageTable(url=url), environment(home))) as storage:
+        return asyncio.run(storage.answers.find_seen_age_secs(waiting["session"], waiting["digest"]))
 
 
 @pytest.fixture
@@ -46,15 +57,18 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
     project: Path, tmp_path: Path, postgres: PostgresForTests, kind: str
 ) -> None:
     home = tmp_path / "home"
-    configure(home, f'[storage]\nurl = "{postgres.new_database()}"\n' if kind == "postgresql" else "")
+    url = postgres.new_database() if kind == "postgresql" else ""
+    configure(home, f'[storage]\nurl = "{url}"\n')
 
     with Terminal(project, home, rows=30, columns=120, arguments=[]) as terminal:
         terminal.wait_until_ready()
         terminal.submit("run echo made > made.txt")
         terminal.wait_for("y yes")
         (waiting,) = json.loads(quorum("inbox", "list", "--json", cwd=project, home=home).out)
+        unseen = find_seen_age(home, url, waiting)
         board = json.loads(quorum("board", "--json", cwd=project, home=home).out)
         shown = quorum("inbox", "show", waiting["digest"][:16], cwd=project, home=home).out
+        seen = find_seen_age(home, url, waiting)
         approved = quorum("inbox", "approve", waiting["digest"], cwd=project, home=home)
         terminal.wait_for("exit code 0")
         again = quorum("inbox", "reject", waiting["digest"], cwd=project, home=home)
@@ -66,6 +80,7 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
         terminal.process.wait()
 
     assert waiting["open_in"] is not None
+    assert 0 <= seen < unseen == math.inf
     assert board == {"waiting": [waiting], "open": [], "ended": []}
     assert "echo made > made.txt" in shown
     assert waiting["digest"] in shown

@@ -34,6 +34,7 @@ class Tab:
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket, self._numbers = socket, itertools.count(1)
+        self._told: list[dict[str, Any]] = []
 
     async def command(self, method: str, **params: object) -> dict[str, Any]:
         """What Chromium answers to a command. Raises RefusedCommandError."""
@@ -43,11 +44,20 @@ class Tab:
             while True:
                 said: dict[str, Any] = await self._socket.receive_json()
                 if said.get("id") != number:
+                    self._told.append(said)
                     continue
                 if error := said.get("error"):
                     raise RefusedCommandError(f"{method}: {error['message']}")
                 result: dict[str, Any] = said["result"]
                 return result
+
+    async def hear(self, method: str) -> dict[str, Any]:
+        """What Chromium told last under this name, or tells next."""
+        async with asyncio.timeout(PATIENCE_SECS):
+            while not (found := [said["params"] for said in self._told if said.get("method") == method]):
+                self._told.append(await self._socket.receive_json())
+        last: dict[str, Any] = found[-1]
+        return last
 
     async def evaluate(self, script: str) -> Any:
         """The value of an expression in the page; None where it fails, or its page is left meanwhile."""
@@ -121,12 +131,20 @@ class Chromium:
         browser = Tab(whole)
         place = await browser.command("Target.createBrowserContext") if is_stranger else {}
         target = (await browser.command("Target.createTarget", url="about:blank", **place))["targetId"]
-        socket = await self._http.ws_connect(
-            f"ws://{self._address}/devtools/page/{target}", max_msg_size=1 << 26
-        )
-        tab = Tab(socket)
+        tab = await self._attach(target)
         await tab.go(address)
         return tab
+
+    async def attach_to_worker(self) -> Tab:
+        """The service worker that runs: scripts are evaluated in it."""
+        async with self._http.get(f"http://{self._address}/json/list") as response:
+            (target,) = (each["id"] for each in await response.json() if each["type"] == "service_worker")
+        return await self._attach(target)
+
+    async def _attach(self, target: str) -> Tab:
+        return Tab(
+            await self._http.ws_connect(f"ws://{self._address}/devtools/page/{target}", max_msg_size=1 << 26)
+        )
 
 
 @asynccontextmanager

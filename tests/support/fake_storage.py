@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import assert_never
@@ -166,6 +166,14 @@ class FakeSessions:
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
         return self.list_blocking()
+
+    async def read_of_type(self, event_type: str, since_ms: int) -> Mapping[str, Sequence[LedgerRecord]]:
+        found: dict[str, list[LedgerRecord]] = {}
+        for each in await self.list_sessions():
+            for record in await self.read(each.id, (event_type,)):
+                if record.at_ms >= since_ms:
+                    found.setdefault(each.id, []).append(record)
+        return found
 
     async def list_in_review(self) -> tuple[SessionSummary, ...]:
         return tuple(each for each in self.list_blocking() if _is_in_review(self._sessions[each.id].chain))

@@ -78,6 +78,7 @@ class ChaosReport:
     restarts: int
     failed_requests: int
     requests: int
+    set_aside: int
     findings: Findings
     verified: bool
 
@@ -98,6 +99,7 @@ class ChaosReport:
             f"{self.requests} requests to models, {found.polls} polls of the reviewers",
             f"{found.lines} lines written, {found.unknown} calls unknown, {found.not_run} not begun, "
             f"{found.left_over} files of killed edits left over",
+            f"{self.set_aside} times a session was set aside and queued again",
             f"{found.unfinished} sessions unfinished, {len(found.lost)} lost, {len(found.doubled)} doubled, "
             f"chains {'hold' if self.verified else 'DO NOT HOLD'}",
             *(f"lost: {each}" for each in found.lost),
@@ -158,7 +160,7 @@ class FleetChaos:
             f'{self._models.settings}[storage]\nurl = "{self._storage.url}"\nblobs = "{self._storage.blobs}"\n'
             '[review]\nmode = "quorum"\n[tools.output]\ninline_bytes = 1024\n',
         )
-        self._kills = self._parents_killed = self._restarts = 0
+        self._kills = self._parents_killed = self._restarts = self._set_aside = 0
         self._running: list[subprocess.Popen[bytes]] = []
         self._fleet = PostgresFleet(parse_address(self._storage.url), {})
 
@@ -211,7 +213,7 @@ class FleetChaos:
         begun = time.monotonic()
         until, told = begun + self._patience_secs, begun
         quarter = self._sessions * self._reviews // 4
-        while (ended := self._count(lambda state: state.is_final)) < self._sessions:
+        while (ended := self._count_ended()) < self._sessions:
             if (now := time.monotonic()) > until:
                 return
             calls = self._count_calls()
@@ -227,6 +229,17 @@ class FleetChaos:
                 self._server.start()
                 self._restarts += 1
             time.sleep(1.0 if self._sessions > _FEW else 0.2)
+
+    def _count_ended(self) -> int:
+        """How many have ended, but for those that lost their worker too often in a row: a person, who sees that
+        they are not the cause, queues them again."""
+        try:
+            sessions = self._fleet.list_sessions()
+            aside = self._fleet.retry([each.session_id for each in sessions if each.is_set_aside])
+        except LedgerError:
+            return 0
+        self._set_aside += len(aside)
+        return sum(each.state.is_final and each.session_id not in aside for each in sessions)
 
     def _count_calls(self) -> int:
         """How many lines were written: about as many calls have ended."""
@@ -302,6 +315,7 @@ class FleetChaos:
             restarts=self._restarts,
             failed_requests=self._store.failed,
             requests=self._models.requests,
+            set_aside=self._set_aside,
             findings=asyncio.run(self._find()),
             verified=verified.returncode == 0,
         )

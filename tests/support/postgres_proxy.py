@@ -1,4 +1,4 @@
-"""Stands between quorum and a PostgreSQL, and cuts a connection at a chosen statement."""
+"""Stands between quorum and a PostgreSQL, and cuts a connection at a chosen statement, or holds all."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class CuttingProxy:
         self._server = server / _NAME
         self._statement, self._times = b"", 0
         self._is_answered = False
+        self._passes = threading.Event()
+        self._passes.set()
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(folder / _NAME))
         self._listening.listen()
@@ -28,13 +30,23 @@ class CuttingProxy:
         """Cut the next connections that send this; with `answered` once the server has done it, and says so."""
         self._statement, self._is_answered, self._times = statement, answered, times
 
+    def hold(self) -> None:
+        """Pass nothing on, and tell nobody, as a network that is cut."""
+        self._passes.clear()
+
+    def release(self) -> None:
+        """Pass on again, what was held first."""
+        self._passes.set()
+
     def close(self) -> None:
+        self.release()
         self._listening.close()
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
+                self._passes.wait()
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(str(self._server))
                 threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
@@ -44,6 +56,7 @@ class CuttingProxy:
         threading.Thread(target=self._pass_back, args=(client, server, swallow), daemon=True).start()
         with suppress(OSError):
             while data := client.recv(1 << 16):
+                self._passes.wait()
                 if self._times and self._statement in data:
                     self._times -= 1
                     self.cuts += 1
@@ -54,10 +67,10 @@ class CuttingProxy:
         if not swallow.is_set():
             _cut(client, server)
 
-    @staticmethod
-    def _pass_back(client: socket.socket, server: socket.socket, swallow: threading.Event) -> None:
+    def _pass_back(self, client: socket.socket, server: socket.socket, swallow: threading.Event) -> None:
         with suppress(OSError):
             while data := server.recv(1 << 16):
+                self._passes.wait()
                 if swallow.is_set():
                     break
                 client.sendall(data)

@@ -117,6 +117,7 @@ async def test_esc_leaves_it_waiting_and_a_late_answer_is_refused_with_a_sentenc
         await stage.pilot.press("escape")
         await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
         assert stage.agent.waiting.answers == []
+        assert len(stage.agent.waiting.seen) == 1
 
         stage.agent.waiting.refusal = AnswerRefused("it was decided already: rejected")
         await open_dialog(stage)

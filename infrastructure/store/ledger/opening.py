@@ -148,7 +148,7 @@ class Database:
         locks.remove_abandoned()
         self.archive = SqlArchive(self._file, self._writer, locks, clock)
         self.contents = SqlContents(self._file, self._writer, clock, objects)
-        self.answers = SqlAnswers(self._file, self._writer)
+        self.answers = SqlAnswers(self._file, self._writer, clock)
         self._opener = SessionOpener(self.archive, self._writer, locks, clock)
 
     @property

@@ -163,6 +163,14 @@ LATER_TABLES: Final = {
     PRIMARY KEY (session_id, digest, person)
 )""",
     ),
+    "seen_decisions": (
+        """CREATE TABLE IF NOT EXISTS seen_decisions (
+    session_id TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (session_id, digest)
+)""",
+    ),
 }
 """Makes the tables that a file of an earlier program may lack: it gets each with the first row."""
 TABLE_NAMES = frozenset(_FIRST_TABLES)

@@ -17,6 +17,18 @@ from quorum.infrastructure.store.sql.connection import NO_VALUES, Values
 _DIALECT = registry.load("postgresql.psycopg")(paramstyle="pyformat")
 
 
+# Beside the tables of the revision: a quorum that does not know these goes on with the others.
+_LATER_TABLES = {
+    "seen_decisions": """CREATE TABLE IF NOT EXISTS seen_decisions (
+    session_id text NOT NULL,
+    digest text NOT NULL,
+    at_ms bigint NOT NULL,
+    PRIMARY KEY (session_id, digest)
+)""",
+}
+_MAKING = 0x71756F74  # two that make a table at once wait for each other
+
+
 class PostgresConnection:
     """Implements `SqlConnection`. Left as a context manager, it goes back to the pool."""
 
@@ -31,12 +43,17 @@ class PostgresConnection:
     def executemany(self, statement: str, values: list[Values], /) -> CursorResult[*tuple[Any, ...]]:
         return self.pooled.exec_driver_sql(_spell(statement), values)
 
-    def has_table(self, _name: str) -> bool:
-        """Yes: all tables are of one revision, which was looked at when the database was opened."""
-        return True
+    def has_table(self, name: str) -> bool:
+        """Of tables of the revision, yes: that was looked at when the database was opened."""
+        if name not in _LATER_TABLES:
+            return True
+        return self.execute("SELECT to_regclass(:name)", {"name": name}).scalar_one() is not None
 
-    def add_table(self, _name: str) -> None:
-        """Nothing, as there is every table."""
+    def add_table(self, name: str) -> None:
+        """Nothing for tables of the revision, as there is each of them."""
+        if name in _LATER_TABLES and not self.has_table(name):
+            self.execute(f"SELECT pg_advisory_xact_lock({_MAKING})")
+            self.execute(_LATER_TABLES[name])
 
     def rollback(self) -> None:
         """Undo what was done in the transaction. The server may have ended it, and the connection too."""

@@ -376,7 +376,7 @@ class PostgresDatabase:
         self.locks = Leases(self._server, clock)
         self.archive = SqlArchive(self._server, self._writer, self.locks, clock, submitted=FleetRows())
         self.contents = SqlContents(self._server, self._writer, clock, blobs.contents)
-        self.answers = SqlAnswers(self._server, self._writer, follow_up=enqueue_answered)
+        self.answers = SqlAnswers(self._server, self._writer, clock, follow_up=enqueue_answered)
         self.pacer = PostgresPacer(self._server)
         self._opener = SessionOpener(self.archive, self._writer, self.locks, clock)
 

@@ -46,7 +46,8 @@ _REGISTER = (
 )
 _BEFORE = "server_id = %(server_id)s AND server_id <> '' AND worker_id <> %(worker_id)s"
 _JOBS_BEFORE = (
-    f"SELECT j.id FROM procrastinate_jobs AS j JOIN fleet_workers USING (worker_id) WHERE {_BEFORE}"
+    "SELECT j.id, j.lock, is_draining, count(*) OVER (PARTITION BY worker_id) = 1 AS was_alone"
+    f" FROM procrastinate_jobs AS j JOIN fleet_workers USING (worker_id) WHERE {_BEFORE}"
     " AND j.status = 'doing' AND j.id <> ALL(%(held)s)"
 )
 _REMOVE_BEFORE = (
@@ -104,6 +105,7 @@ class Loss(NamedTuple):
 class FleetJobs(JobManager):
     """The jobs of the queue as one worker asks for them, which tells who it is.
 
+    `put_kill` is told of what was lost with the worker before this one of its server, and raises LedgerError.
     Jobs that are tried again wait by the clock of the database, which the library would not ask. The library
     ends a worker that cannot ask, and kills what it runs; or is silent from then on.
     """
@@ -115,8 +117,10 @@ class FleetJobs(JobManager):
         *,
         is_ending: Callable[[], bool] = lambda: False,
         is_full: Callable[[], bool] = lambda: False,
+        put_kill: Callable[[Loss], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(connector)
+        self._put_kill = put_kill
         self._is_full = is_full
         self._identity = identity
         self._is_ending = is_ending
@@ -144,6 +148,10 @@ class FleetJobs(JobManager):
             for job in await self.connector.execute_query_all_async(
                 _JOBS_BEFORE, held=list(self._held), **before
             ):
+                # Before it is queued: whoever takes it then may be killed by it next.
+                if self._put_kill is not None and not job["is_draining"]:
+                    with suppress(LedgerError):
+                        await self._put_kill(Loss(job["lock"], was_alone=job["was_alone"]))
                 with suppress(ConnectorException):  # another worker was first
                     await self.retry_job_by_id_async(job["id"], _AT_ONCE)
             await self.connector.execute_query_async(_REMOVE_BEFORE, **before)
@@ -395,6 +403,11 @@ class FleetWorker:
         await run_in_thread(lambda _stop: [self._table.put_loss(each, was_alone=alone) for each, alone in lost])
         await jobs.remove_gone()
 
+    async def _put_worker_kill(self, loss: Loss) -> None:
+        await run_in_thread(
+            lambda _stop: self._table.put_worker_kill(loss.session_id, was_alone=loss.was_alone)
+        )
+
     def _build_app(self) -> tuple[App, FleetJobs]:
         # Each ask has a connection of its own: a pool that lost its own waits long before it makes others.
         connector = PsycopgConnector(
@@ -410,6 +423,7 @@ class FleetWorker:
             self._identity,
             is_ending=lambda: self._is_ending,
             is_full=lambda: self._solitude.is_wanted,
+            put_kill=self._put_worker_kill,
         )
         # That it is tried again is decided here, and for how long it waits in FleetJobs.
         app.task(name=TASK, queue=QUEUE, pass_context=True, retry=RetryStrategy())(self._run_job)

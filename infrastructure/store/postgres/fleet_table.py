@@ -5,6 +5,7 @@ The queue consists of the tables of procrastinate, written in transactions of th
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -54,36 +55,53 @@ _CANCEL = (
 
 
 # Beside the tables of revisions: a worker of an earlier quorum goes on with these beside it, and without them.
-_OWN_TABLES = """
-CREATE TABLE fleet_queue (
+_OWN_TABLES = {
+    "fleet_queue": """CREATE TABLE fleet_queue (
     session_id text PRIMARY KEY REFERENCES fleet_sessions ON DELETE CASCADE,
     priority integer NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,
     kills integer NOT NULL DEFAULT 0,
     losses integer NOT NULL DEFAULT 0
-);
-CREATE TABLE fleet_workers (
+)""",
+    "fleet_workers": """CREATE TABLE fleet_workers (
     worker_id bigint PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE,
     name text NOT NULL,
     server_id text NOT NULL,
     is_draining boolean NOT NULL DEFAULT false,
     version text NOT NULL,
     folder text NOT NULL
-)
-"""
+)""",
+    "fleet_metrics": """CREATE TABLE fleet_metrics (
+    collector text PRIMARY KEY,
+    instance text NOT NULL,
+    sender text NOT NULL,
+    until timestamptz NOT NULL
+)""",
+}
+
+
+# A worker of an earlier quorum takes a goal for a prompt.
+_ADD_GOALS = "ALTER TABLE fleet_sessions ADD COLUMN IF NOT EXISTS checks text"
+_FIND_GOALS = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('fleet_sessions') AND attname = 'checks'"
 
 
 def make_queue(connection: PostgresConnection) -> None:
     """Make the tables of the queue, in the transaction of this connection, if there are none."""
-    if _has_table(connection, "fleet_queue"):
+    if all(_has_table(connection, name) for name in _OWN_TABLES) and _has_goals(connection):
         return
     connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
     # Not through SQLAlchemy, which would look for parameters in it.
     cursor = connection.pooled.connection.cursor()
     if not _has_table(connection, "procrastinate_jobs"):
         cursor.execute((resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8"))
-    if not _has_table(connection, "fleet_queue"):
-        cursor.execute(_OWN_TABLES)
+    for name, statement in _OWN_TABLES.items():
+        if not _has_table(connection, name):
+            cursor.execute(statement)
+    cursor.execute(_ADD_GOALS)
+
+
+def _has_goals(connection: SqlConnection) -> bool:
+    return connection.execute(_FIND_GOALS).fetchone() is not None
 
 
 def _has_table(connection: SqlConnection, name: str) -> bool:
@@ -197,6 +215,7 @@ _ADDED = (
     "cwd",
     "key",
     "prompt",
+    "checks",
     "submitted_by",
     "submitted_ms",
     "updated_ms",
@@ -242,11 +261,11 @@ _SINCE = (
     "EXISTS (SELECT FROM records AS r JOIN fleet_sessions AS s ON s.session_id = r.session_id"
     " WHERE r.session_id = :id AND r.type ="
 )
-_IS_STUCK = (
-    f"SELECT {_SINCE} '{CallStarted.type}' AND r.at_ms >= s.updated_ms) AND NOT {_SINCE} '{CallFinished.type}'"
+_PROGRESS = (
+    f"SELECT {_SINCE} '{CallStarted.type}' AND r.at_ms >= s.updated_ms), {_SINCE} '{CallFinished.type}'"
     " AND r.at_ms > s.updated_ms AND position(:well IN r.payload) > 0)"
 )
-"""Whether a call of the session began since it was lost before, and none ended well: it may be the cause."""
+"""Whether a call of the session began since it was lost before, and whether one ended well."""
 _ENDED_WELL = f'"outcome":"{Outcome.OK}"'.encode()
 _LONGEST_CALL = 200
 _RETRY = (
@@ -254,10 +273,17 @@ _RETRY = (
     " WHERE session_id = :id AND state = 'failed'"
 )
 _SELECT = (
-    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error,"
-    " COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts, COALESCE(kills, 0) AS kills,"
-    " COALESCE(losses, 0) AS losses"
+    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, checks, state, status,"
+    " error, COALESCE(priority, 0) AS priority, COALESCE(attempts, 0) AS attempts,"
+    " COALESCE(kills, 0) AS kills, COALESCE(losses, 0) AS losses"
     " FROM fleet_sessions LEFT JOIN fleet_queue USING (session_id)"
+)
+_CLAIM_METRICS = (
+    "INSERT INTO fleet_metrics (collector, instance, sender, until)"
+    " VALUES (:collector, :instance, :sender, clock_timestamp() + make_interval(secs => :secs))"
+    " ON CONFLICT (collector) DO UPDATE SET sender = excluded.sender, until = excluded.until"
+    " WHERE fleet_metrics.sender = excluded.sender OR fleet_metrics.until < clock_timestamp()"
+    " RETURNING instance"
 )
 _WORKER_NAME = "COALESCE(w.name, 'worker ' || j.worker_id)"
 _JOBS = (
@@ -370,14 +396,27 @@ class FleetTable:
     def put_loss(self, session_id: str, *, was_alone: bool) -> bool:
         """The same where its worker is gone, which is counted already."""
         session, reason = self.find(session_id), "its worker gave no sign of life any more"
-        is_cause = was_alone and self._is_stuck(session_id)
+        is_cause = was_alone and self._read_progress(session_id) == (True, False)
         most = MOST_LOSSES if is_cause else MOST_UNCLEAR_LOSSES
         return session is not None and self._put_end(session, _PUT_LOSSES, session.losses, most, reason)
 
-    def _is_stuck(self, session_id: str) -> bool:
+    def put_worker_kill(self, session_id: str, *, was_alone: bool) -> None:
+        """Keep that the worker of a session was killed and another one took its place: a loss where a call had
+        begun and none ended well, the first one again where one did, and none where nothing had begun."""
+        if (session := self.find(session_id)) is None:
+            return
+        most, losses = MOST_UNCLEAR_LOSSES, session.losses
+        match self._read_progress(session_id):
+            case (_, True):
+                losses = 0
+            case (True, False):
+                most, losses = MOST_LOSSES if was_alone else most, losses + 1
+        self._put_end(session, _PUT_LOSSES, losses, most, "its worker was killed")
+
+    def _read_progress(self, session_id: str) -> tuple[bool, bool]:
         values = {"id": session_id, "well": _ENDED_WELL}
-        row = self._server.read(lambda connection: connection.execute(_IS_STUCK, values).fetchone())
-        return row is not None and bool(row[0])
+        row = self._server.read(lambda connection: connection.execute(_PROGRESS, values).fetchone())
+        return (bool(row[0]), bool(row[1])) if row is not None else (False, False)
 
     def _put_end(self, session: FleetSession, put_count: str, counted: int, most: int, reason: str) -> bool:
         session_id, is_set_aside = session.session_id, counted >= most
@@ -409,6 +448,16 @@ class FleetTable:
             )
             for row in rows
         )
+
+    def claim_metrics(self, collector: str, sender: str, secs: float) -> str:
+        values = {
+            "collector": hashlib.sha256(collector.encode()).hexdigest(),  # there may be a password in it
+            "instance": generate_id(),
+            "sender": sender,
+            "secs": secs,
+        }
+        row = self._server.write(lambda connection: connection.execute(_CLAIM_METRICS, values).fetchone())
+        return str(row[0]) if row is not None else ""
 
     def read_clock_ms(self) -> int:
         return self._server.read_clock_ms()
@@ -446,6 +495,7 @@ class FleetTable:
             "cwd": encode_text(request.cwd),
             "key": encode_text(request.key) or None,
             "prompt": encode_text(request.prompt),
+            "checks": None if request.checks is None else json.dumps(request.checks),
             "submitted_by": encode_text(name_answerer()),
             "submitted_ms": now,
             "updated_ms": now,
@@ -483,6 +533,7 @@ def _read_row(row: Row[Any], job: Row[Any] | None) -> FleetSession:
         submitted_ms=row.submitted_ms,
         updated_ms=row.updated_ms,
         prompt=row.prompt,
+        checks=tuple(map(str, json.loads(row.checks))) if row.checks is not None else None,
         priority=row.priority,
         attempts=row.attempts,
         kills=row.kills,

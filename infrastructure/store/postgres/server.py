@@ -22,7 +22,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import PATIENCE_SECS, Outage
 from quorum.infrastructure.store.postgres.address import PostgresAddress, build_parameters
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.tables import REVISION, read_revision
+from quorum.infrastructure.store.postgres.tables import REVISION, can_use, read_revision
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
@@ -237,7 +237,7 @@ class PostgresServer:
                 f"the ledger {self.place} has the tables of an earlier quorum ({revision}, this one needs "
                 f"{REVISION}); run quorum db upgrade"
             )
-        if revision > REVISION:
+        if not can_use(revision):
             raise LedgerError(
                 f"the ledger {self.place} was made by a newer quorum ({revision}, this one knows {REVISION}); "
                 "update quorum"

@@ -5,7 +5,16 @@ from __future__ import annotations
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 
 REVISION = "0005"
-"""The revision of Alembic that this program reads and writes."""
+"""The revision of Alembic that this program reads and writes.
+
+One that only adds to another, such as a table, is numbered below it, as 0005.01: a program that knows the
+former goes on with it, so that workers need not end for an upgrade.
+"""
+
+
+def can_use(revision: str) -> bool:
+    """Whether this program can read and write tables of this revision."""
+    return revision >= REVISION and revision.partition(".")[0] == REVISION.partition(".")[0]
 
 
 def read_revision(connection: PostgresConnection) -> str | None:

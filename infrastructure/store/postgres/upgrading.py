@@ -8,7 +8,8 @@ from quorum.infrastructure.storage_backend import SchemaState
 from quorum.infrastructure.store.migrations.running import run_upgrade
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.server import PostgresServer
-from quorum.infrastructure.store.postgres.tables import REVISION, read_revision
+from quorum.infrastructure.store.postgres.tables import REVISION, can_use, read_revision
+from quorum.infrastructure.store.sql.rows import SEEN_DECISIONS
 
 _ALONE = 0x71756F72  # "quor": two that upgrade at once wait for each other
 
@@ -21,7 +22,7 @@ def read_schema_state(address: PostgresAddress, environ: Mapping[str, str]) -> S
             found = read_revision(connection)
     finally:
         server.close()
-    return SchemaState(place=server.place, found=found or "", needed=REVISION)
+    return _describe(server, found)
 
 
 def upgrade_schema(address: PostgresAddress, environ: Mapping[str, str]) -> SchemaState:
@@ -39,9 +40,16 @@ def upgrade_schema(address: PostgresAddress, environ: Mapping[str, str]) -> Sche
             server.check_server(connection)
             connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
             found = read_revision(connection) or ""
-            if found > REVISION:
+            if found >= REVISION:
                 server.check_revision(found)
-            run_upgrade(connection.pooled)
+            else:
+                run_upgrade(connection.pooled)
+            connection.add_table(SEEN_DECISIONS)
     finally:
         server.close()
-    return SchemaState(place=server.place, found=found, needed=REVISION)
+    return _describe(server, found)
+
+
+def _describe(server: PostgresServer, found: str | None) -> SchemaState:
+    needed = found if found and can_use(found) else REVISION
+    return SchemaState(place=server.place, found=found or "", needed=needed)

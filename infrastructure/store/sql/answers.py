@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from quorum.domain.errors import LedgerError
@@ -11,10 +12,12 @@ from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.sql.connection import Row, SqlConnection, SqlEngine
 from quorum.infrastructure.store.sql.rows import (
     ADD_ANSWER,
+    ADD_SEEN,
     ADD_SIGNATURE,
     ANSWER,
     APPROVAL_SIGNATURES,
     REVIEW_ANSWERS,
+    SEEN_DECISIONS,
     SIGNATURE,
 )
 from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
@@ -24,24 +27,28 @@ _LIST_SIGNATURES = (
     f"SELECT {SIGNATURE} FROM {APPROVAL_SIGNATURES} WHERE session_id = :session_id AND digest = :digest "
     "ORDER BY at_ms, person"
 )
+_FIND_SEEN = f"SELECT at_ms FROM {SEEN_DECISIONS} WHERE session_id = :session_id AND digest = :digest"
 _FIND = f"SELECT {ANSWER} FROM {REVIEW_ANSWERS} WHERE session_id = :session_id AND digest = :digest"
 
 
 class SqlAnswers:
     """Implements `AnswerStore` in the database of the sessions.
 
-    `follow_up` is given the id of a session in the transaction that keeps an answer for it.
+    `clock` gives milliseconds since 1970, the same on all machines that share the database. `follow_up` is
+    given the id of a session in the transaction that keeps an answer for it.
     """
 
     def __init__(
         self,
         engine: SqlEngine,
         writer: Writer,
+        clock: Callable[[], int],
         *,
         follow_up: Callable[[SqlConnection, str], None] = lambda _connection, _session_id: None,
     ) -> None:
         self._engine = engine
         self._writer = writer
+        self._clock = clock
         self._follow_up = follow_up
 
     async def add(self, answer: RemoteAnswer) -> RemoteAnswer:
@@ -69,6 +76,30 @@ class SqlAnswers:
                 )
             )
         )
+
+    async def note_seen(self, session_id: str, digest: str) -> None:
+        row = {"session_id": session_id, "digest": digest, "at_ms": self._clock()}
+
+        def note(connection: SqlConnection) -> None:
+            with self._engine.begin_transaction(connection):
+                connection.add_table(SEEN_DECISIONS)
+                connection.execute(ADD_SEEN, row)
+
+        await wait_to_the_end(self._writer.submit(note, is_repeatable=True))
+
+    async def find_seen_age_secs(self, session_id: str, digest: str) -> float:
+        named = {"session_id": session_id, "digest": digest}
+        seen = await run_in_thread(
+            lambda _stop: self._engine.read(
+                lambda connection: (
+                    connection.execute(_FIND_SEEN, named).fetchone()
+                    if connection.has_table(SEEN_DECISIONS)
+                    else None
+                )
+            )
+        )
+        age_ms = self._clock() - seen[0] if seen is not None and isinstance(seen[0], int) else -1
+        return age_ms / 1000 if age_ms >= 0 else math.inf  # a clock that was put back says nothing
 
     def _add_signature(self, connection: SqlConnection, signature: ApprovalSignature) -> None:
         with self._engine.begin_transaction(connection):

@@ -5,7 +5,8 @@ Pruning also removes the contents that only the removed sessions needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -24,7 +25,7 @@ from quorum.domain.sessions.pruning import (
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
 from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
-from quorum.domain.sessions.stored_session import StoredSession, find_session
+from quorum.domain.sessions.stored_session import StoredSession, decode_record, find_session
 from quorum.domain.subagents.session_ids import find_owner
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, Values
@@ -34,10 +35,12 @@ from quorum.infrastructure.store.sql.rows import (
     ADD_SESSION,
     APPROVAL_SIGNATURES,
     FIND_SESSION,
+    LIST_OF_TYPE,
     LIST_SESSIONS,
     RECORD,
     REDACTIONS,
     REVIEW_ANSWERS,
+    SEEN_DECISIONS,
     SESSION,
     SessionRow,
     build_row,
@@ -103,7 +106,7 @@ def build_session_row(
 
 _BEGINNING_BYTES = 256  # of a compressed content
 _MEASURE = "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM records WHERE session_id = :session_id"
-_LATER_TABLES = (REDACTIONS, REVIEW_ANSWERS, APPROVAL_SIGNATURES)
+_LATER_TABLES = (REDACTIONS, REVIEW_ANSWERS, APPROVAL_SIGNATURES, SEEN_DECISIONS)
 _LIST_CONTENTS = "SELECT sha256, kept_ms, LENGTH(data) FROM contents"
 _LIST_RECENT = f"SELECT sha256, SUBSTR(data, 1, {_BEGINNING_BYTES}) FROM contents WHERE kept_ms >= :since_ms"
 
@@ -270,6 +273,9 @@ _REDACT_REASON = (
 # Of a fleet, which only a database that several machines share has.
 _SUBMITTED = "fleet_sessions"
 _TEXTS = ("name", "cwd", "prompt", "error")
+# The column of the checks of a goal came later than the table, and may not be there yet.
+_LIST_CHECKS = f"SELECT to_jsonb(s) ->> 'checks' FROM {_SUBMITTED} AS s WHERE session_id = :session_id"
+_PUT_CHECKS = f"UPDATE {_SUBMITTED} SET checks = :checks WHERE session_id = :session_id"
 
 
 class SqlArchive:
@@ -308,8 +314,20 @@ class SqlArchive:
         """The records of a session, oldest first. Raises LedgerError where there is no such session."""
         return await run_in_thread(lambda _stop: self.read_blocking(session_id, types).decode_records())
 
+    async def read_of_type(self, event_type: str, since_ms: int) -> Mapping[str, Sequence[LedgerRecord]]:
+        return await run_in_thread(lambda _stop: self._read_of_type(event_type, since_ms))
+
     async def read_stored(self, session_id: str) -> StoredSession:
         return await run_in_thread(lambda _stop: self.read_blocking(session_id))
+
+    def _read_of_type(self, event_type: str, since_ms: int) -> dict[str, list[LedgerRecord]]:
+        named = {"type": event_type, "since_ms": since_ms}
+        found: dict[str, list[LedgerRecord]] = {}
+        for session_id, *row in self._engine.read(
+            lambda connection: connection.execute(LIST_OF_TYPE, named).fetchall()
+        ):
+            found.setdefault(str(session_id), []).append(decode_record(read_chained_record(row)))
+        return found
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """Copy a session, or its records up to and without `before`, under an id of its own; that id."""
@@ -509,3 +527,7 @@ def _redact_submission(connection: SqlConnection, session_id: str, text: str) ->
         if row is not None and row[0] and text in row[0]:
             change = f"UPDATE {_SUBMITTED} SET {column} = :value WHERE session_id = :session_id"
             connection.execute(change, {**named, "value": redact_name(row[0], text)})
+    row = connection.execute(_LIST_CHECKS, named).fetchone()
+    if row is not None and row[0] is not None:
+        checks = json.dumps([redact_name(check, text) for check in json.loads(row[0])])
+        connection.execute(_PUT_CHECKS, {**named, "checks": checks})

@@ -60,6 +60,9 @@ APPROVAL_SIGNATURES = "approval_signatures"
 _SIGNATURE = ("session_id", "digest", "person", "at_ms", "signature")
 SIGNATURE = ", ".join(_SIGNATURE)
 """The columns of a signature under an approval."""
+# Which decisions somebody has opened, for whoever would be told of them next. A database of an earlier version
+# gets the table with the first of them, and that version goes on beside it.
+SEEN_DECISIONS = "seen_decisions"
 _CONTENT = ("sha256", "size", "kept_ms", "data")
 CONTENT = ", ".join(_CONTENT)
 """The columns of what a file held."""
@@ -74,6 +77,10 @@ ADD_SIGNATURE = (
     f"{build_insert(APPROVAL_SIGNATURES, _SIGNATURE)} ON CONFLICT (session_id, digest, person) "
     "DO UPDATE SET at_ms = excluded.at_ms, signature = excluded.signature"
 )
+ADD_SEEN = (
+    f"{build_insert(SEEN_DECISIONS, ('session_id', 'digest', 'at_ms'))} ON CONFLICT (session_id, digest) "
+    "DO UPDATE SET at_ms = excluded.at_ms"
+)
 # Another process may have put the same there meanwhile: then it is needed now, too.
 ADD_CONTENT = (
     f"{build_insert('contents', _CONTENT)} ON CONFLICT (sha256) DO UPDATE SET kept_ms = excluded.kept_ms"
@@ -85,6 +92,9 @@ LIST_SESSIONS = f"SELECT {SESSION} FROM sessions ORDER BY updated_ms DESC, id DE
 _LIST_RECORDS = f"SELECT {RECORD} FROM records WHERE session_id = :session_id ORDER BY rowid"
 _LIST_OF_TYPES = (
     f"SELECT {RECORD} FROM records WHERE session_id = :session_id AND type IN ({{}}) ORDER BY rowid"
+)
+LIST_OF_TYPE = (
+    f"SELECT session_id, {RECORD} FROM records WHERE type = :type AND at_ms >= :since_ms ORDER BY rowid"
 )
 _LIST_REDACTIONS = f"SELECT {REDACTION} FROM {REDACTIONS} WHERE session_id = :session_id ORDER BY rowid"
 

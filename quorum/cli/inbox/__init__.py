@@ -119,7 +119,6 @@ def _list(options: ListInboxOptions, root: Path) -> int:
 def _show(options: ShowDecisionOptions, root: Path) -> int:
     async def show(inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]) -> None:
         from quorum.cli.inbox.report import encode_review, render_review, reveal_packet
-        from quorum.infrastructure.seen_decisions import open_seen_decisions
         from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
         review = await inbox.find(options.name)
@@ -130,8 +129,7 @@ def _show(options: ShowDecisionOptions, root: Path) -> int:
             _print_json(encode_review(review, mask))
         else:
             print(render_review(review, mask, now_ms=read_wall_clock_ms()))
-            if (seen := open_seen_decisions(os.environ)) is not None:
-                seen.note(review.digest)
+            await inbox.note_seen(review)
 
     return act_on_inbox(options, root, show)
 

@@ -16,13 +16,18 @@ async function subscribe() {
   if ((await Notification.requestPermission()) !== "granted") {
     throw new Error("the browser does not permit notifications of this page");
   }
-  const worker = await navigator.serviceWorker.register("/push-worker.js");
+  await navigator.serviceWorker.register("/push-worker.js");
+  const worker = await navigator.serviceWorker.ready; // one that is just being installed cannot subscribe
   const before = await worker.pushManager.getSubscription();
   if (before) await before.unsubscribe(); // it may be of another key
-  const made = await worker.pushManager.subscribe({
+  const asked = worker.pushManager.subscribe({
     userVisibleOnly: true,
     applicationServerKey: decode(button.dataset.key),
   });
+  const patience = new Promise((_, fail) => {
+    setTimeout(() => fail(new Error("the push service of this browser does not answer; try again")), 30000);
+  });
+  const made = await Promise.race([asked, patience]);
   const { endpoint, keys } = made.toJSON();
   const answer = await fetch("/approvals/notify", {
     method: "POST",
@@ -33,6 +38,7 @@ async function subscribe() {
 
 button.addEventListener("click", async () => {
   button.disabled = true;
+  said.textContent = "The browser asks its push service…";
   try {
     await subscribe();
     said.textContent = "This browser is told.";

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -458,11 +458,15 @@ async def test_a_session_whose_process_is_killed_each_time_is_set_aside_and_can_
 
 
 @asynccontextmanager
-async def open_jobs(url: str, identity: WorkerIdentity | None = None) -> AsyncIterator[fleet_module.FleetJobs]:
+async def open_jobs(
+    url: str,
+    identity: WorkerIdentity | None = None,
+    put_kill: Callable[[Loss], Awaitable[None]] | None = None,
+) -> AsyncIterator[fleet_module.FleetJobs]:
     options = PostgresServer(parse_address(url), {}).build_connect_options()
     connector = procrastinate.PsycopgConnector(kwargs=options)
     async with procrastinate.App(connector=connector).open_async():
-        yield fleet_module.FleetJobs(connector, identity)
+        yield fleet_module.FleetJobs(connector, identity, put_kill=put_kill)
 
 
 async def rescue(url: str, identity: WorkerIdentity | None = None) -> list[Loss]:
@@ -601,6 +605,56 @@ async def test_a_session_that_ends_a_shared_worker_is_set_aside_at_the_third_tim
     assert beside[poison] == {poison}
     assert find(fleet, poison).is_set_aside
     assert [find(fleet, each).state for each in others] == [FleetState.ENDED, FleetState.ENDED]
+
+
+async def replace_worker(fleet: PostgresFleet, postgres: PostgresForTests, url: str) -> None:
+    """Have a worker be killed, and another one of the same parent begin."""
+    lose_worker(postgres, url, server_id="5f")
+
+    async def put_kill(loss: Loss) -> None:
+        await asyncio.to_thread(fleet.put_worker_kill, loss.session_id, was_alone=loss.was_alone)
+
+    async with open_jobs(url, WorkerIdentity(name="process 8", server_id="5f"), put_kill) as jobs:
+        await jobs.register_worker()
+
+
+async def test_a_session_that_kills_its_worker_each_time_is_set_aside_though_the_parent_starts_another(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    (poison,) = submit(fleet, "one")
+
+    for losses in range(1, MOST_LOSSES + 1):
+        assert fleet.begin_attempt(poison) is not None
+        await begin_call(url, poison)
+        await replace_worker(fleet, postgres, url)
+        assert find(fleet, poison).losses == losses
+
+    assert fleet.begin_attempt(poison) is None
+    assert find(fleet, poison).is_set_aside
+    assert "its last call was run_command" in find(fleet, poison).advance.error
+    assert "its worker was killed; quorum fleet retry" in find(fleet, poison).advance.error
+
+
+async def test_a_killed_worker_is_no_fault_of_a_session_that_goes_on_or_of_which_nothing_had_begun(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    moving, other = submit(fleet, "moving", "other")
+    await begin_call(url, moving)
+    await replace_worker(fleet, postgres, url)
+    assert (find(fleet, moving).losses, find(fleet, other).losses) == (1, 0)
+
+    await replace_worker(fleet, postgres, url)  # before anything of it began again
+    assert find(fleet, moving).losses == 1
+
+    await begin_call(url, moving, Outcome.OK)
+    await begin_call(url, moving)
+    await replace_worker(fleet, postgres, url)
+    session = find(fleet, moving)
+    assert (session.losses, session.state, session.advance.error) == (
+        0,
+        FleetState.QUEUED,
+        "its worker was killed",
+    )
 
 
 async def test_of_workers_that_notice_a_loss_at_once_one_counts_it(
@@ -780,6 +834,20 @@ async def test_a_session_keeps_its_priority_when_it_is_answered(
     assert order == [high, low]
 
 
+async def test_one_worker_sends_the_numbers_to_a_collector_and_another_one_once_it_is_silent(
+    fleet: PostgresFleet, postgres: PostgresForTests, url: str
+):
+    instance = fleet.claim_metrics("http://one", "a", 60)
+    other_collector = fleet.claim_metrics("http://two", "b", 60)
+
+    assert len({instance, other_collector, ""}) == 3
+    assert fleet.claim_metrics("http://one", "b", 60) == ""
+    assert fleet.claim_metrics("http://one", "a", 60) == instance
+    execute(postgres, url, "UPDATE fleet_metrics SET until = now() - interval '1 second'")
+    assert fleet.claim_metrics("http://one", "b", 60) == instance
+    assert fleet.claim_metrics("http://one", "a", 60) == ""
+
+
 async def test_workers_that_give_signs_of_life_are_listed_with_what_they_run(
     fleet: PostgresFleet, postgres: PostgresForTests, url: str
 ):
@@ -867,8 +935,26 @@ async def test_a_failed_session_keeps_its_prompt_until_a_turn_has_begun(fleet: P
     assert fleet.retry([begun, unbegun]) == (begun, unbegun)
 
 
+def test_a_goal_is_kept_with_its_checks_in_a_fleet_of_an_earlier_quorum(postgres: PostgresForTests, url: str):
+    PostgresFleet(parse_address(url), {}).close()
+    execute(postgres, url, "ALTER TABLE fleet_sessions DROP COLUMN checks")
+    fleet = PostgresFleet(parse_address(url), {})
+
+    goal, plain = fleet.submit(
+        [
+            FleetRequest(prompt="all pass", cwd="/work", checks=('test "a"', "true")),
+            FleetRequest(prompt="one", cwd="/work"),
+        ]
+    )
+    fleet.close()
+
+    assert (goal.prompt, goal.checks) == ("all pass", ('test "a"', "true"))
+    assert plain.checks is None
+
+
 async def test_a_text_is_redacted_in_what_a_fleet_keeps_beside_the_record(fleet: PostgresFleet, url: str):
-    (session,) = fleet.submit([FleetRequest(prompt="use key-1", name="with key-1", cwd="/key-1")])
+    request = FleetRequest(prompt="use key-1", name="with key-1", cwd="/key-1", checks=("grep key-1 a", "true"))
+    (session,) = fleet.submit([request])
     await begin_call(url, session.session_id)
     for _ in range(MOST_KILLS):
         fleet.put_kill(session.session_id, "killed by SIGKILL; it said last: key-1 is wrong")
@@ -881,6 +967,8 @@ async def test_a_text_is_redacted_in_what_a_fleet_keeps_beside_the_record(fleet:
     assert kept.prompt is not None
     assert not any("key-1" in text for text in (kept.name, kept.cwd, kept.prompt, kept.advance.error))
     assert "sort huge" in kept.advance.error
+    assert kept.checks is not None
+    assert (kept.checks[1], "key-1" in kept.checks[0]) == ("true", False)
 
 
 async def begin_call(url: str, session_id: str, ends: Outcome | None = None) -> None:

@@ -10,7 +10,9 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import TurnStarted
 from quorum.domain.review.questions import RemoteAnswer
+from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage, read_schema_state, upgrade_schema
 from quorum.infrastructure.store.ledger import sqlite_file, upgrading
@@ -107,6 +109,28 @@ def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path
 
     assert read_schema_state(table, {}).is_current
     open_storage(table, {}).close()
+
+
+async def test_a_quorum_goes_on_with_tables_to_which_a_newer_one_only_added(postgres):
+    table = StorageTable(url=postgres.new_database())
+    running = await asyncio.to_thread(open_storage, table, {})
+    with postgres.connect(parse_address(table.url).database) as connection:
+        connection.execute(f"UPDATE alembic_version SET version_num = '{tables.REVISION}.01'")
+        connection.execute("CREATE TABLE added (colour text)")
+
+    started = await asyncio.to_thread(open_storage, table, {})
+    for number, storage in enumerate((running, started)):
+        opened = await asyncio.to_thread(storage.open_session, ContinuedSession(f"s{number}"), cwd="/work")
+        await opened.ledger.append(TurnStarted(prompt="go"))
+        await opened.ledger.aclose()
+        await asyncio.to_thread(storage.close)
+
+    assert read_schema_state(table, {}).is_current
+    assert upgrade_schema(table, {}).found == f"{tables.REVISION}.01"
+    with postgres.connect(parse_address(table.url).database) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [
+            (f"{tables.REVISION}.01",)
+        ]
 
 
 def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path, monkeypatch):

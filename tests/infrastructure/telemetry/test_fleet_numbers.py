@@ -57,9 +57,13 @@ async def test_a_worker_that_ends_waits_for_no_database_that_is_away(
         finally:
             ended.set()
 
+    class Sender:
+        def claim_metrics(self, *_arguments: object) -> str:
+            return "one"
+
     monkeypatch.setattr(metrics, "read_fleet_gauges", read_gauges)
     loaded = Machine(tmp_path).load(overrides={"telemetry.otlp_endpoint": "http://127.0.0.1:1"})
-    fleet = cast("Fleet", None)  # its numbers are those above
+    fleet = cast("Fleet", Sender())  # its numbers are those above
     sending = asyncio.ensure_future(metrics.send_fleet_metrics(fleet, loaded, "process 7"))
     await asked.wait()
     sending.cancel()
