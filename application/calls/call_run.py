@@ -118,6 +118,7 @@ class DeclaredCall:
             arguments=self.arguments,
             command=self._tool.find_command(self.arguments) if self._tool else None,
             shell=self._shell,
+            diff=self.seal.diff if self.seal is not None else None,
         )
 
     async def refresh_access(self) -> None:
@@ -422,6 +423,8 @@ class CallRun(DeclaredCall):
             except StaleSeal as error:
                 stale = await self.look_again(error, stale)
                 continue
+            if decision.answer is Answer.ALLOW and self.seal is not None and self.seal.diff:
+                decision = await self.decide()  # by now it is known what the files hold
             if decision.by_mode and decision.answer is Answer.ASK:
                 await self._state.review.offer_sandboxed(self.subject, self.context.call_index)
             if decision.by_mode and self._state.review.mode is not mode:

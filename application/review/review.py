@@ -254,6 +254,7 @@ class Review:
             read_script=self._rules.read_script,
             request=request if self._person.is_there else NO_REQUEST,
             tool=subject.tool,
+            diff=subject.diff,
         )
         objected = (*objected, *self._find_exfiltration(subject))
         mode = mode or self.mode

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import TypeAlias
 
 from quorum.application.ports.tools import CommandTool, Tool
 from quorum.application.review.rule_book import describe_call
@@ -29,7 +31,7 @@ from quorum.domain.review.rule_replay import PastAnswer, PastCall, ReplayCount, 
 from quorum.domain.review.web_reach import WEB_TOOLS
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.shell.script import ReadScript
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST_REMEMBERED = 2_000
 _EDITORS = frozenset({"edit_file", "write_file"})
@@ -71,7 +73,7 @@ class RuleReplayer:
         self._reads_arguments = any(ARGUMENT.fullmatch(rule.pattern or "") for rule in self._rules)
         self._decided: dict[tuple[str, RiskLevel, Access], Answer] = {}
         self._accesses: dict[tuple[str, str], Access] = {}
-        self._known: dict[tuple[str, str, str], tuple[Answer | None, str]] = {}
+        self._known: dict[_Key, tuple[Answer | None, str]] = {}
 
     def add(self, call: PastCall) -> None:
         """Decide about one more call."""
@@ -192,11 +194,16 @@ def _build_quick_test(rule: Rule) -> Callable[[PastCall], bool]:
     return may_run_program
 
 
-def _build_key(call: PastCall) -> tuple[str, str, str] | None:
+_Key: TypeAlias = tuple[str, str, str | tuple[tuple[str, JsonValue], ...]]
+
+
+def _build_key(call: PastCall) -> _Key | None:
     """The same for calls that are decided about in the same way; None for long ones, and where the former
     answer counts."""
     if call.tool in WEB_TOOLS or any(
         isinstance(value, str) and len(value) > _LONGEST_REMEMBERED for value in call.arguments.values()
     ):
         return None
+    if all(type(value) is str for value in call.arguments.values()):  # as of most calls, and quicker
+        return call.tool, call.risk, tuple(sorted(call.arguments.items(), key=itemgetter(0)))
     return call.tool, call.risk, json.dumps(call.arguments, sort_keys=True)

@@ -65,8 +65,10 @@ def find_objections(
     read_script: ReadScript,
     request: PlainRequest = NO_REQUEST,
     tool: str = "",
+    diff: str | None = None,
 ) -> tuple[Objection, ...]:
-    """What the guards have against a call of a tool. `command` is the shell text it would run, if it runs any.
+    """What the guards have against a call of a tool. `command` is the shell text it would run, if it runs any,
+    and `diff` what it changes in files, if that is known.
 
     Takes milliseconds for usual commands, and tenths of a second for one of 64 kB.
     """
@@ -90,7 +92,7 @@ def find_objections(
         )
         from quorum.domain.review.hazards.database import list_deleted_data, list_reached_data
 
-        seen = (*list_objections(reduce_tool_call(tool, arguments, read_script)),)
+        seen = (*list_objections(reduce_tool_call(tool, arguments, read_script, diff)),)
         if access.exclusive:
             seen += tuple(list_objections(reduce_arguments(tool, arguments, read_script)))
             statements = list_statements(tool, arguments)

@@ -164,7 +164,7 @@ class BadRule(ValueError):
 
 class Subject(Struct, frozen=True, kw_only=True):
     """A call, as far as a decision depends on it. `command` is the shell text it would run, if it runs any, and
-    `shell` what was found out about that."""
+    `shell` what was found out about that. `diff` is what it changes in files, once that is measured."""
 
     tool: str
     risk: RiskLevel
@@ -172,6 +172,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     arguments: JsonObject = field(default_factory=dict)
     command: str | None = None
     shell: ShellVerdict | None = None
+    diff: str | None = None
 
     @property
     def read(self) -> frozenset[str]:

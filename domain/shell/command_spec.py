@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cache
 
 from msgspec import Struct, field
 
@@ -164,7 +165,7 @@ class _WordReader:
     def __init__(self, spec: CommandSpec, name: str) -> None:
         self._spec = spec
         self._name = name
-        self._known = dict(_parse_options(spec.options))
+        self._known = _parse_options(spec.options)
         self._found = _Found()
 
     def read(self, words: Sequence[str]) -> _Found:
@@ -267,15 +268,17 @@ class _WordReader:
 def list_options_with_value(spec: CommandSpec) -> frozenset[str]:
     """The options whose value is the word behind them."""
     return frozenset(
-        name for name, value in _parse_options(spec.options) if value in (_ValueKind.TEXT, _ValueKind.PATH)
+        name
+        for name, value in _parse_options(spec.options).items()
+        if value in (_ValueKind.TEXT, _ValueKind.PATH)
     )
 
 
-def _parse_options(text: str) -> Iterator[tuple[str, _ValueKind]]:
+@cache  # there are as many as specs
+def _parse_options(text: str) -> Mapping[str, _ValueKind]:
     kinds = {"": _ValueKind.NONE, "=": _ValueKind.TEXT, "=@": _ValueKind.PATH, "=?": _ValueKind.ATTACHED}
-    for entry in text.split():
-        name, equals, kind = entry.partition("=")
-        yield name, kinds[equals + kind]
+    parted = (entry.partition("=") for entry in text.split())
+    return {name: kinds[equals + kind] for name, equals, kind in parted}
 
 
 def _list_operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[PathUse]:

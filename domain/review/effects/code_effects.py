@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.places import find_host, find_secret, is_local, starts_by_itself
+from quorum.domain.review.effects.secret_owners import drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
     Data,
@@ -42,8 +43,9 @@ _SENDS = re.compile(
     r"(?i)\bPOST\b|post_form|\.(post|put|write|send|end|puts|print|syswrite|pipe)\s*[( ]|"
     r"\bputs\b.*sock|UploadString|UploadFile|UploadData|\bbody\s*[:=]|POSTFIELDS|sendBeacon|"
     r"\bdata\s*:|print\s+[{$]?\w*sock|-InFile|-Body|fwrite|sendMail|send\s*\(|\?\w+=|"
-    r"mail\s*\(|\|&|setRequestHeader|\bprint\b"
+    r"mail\s*\(|\|&|setRequestHeader|\bprint\b|http_build_query|\?[\"']\s*[.+]"
 )
+_HEADERS = re.compile(r"(?i)\bheaders?\b|\bauth\w*\s*[:=]")
 _ENVIRONMENT = re.compile(
     r"process\.env\b(?!\.\w)|\bENV\b(?!\[)|%ENV\b|getenv\(\s*\)|\$_(ENV|SERVER)\b|"
     r"(?i:env:\*?(?=[\s)|]|$))|\bENVIRON\b|Deno\.env\.toObject|os\.environ\b|"
@@ -57,6 +59,9 @@ _RUNS = re.compile(
     r"|child_process|execSync|\bexec\b|\bsystem\b|\bassert\s*\(|create_function|include\s*\(|loadstring"
     r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
     r"|getRuntime|\((load|shell-command|call-process|start-process|eval-buffer)\b|\brun\s*\(|exec\.Command|syscall\.Exec"
+)
+_EVALUATES = re.compile(
+    r"\beval\b|\bFunction\s*\(|\bvm\.run\w*|(?:instance|class)_eval|\bload(?:string)?\s*\(|\bcreate_function\b"
 )
 _RUN_IN_BACKTICKS = frozenset({"ruby", "perl", "php"})
 _FILLED_BACKTICKS = re.compile(r"(`|%x[{(\[])[^`\n]{0,200}[#$@]")
@@ -118,6 +123,8 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     _judge_calls(text, around, program)
     if (_AWK_RUNS if program.endswith("awk") else _RUNS).search(text):
         around.run_data(incoming)
+    if _EVALUATES.search(text):
+        around.run_data(each for each in held if each.kind is DataKind.FETCHED)
     if _WRITES.search(text):
         homes = (f"~/{word.lstrip('/')}" for word in texts if word.startswith((".", "/.")))
         for word in (*words, *homes):
@@ -142,6 +149,8 @@ def _reach_network(text: str, words: Sequence[str], around: CommandReduction, da
     fetched = frozenset({Datum(DataKind.FETCHED, host)})
     if _SENDS.search(text):
         around.send(data, host)
+    elif _HEADERS.search(text):
+        around.send(drop_usual_keys((each for each in data if each.kind is DataKind.SECRET), host), host)
     if _RUNS.search(text) or (program in _RUN_IN_BACKTICKS and _FILLED_BACKTICKS.search(text)):
         around.run_data(fetched)
     return fetched

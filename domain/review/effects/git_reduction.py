@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from quorum.domain.review.effects.places import find_host, find_secret
 from quorum.domain.review.effects.program_effects import REMOTE, UsedProgram
+from quorum.domain.review.effects.secret_owners import drop_usual_keys
 from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind, find_kind
 
 _CHANGES_NOTHING = frozenset(
@@ -40,6 +41,9 @@ _LOOKS_AT_TREE = frozenset(
 def follow_git(used: UsedProgram) -> None:
     """Take what git fetches, and where it pushes to."""
     words = [word for word in used.run.arguments if not word.startswith("-")]
+    for word in words:
+        if "://" in word and "$" in word:
+            used.scope.reducer.send(drop_usual_keys(used.find_data(word), word), word)
     match words:
         case ["clone", *rest] | ["-C", _, "clone", *rest]:
             if address := next((each for each in rest if "://" in each or REMOTE.fullmatch(each)), None):
@@ -97,6 +101,9 @@ def find_shown_by_git(used: UsedProgram) -> Data:
             words.extend(word for word in used.run.arguments if word.startswith("-L"))
         case "archive":
             shows = not used.has_option(r"-o.*|--output.*")
+        case "config":
+            shows = True
+            words = [*used.run.find_values("-f", "--file")]
         case _:
             shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff")
     paths = (word.rpartition(":")[2] for word in words) if shows else ()

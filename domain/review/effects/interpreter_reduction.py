@@ -11,7 +11,7 @@ from msgspec import Struct
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.places import find_secret, is_system_program, is_wide
-from quorum.domain.review.effects.program_effects import PYTHON, SHELL, SUBSTITUTION, parse_words
+from quorum.domain.review.effects.program_effects import INPUTS, PYTHON, SHELL, SUBSTITUTION, parse_words
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
 from quorum.domain.review.effects.python_effects import reduce_python
 from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind
@@ -24,13 +24,41 @@ from quorum.domain.text.paths import is_below_any
 _OTHER = re.compile(
     r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"
 )
+_LANGUAGES = {
+    **dict.fromkeys(("irb", "pry", "jruby"), "ruby"),
+    **dict.fromkeys(("ts-node", "ts-node-esm", "tsx", "qjs", "gjs", "d8", "zx"), "node"),
+    **dict.fromkeys(("bpython", "ptpython", "xonsh"), "python"),
+    **dict.fromkeys(("ghci", "runghc", "runhaskell", "ocaml", "utop"), "ghc"),
+    **dict.fromkeys(("racket", "sbcl", "clj", "clojure", "bb", "janet", "hy"), "guile"),
+    **dict.fromkeys(("scala", "scala-cli", "amm", "kotlin", "kscript"), "groovy"),
+    **{"iex": "elixir", "psysh": "php", "nu": "pwsh", "raku": "perl"},
+}
+"""Programs that read code, each with one that takes its words alike."""
+_CONSOLES = re.compile(
+    r"(?:rails (?:c|console|runner|r)|flask shell|(?:stack|cabal) (?:ghci|repl|runghc)|dotnet fsi|lein repl"
+    r"|(?:\S*/)?artisan tinker|(?:\S*/)?manage\.py shell(?:_plus)?)(?: .*)?"
+)
+_HAVE_CONSOLES = frozenset({"rails", "flask", "stack", "cabal", "dotnet", "lein"})
+"""Programs of which some subcommands take code from their input."""
+_LOADING_OPTIONS: dict[str, tuple[str, ...]] = {
+    "ruby": ("-r", "--require"),
+    **dict.fromkeys(("node", "nodejs"), ("-r", "--require", "--import", "--loader", "--experimental-loader")),
+    **dict.fromkeys(("bun", "deno"), ("-r", "--require", "--preload")),
+    "php": ("-f", "-F"),
+    **dict.fromkeys(("lua", "guile"), ("-l",)),
+    "julia": ("-L", "--load"),
+    "elixir": ("-r", "-pr"),
+}
+"""The options by which interpreters run a file before what else they are given."""
+_ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".rb", ".py", ".pl", ".lua", ".php")
+"""Code names the files that it loads without them."""
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
 _PROGRAMS = {
     **dict.fromkeys(("js", "mjs", "cjs", "ts"), "node"),
     **{"rb": "ruby", "pl": "perl", "php": "php", "lua": "lua", "R": "Rscript", "jl": "julia", "exs": "elixir"},
 }
 """What runs a file, by the ending of its name."""
-_HAVE_SUBCOMMANDS = frozenset({"bun", "deno"})
+_HAVE_SUBCOMMANDS = frozenset({"bun", "deno", "scala-cli", "bb", "clj", "clojure", "nu"})
 _NAMES_FILE = re.compile(r"[./$`]")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
 _TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
@@ -45,7 +73,7 @@ _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 def _runs_no_code(program: str) -> bool:
     """Whether a program is none that takes code in its words, its input or a file."""
     patterns = (SHELL.fullmatch, PYTHON.fullmatch, _OTHER.fullmatch, _NAMES_INTERPRETER.match)
-    is_known = program == "ssh" or program in _TAKES_TEXT or program in _SCHEDULES
+    is_known = program == "ssh" or any(program in each for each in (_TAKES_TEXT, _SCHEDULES, _LANGUAGES))
     return not is_known and not any(pattern(program) for pattern in patterns)
 
 
@@ -65,8 +93,12 @@ class InterpreterReduction(Struct, frozen=True):
             reducer.run_data(self._scope.find_data(arguments[0], substituted))
             self.run_file(arguments[0], substituted if SUBSTITUTION.search(arguments[0]) else NO_DATA)
             return Output()
-        if _runs_no_code(program):
-            return None
+        if program in _HAVE_CONSOLES and _CONSOLES.fullmatch(f"{program} {' '.join(arguments)}"):
+            reducer.run_data(piped)
+        return None if _runs_no_code(program) else self._run_program(run, piped, substituted)
+
+    def _run_program(self, run: Invocation, piped: Data, substituted: Data) -> Output | None:
+        program = run.program
         if SHELL.fullmatch(program):
             return self._run_shell(run, piped, substituted)
         if program == "ssh":
@@ -74,13 +106,22 @@ class InterpreterReduction(Struct, frozen=True):
         if program in _TAKES_TEXT:
             return self._run_text_in_option(run, piped)
         if program in _SCHEDULES:
-            for word in (*arguments, run.text or ""):
-                reducer.run_shell(word if " " in word else "")
-        if found := _NAMES_INTERPRETER.match(program):
-            run = replace(run, program=found[1].lower())
+            for word in (*run.arguments, run.text or ""):
+                self._scope.reducer.run_shell(word if " " in word else "")
+        if program in _HAVE_SUBCOMMANDS and self._runs_subcommand(run):
+            return Output()
+        run = _name_language(run)
         if PYTHON.fullmatch(run.program):
             return self._run_python(run, piped, substituted)
         return self._run_interpreter(run, piped, substituted) if _OTHER.fullmatch(run.program) else None
+
+    def _runs_subcommand(self, run: Invocation) -> bool:
+        """Whether its first word is a task that it does, and no file with code."""
+        codes, files = _divide_words(run)
+        if codes or not files or _NAMES_FILE.search(files[0]):
+            return False
+        self._scope.add(EffectKind.UNKNOWN, f"runs {files[0]} of {run.program}, of which nothing is known")
+        return True
 
     def _run_python(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         words = read_python_words(run.arguments)
@@ -133,9 +174,11 @@ class InterpreterReduction(Struct, frozen=True):
     def _run_interpreter(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         reducer = self._scope.reducer
         codes, files = _divide_words(run)
-        if not codes and files and run.program in _HAVE_SUBCOMMANDS and not _NAMES_FILE.search(files[0]):
-            self._scope.add(EffectKind.UNKNOWN, f"runs {files[0]} of {run.program}, of which nothing is known")
-            return Output()
+        for path in run.find_values(*_LOADING_OPTIONS.get(run.program, ())):
+            if "/" in path or reducer.find_file(path):
+                self.run_file(path, NO_DATA)
+        if not codes and ((files[:1] and files[0] in INPUTS) or _CONSOLES.fullmatch(" ".join(files))):
+            files = []
         if not codes and files:
             code_file, *files = files
             reducer.run_data(self._scope.find_data(code_file, substituted))
@@ -175,6 +218,8 @@ class InterpreterReduction(Struct, frozen=True):
                 self._scope.reducer.write_file(path, self._scope.read(names[0], NO_DATA))
         else:
             self._scope.add(EffectKind.UNKNOWN, f"runs the module {module}, of which nothing is known")
+        if file := self._scope.reducer.find_file(f"{module.replace('.', '/')}.py"):
+            self._scope.reducer.run_data(file.data)
         if module in ("http.server", "SimpleHTTPServer"):
             folder = next(
                 (words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-d", "--directory")), ""
@@ -190,6 +235,7 @@ class InterpreterReduction(Struct, frozen=True):
         """Take the effects of a file that is run; `data` are those of its name."""
         reducer = self._scope.reducer
         self._judge_name(path)
+        path = next((each for end in _ENDINGS if reducer.find_file(each := f"{path}{end}")), path)
         if (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
             if (text := reducer.take_text(path)) is not None:
@@ -223,6 +269,15 @@ class InterpreterReduction(Struct, frozen=True):
             self._scope.reducer.run_shell(text)
 
 
+def _name_language(run: Invocation) -> Invocation:
+    """An interpreter by the name of one that takes its words alike."""
+    if found := _NAMES_INTERPRETER.match(run.program):
+        return replace(run, program=found[1].lower())
+    if run.program == "scala-cli" and run.arguments[:1] == ("run",):
+        run = replace(run, arguments=run.arguments[1:])
+    return replace(run, program=_LANGUAGES[run.program]) if run.program in _LANGUAGES else run
+
+
 def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
     """The words of an interpreter that are code, and those that name files."""
     if PYTHON.fullmatch(run.program):
@@ -235,7 +290,7 @@ def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
         if _CODE_OPTION.fullmatch(word)
     ]
     files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
-    if run.program in ("deno", "bun") and files[:1] == ["run"]:
+    if run.program in _HAVE_SUBCOMMANDS and files[:1] == ["run"]:
         files = files[1:]
     elif run.program == "deno" and files[:1] == ["eval"]:
         codes, files = files[1:2], files[2:]

@@ -192,6 +192,8 @@ WHOLE_SUBSTITUTION = re.compile(r"\$\(.*\)|`[^`]*`", re.DOTALL)
 VARIABLE = re.compile(r"\$(?:\{[!#]?([A-Za-z_]\w*|[1-9@*])[^}]*\}|([A-Za-z_]\w*|[1-9@*]))")
 SHELL = re.compile(r"(ba|da|z|k|a|fi|c|tc|mk|pdk|rba)?sh[0-9.]*")
 PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
+INPUTS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+"""Words for the input in the place of a file."""
 REMOTE = re.compile(
     r"(?!/|\.|[A-Za-z]:\\)([\w.+$-]+@)?[\w.${}-]+::?(?!//)[^:]*"
     r"|(rsync|scp|sftp|ftp|s3|gs|azure|b2|oss|https?|cos|r2)://.*"

@@ -9,6 +9,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
+from quorum.domain.review.effects.archive_reduction import copy_blocks, pack
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.git_reduction import find_shown_by_git, follow_git, take_changes
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
@@ -23,6 +24,7 @@ from quorum.domain.review.effects.places import (
     starts_by_itself,
 )
 from quorum.domain.review.effects.program_effects import (
+    INPUTS,
     REMOTE,
     SUBSTITUTION,
     VARIABLE,
@@ -38,6 +40,7 @@ from quorum.domain.review.effects.program_effects import (
     unescape,
 )
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
+from quorum.domain.review.effects.secret_owners import drop_own, drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
     Data,
@@ -68,6 +71,7 @@ _CONFIGURATIONS = frozenset({"-K", "--config"})
 _CONFIGURED = frozenset({"curl", "wget", "wget2"})
 _FOLLOWS_LISTS = frozenset({"wget", "wget2", "aria2c"})
 _HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
+_HEADER = re.compile(r"[\w-]+:(?![/=])")
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
 _FILE = re.compile(r"(?:[^=@]*=)?[@<](.+)", re.DOTALL)
 _NAMED_FILE = re.compile(r"[^=@]*@(.+)", re.DOTALL)
@@ -88,14 +92,7 @@ def connect(used: UsedProgram) -> Data:
         _judge_configuration(used, option, text)
     _follow_lists(used, host)
     for word in used.words.operands:
-        data = used.find_data(word)
-        if VARIABLE.fullmatch(word) or WHOLE_SUBSTITUTION.fullmatch(word):  # it is an address
-            data = frozenset(each for each in data if each.kind in (DataKind.SECRET, DataKind.ENVIRONMENT))
-        reducer.send(data, host)
-        if used.name in _RESOLVERS and SUBSTITUTION.search(word) and not WHOLE_SUBSTITUTION.fullmatch(word):
-            used.scope.add(EffectKind.SEND, f"sends what it works out in a name that it looks up: {word}", word)
-        if used.name in _HTTPIE and "://" not in word and (file := word.rpartition("@"))[1] and file[2]:
-            reducer.send(used.read(file[2]), host)
+        _send_operand(used, word, host)
     if used.name in _NETCATS and _listens(used):
         used.scope.add(EffectKind.ADMIT, f"lets other machines connect by {used.name}")
         host = "whoever connects"
@@ -106,6 +103,22 @@ def connect(used: UsedProgram) -> Data:
     if used.name in _FTP and _PUTS.search(f"{used.run.text or ''} {' '.join(used.run.arguments)}"):
         reducer.send(frozenset({Datum(DataKind.FILE, "files of this machine")}), host)
     return _fetch(used, host)
+
+
+def _send_operand(used: UsedProgram, word: str, host: str) -> None:
+    """Take what is sent in an address, or in a word of a program that takes the parts of a request as words."""
+    reducer, data = used.scope.reducer, used.find_data(word)
+    if VARIABLE.fullmatch(word) or WHOLE_SUBSTITUTION.fullmatch(word):  # it is an address
+        data = frozenset(each for each in data if each.kind in (DataKind.SECRET, DataKind.ENVIRONMENT))
+    elif "://" in word:
+        data = drop_own(data, word)
+    elif used.name in _HTTPIE and _HEADER.match(word):
+        data = drop_usual_keys(data, host)
+    reducer.send(data, host)
+    if used.name in _RESOLVERS and SUBSTITUTION.search(word) and not WHOLE_SUBSTITUTION.fullmatch(word):
+        used.scope.add(EffectKind.SEND, f"sends what it works out in a name that it looks up: {word}", word)
+    if used.name in _HTTPIE and "://" not in word and (file := word.rpartition("@"))[1] and file[2]:
+        reducer.send(used.read(file[2]), host)
 
 
 def _follow_lists(used: UsedProgram, host: str) -> None:
@@ -170,10 +183,8 @@ def _read_socat_files(used: UsedProgram) -> Data:
 def post(used: UsedProgram, text: str, host: str, option: str = "") -> None:
     """Take a text that is sent, or the file that it names."""
     data = used.find_data(text)
-    if option in _HEADERS and not text.startswith("@"):  # a key goes to its own service in a header
-        data = frozenset(
-            each for each in data if each.kind is not DataKind.SECRET or not each.origin.startswith("$")
-        )
+    if option in _HEADERS and not text.startswith("@"):
+        data = drop_usual_keys(data, host)
     elif found := (_NAMED_FILE if option in _NAMED_FILES else _FILE).match(text):
         path = found[1].partition(";")[0]
         if path in ("-", "/dev/stdin", "."):
@@ -237,7 +248,8 @@ def install(used: UsedProgram) -> Data:
     """Take the packages, images and files that a program installs or runs, and return what these show."""
     reducer, shown = used.scope.reducer, NO_DATA
     main = _MAIN_FILES.get(f"{used.name} {used.run.arguments[0]}") if used.run.arguments else None
-    for path in filter(None, (*used.operands, *used.words.find(f"{used.row.shows} -r -f -i"), main)):
+    files = used.words.find(f"{used.row.shows} -r -f -i -c --requirement --file")
+    for path in filter(None, (*used.operands, *files, main)):
         if path == "/dev/stdin" and used.run.text is not None:
             shown |= reduce_code(used.run.text, reducer, program=used.name)
         elif (file := reducer.find_file(path)) is not None:
@@ -248,12 +260,14 @@ def install(used: UsedProgram) -> Data:
             reducer.send(used.find_data(path), path)
         elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
+        elif WHOLE_SUBSTITUTION.fullmatch(path):  # a list says what is installed
+            reducer.run_data(used.find_data(path))
     for address in used.words.find("-i --index-url --extra-index-url --registry --source --server"):
         if "://" in address and not is_local(address):
             does = f"takes packages from {find_host(address)}"
             used.scope.add(EffectKind.RUN_FETCHED, does, address)
-    named = (*used.operands, *used.words.find("-f -i"))
-    if used.row.input is Input.RUN and (not named or "-" in named or named == ("load",)):
+    named = (*used.operands, *files)
+    if used.row.input is Input.RUN and (not named or INPUTS.intersection(named) or named == ("load",)):
         reducer.run_data(used.piped)
     return shown
 
@@ -424,51 +438,6 @@ def _judge_new_name(used: UsedProgram, source: str, target: str) -> None:
         used.scope.add(EffectKind.DISGUISE, f"puts {source} under another name: {target}", target)
 
 
-def copy_blocks(used: UsedProgram) -> Data:
-    """Take what dd reads and writes, and return what it prints."""
-    given = dict(word.split("=", 1) for word in used.run.arguments if "=" in word)
-    data = used.piped | used.read(*([given["if"]] if "if" in given else ()))
-    if "count" in given:
-        data = drop_kind(data, DataKind.ENDLESS)
-    if "of" not in given:
-        return data
-    used.scope.reducer.write_file(given["of"], data)
-    return NO_DATA
-
-
-def pack(used: UsedProgram, data: Data) -> Data:
-    """Take an archive that is made or taken apart, and return what comes out."""
-    reducer = used.scope.reducer
-    if used.name in ("zip", "7z", "7za", "rar"):
-        named = [path for path in used.operands[:2] if not path.startswith("/") and path not in ("a", "u")]
-        for path in named[:1]:
-            reducer.write_file(path if "." in path else f"{path}.zip", data)
-        return data
-    if used.name in ("split", "csplit"):
-        prefix = used.words.operands[1] if len(used.words.operands) > 1 and used.name == "split" else ""
-        for end in ("aa", "ab", "ac") if used.name == "split" else ("00", "01", "02"):
-            reducer.write_file(f"{prefix or ('x' if used.name == 'split' else 'xx')}{end}", data)
-        used.scope.add(EffectKind.WRITE, f"writes {prefix or 'x'}*", f"{prefix or 'x'}*")
-        return NO_DATA
-    archives = used.words.find("-f --file")
-    if used.has_option(r"-[a-zA-Z]*[cru][a-zA-Z]*|--create|--append|--update"):
-        for path in archives:
-            if path != "-":
-                reducer.write_file(path, data)
-                data = NO_DATA
-    else:
-        _unpack(used, archives)
-    return data
-
-
-def _unpack(used: UsedProgram, archives: Sequence[str]) -> None:
-    reducer = used.scope.reducer
-    for folder in used.words.find("-C --directory") if used.name != "unzip" else ():
-        reducer.write_file(f"{folder.rstrip('/')}/", NO_DATA)
-    if fetched := find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED):
-        reducer.fetched_tree = fetched
-
-
 def judge_endless(used: UsedProgram) -> None:
     """Take a source without an end that a program goes through to its end."""
     sources = used.piped | used.read(*(each for each in used.operands if each.startswith("/dev/")))
@@ -628,7 +597,8 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
     if name in _BUILDERS:
         _build(used)
     if used.row.input is Input.FOLLOW or (name == "parallel" and not used.operands):
-        reducer.run_data(each for each in used.piped if each.kind is DataKind.FETCHED)
+        given = used.piped | used.read(*used.words.find(used.row.shows))
+        reducer.run_data(each for each in given if each.kind is DataKind.FETCHED)
     return data
 
 

@@ -21,6 +21,7 @@ from quorum.domain.review.effects.python_calls import (
     judge_calls,
     judge_loop,
 )
+from quorum.domain.review.effects.secret_owners import drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
     Data,
@@ -175,15 +176,22 @@ class _PythonCode:
     def _import(self, node: ast.AST) -> None:
         match node:
             case ast.Import(names=names):
+                self._run_modules(*(each.name for each in names))
                 self._imported.update({each.asname or each.name: each.name for each in names})
             case ast.ImportFrom(module=str(module), names=[ast.alias(name="*")]):
+                self._run_modules(module)
                 self._star = module
             case ast.ImportFrom(module=str(module), names=names):
+                self._run_modules(module)
                 self._imported.update({each.asname or each.name: f"{module}.{each.name}" for each in names})
             case ast.FunctionDef(name=name, args=given) | ast.AsyncFunctionDef(name=name, args=given):
                 self._parameters[name] = [each.arg for each in given.args]
             case _:
                 return
+
+    def _run_modules(self, *names: str) -> None:
+        files = (self._around.find_file(f"{name.replace('.', '/')}.py") for name in names)
+        self._around.run_data(each for file in files if file for each in file.data)
 
     def _find_name(self, node: ast.expr) -> str:
         parts: list[str] = []
@@ -493,7 +501,7 @@ class _PythonCode:
         if is_client or (self._is_socket and last in ("connect", "create_connection", "connect_ex")):
             self._add(EffectKind.CONNECT, f"connects to {address or first or 'another machine'}", address or "")
         if (is_client or sends) and (given | held):
-            sent = self._drop_keys(node, given) | (held if sends else NO_DATA)
+            sent = self._drop_keys(node, given, address or "") | (held if sends else NO_DATA)
             self._around.send(sent, address or "another machine")
         if (
             _SENDS_FILE.fullmatch(last)
@@ -528,13 +536,10 @@ class _PythonCode:
             return given | held | frozenset({Datum(DataKind.DECODED, f"Python's {last}")})
         return given | held
 
-    def _drop_keys(self, node: ast.Call, given: Data) -> Data:
-        """The data of a request without the keys in its headers, which go to their own service."""
+    def _drop_keys(self, node: ast.Call, given: Data, address: str) -> Data:
+        """The data of a request without the keys in its headers that may be those of the service."""
         others = (*node.args, *(each.value for each in node.keywords if each.arg not in ("headers", "auth")))
-        rest = NO_DATA.union(*map(self._find_data, others))
-        return frozenset(
-            each for each in given if each in rest or each.kind is not DataKind.SECRET or each.origin[:1] != "$"
-        )
+        return given & (NO_DATA.union(*map(self._find_data, others)) | drop_usual_keys(given, address))
 
     def _find_address(self, node: ast.Call) -> str | None:
         inner = self._inner.get(id(node))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
+from quorum.domain.review.effects.handed_files import list_handed_secrets
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import find_host, find_secret, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_effects import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
@@ -343,6 +344,8 @@ class ScriptReduction(Struct):
 
     def _run_all(self, whole: Invocation, piped: Data, substituted: Data, names: tuple[str, ...]) -> Output:
         output = Output()
+        for secret, place in list_handed_secrets(whole):
+            self.add(EffectKind.SEND, f"sends what is in {secret} to {place}", place)
         for number, run in enumerate(unwrap(enter_started(whole))):
             if number == _MOST_STARTED:
                 break

@@ -41,7 +41,7 @@ class Datum(Struct, frozen=True):
                 return f"what {self.origin} prints"
             case DataKind.FETCHED:
                 return f"what it fetches from {self.origin}"
-            case _ if self.origin.startswith("$"):
+            case _ if self.origin.startswith("$") and "/" not in self.origin:
                 return f"the variable {self.origin}"
             case _ if " " in self.origin:
                 return self.origin

@@ -21,6 +21,7 @@ from quorum.domain.review.objection import Objection
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.unified_diff import parse_diff
 
 _LONGEST = 65_536  # characters of a text that is looked at
 _GIVES = frozenset(
@@ -72,6 +73,35 @@ _LOSES = frozenset(
         "flushdb",
     }
 )
+_TAKES_AWAY = frozenset(
+    {
+        *("remove", "clear", "revoke", "cancel", "empty", "uninstall", "evict", "ban", "kick", "unpublish"),
+        *("expunge", "deprovision", "decommission", "suspend", "trash"),
+    }
+)
+_SLIGHT = frozenset(
+    {
+        *("label", "tag", "reaction", "emoji", "star", "like", "pin", "bookmark", "highlight", "mark", "vote"),
+        *("assignee", "reviewer", "follower", "watcher", "subscription", "parent", "relation", "link"),
+        *("console", "screen", "terminal", "output", "selection", "input", "form", "field", "cursor"),
+        *("breakpoint", "watchpoint", "filter", "sort", "search", "cache", "override", "listener"),
+        *(
+            "mock",
+            "route",
+            "viewport",
+            "timer",
+            "animation",
+            "style",
+            "format",
+            "formatting",
+            "border",
+            "trace",
+        ),
+        *("import", "whitespace", "background", "request", "network", "overlay", "due", "estimate", "dialog"),
+        *("job", "run", "build", "download", "upload", "task", "operation"),
+    }
+)
+"""Marks, what a screen shows, and work that can be begun again: to take these away loses nothing."""
 _PAYS = frozenset({"transfer", "pay", "withdraw", "buy", "purchase", "wire", "trade", "refund", "payout"})
 _ASKS = frozenset(
     {
@@ -142,8 +172,12 @@ _UNCHECKED = re.compile(
 """How libraries of TLS are told to trust whoever answers."""
 
 
-def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) -> Iterator[SideEffect]:
-    """The effects of a call that runs no command."""
+def reduce_tool_call(
+    tool: str, arguments: JsonObject, read_script: ReadScript, diff: str | None = None
+) -> Iterator[SideEffect]:
+    """The effects of a call that runs no command. `diff`: what it changes in files, if that is known."""
+    if diff is not None:
+        yield from _list_lost_protections(diff)
     path = next(_list_values(arguments, _PATHS), None)
     if path is not None:
         # Commands mostly do without its tables.
@@ -156,11 +190,23 @@ def reduce_tool_call(tool: str, arguments: JsonObject, read_script: ReadScript) 
             if effect not in before and effect.kind in GRAVE_IN_FILES:
                 yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
         texts = ("\n".join(_list_texts(arguments, names)) for names in (_OLD_TEXTS, _NEW_TEXTS))
-        if lost := find_lost_protection(path, *texts):
+        if diff is None and (lost := find_lost_protection(path, *texts)):
             yield lost
     if tool in ("edit_file", "write_file"):
         return
     yield from _judge_names(tool, arguments)
+
+
+def _list_lost_protections(diff: str) -> Iterator[SideEffect]:
+    from quorum.domain.review.effects.file_contents import find_lost_protection
+
+    changed: dict[str, dict[str, list[str]]] = {}
+    for line in parse_diff(diff):
+        if line.sign in ("-", "+"):
+            changed.setdefault(line.path, {"-": [], "+": []})[line.sign].append(line.text)
+    for path, lines in changed.items():
+        if lost := find_lost_protection(path, "\n".join(lines["-"]), "\n".join(lines["+"])):
+            yield lost
 
 
 def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
@@ -169,12 +215,13 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
     told = [*_list_values(arguments, _ACTIONS)]
     words = _split_words(tool).union(*map(_split_words, told))
     own = _split_words(name).union(*map(_split_words, told))
+    own |= {word.removesuffix("s") for word in own}
     joined = "".join(part for each in (name, *told) for part in re.findall(r"[A-Za-z0-9]+", each)).lower()
     if not told and words & _TELLS and any(map(_KEPT_SECRET.fullmatch, own)):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets by {name}")
     elif words & _GIVES and (words & _ACCESS or "share" in words):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
-    elif words & _LOSES:
+    elif words & _LOSES or (own & _TAKES_AWAY and not own & _SLIGHT):
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
     elif words & _OPENS:
         yield SideEffect(EffectKind.DISABLE, f"opens or switches something off by {name}")

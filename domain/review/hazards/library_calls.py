@@ -54,7 +54,9 @@ LIBRARY_CALLS = (
     LibraryCall(_JS, "writeFile writeFileSync createWriteStream writeTextFile Bun.write", "echo > {0}"),
     LibraryCall(_JS, "appendFile appendFileSync", "echo >> {0}"),
     LibraryCall(_JS, "exec execSync execFile execFileSync spawn spawnSync fork Deno.Command", "run"),
+    LibraryCall(_JS, "require import", "source"),
     # perlfunc(1) 5.36, File::Path, File::Copy
+    LibraryCall("perl", "do require", "source"),
     LibraryCall("perl", "unlink rmdir", "rm {*}"),
     LibraryCall("perl", "rmtree remove_tree", "rm -r {*}"),
     LibraryCall("perl", "truncate", "truncate -s {1} {0}"),
@@ -100,7 +102,7 @@ LIBRARY_CALLS = (
     LibraryCall("lua", "io.open", "open"),
     LibraryCall("lua", "io.lines", "cat {0}"),
     LibraryCall("lua", "os.execute io.popen", "run"),
-    LibraryCall("lua", "dofile", "source"),
+    LibraryCall("lua", "dofile loadfile", "source"),
     # R 4.2 with httr
     LibraryCall("r", "unlink", "rm -r {0}"),
     LibraryCall("r", "file.remove", "rm {*}"),
@@ -206,6 +208,8 @@ _FILLED_IN = re.compile(r"[#$]\{\s*[$@]?(\w+)\s*\}|\{\$(\w+)\}|[#$]\{[^{}]{0,200
 _PARTS = re.compile(r"::|->|\?\.|\.")
 _AROUND_WORDS = re.compile(r"\A(?:%w|qw\s*).|.\Z")
 _MODE = re.compile(r"(?:0o?|0)?[0-7]{3,4}")
+_LOADED = re.compile(r"(?:\.{0,2}|~)/|[^:]*\.(?:[cm]?[jt]s|rb|rake|p[lm]|php|inc|lua|[rR]|jl|exs?)\Z")
+"""A file that code loads, and no package by its name."""
 _OPENS = re.compile(r"\+?[<>]{1,2}\+?|[rwax]b?t?\+?|<:\w+.*|>:\w+.*")
 _UNSAFE = re.compile(r"([^\w@%+=:,./~$*?-])")
 _JOINS = frozenset({"+", ".", "..", "<>"})
@@ -621,13 +625,14 @@ def _flatten(values: Sequence[_Value]) -> Iterator[str]:
 def _write_command(command: str, arguments: Sequence[_Value]) -> str | None:
     """The shell command that a call is like; None where that cannot be told."""
     words = [_quote(each) for each in _flatten(arguments)]
+    files = [word for word in words if "://" in word or _LOADED.match(word)]
     match command:
         case "run":
             return _write_run(arguments)
         case "paste":
             return " ".join(_flatten(arguments)) or None
         case "source":
-            return next((f"curl -s {word} | sh" for word in words if "://" in word), None)
+            return next((f"curl -s {word} | sh" if "://" in word else f"sh {word}" for word in files), None)
         case "open":
             return _write_opened(arguments)
         case "mode":

@@ -185,6 +185,28 @@ def test_tools_that_look_things_up_are_not_objected_to() -> None:
         assert _object_to(tool, {"query": "x"}) == []
 
 
+@pytest.mark.parametrize(
+    "tool",
+    [
+        *("mcp__drive__remove_all_files", "mcp__okta__revoke_sessions", "mcp__kv__clear_all", "ClearTable"),
+        *("mcp__chat__remove_member", "mcp__calendar__cancel_all_events", "mcp__db__empty_collection"),
+    ],
+)
+def test_tools_that_take_something_away_are_asked_about(tool: str) -> None:
+    assert _object_to(tool, {"id": "1"})
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        *("mcp__forge__remove_label", "mcp__forge__remove_issue_labels", "mcp__browser__clear_console"),
+        *("mcp__debug__remove_breakpoint", "mcp__ci__cancel_run", "clear_cache", "mcp__forge__removeAssignees"),
+    ],
+)
+def test_tools_that_take_marks_away_are_not(tool: str) -> None:
+    assert _object_to(tool, {"id": "1"}) == []
+
+
 def test_code_with_many_backslashes_and_no_closing_quote_is_looked_through() -> None:
     text = "perl -e '" + 'system("' + "\\x" * 3_000 + "'"
     found = find_objections(

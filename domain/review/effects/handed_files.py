@@ -1,0 +1,31 @@
+"""Files with secrets that programs take to other machines by their options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from quorum.domain.review.effects.places import find_secret
+from quorum.domain.review.hazards.invocation import Invocation
+
+# kubectl 1.26, helm 3.11, docker(1) 20.10
+_CLUSTERS = {
+    **dict.fromkeys(("kubectl", "oc"), ("--from-file", "--from-env-file")),
+    **dict.fromkeys(("helm", "helmfile"), ("--set-file",)),
+}
+_ENGINES = frozenset({"docker", "podman", "nerdctl", "docker-compose"})
+_FAR = ("-H", "--host", "--context", "--connection", "--url")
+_KEY = re.compile(r"[\w.-]+=")
+_LOCAL_SOCKET = ("unix:", "npipe:", "default", "desktop-linux", "colima", "rootless")
+
+
+def list_handed_secrets(run: Invocation) -> Iterator[tuple[str, str]]:
+    """The files with secrets whose contents a program hands on, each with the place that they go to."""
+    if run.program in _CLUSTERS:
+        for path in run.find_values(*_CLUSTERS[run.program]):
+            if secret := find_secret(_KEY.sub("", path, count=1)):
+                yield secret, "a cluster"
+    elif run.program in _ENGINES and (far := next(run.find_values(*_FAR), None)):
+        for path in run.find_values("--env-file"):
+            if not far.startswith(_LOCAL_SOCKET) and (secret := find_secret(path)):
+                yield secret, far
