@@ -70,7 +70,9 @@ async def test_a_turn_that_made_calls_may_end_with_words_after_one() -> None:
 
 
 async def test_the_next_turn_counts_anew() -> None:
-    bench = Bench(LEAKED, LEAKED, LEAKED, reads("a"), LlmResponse.from_text("fine"), LlmResponse.from_text("ok"))
+    bench = Bench(
+        LEAKED, LEAKED, LEAKED, reads("a"), LlmResponse.from_text("fine"), LlmResponse.from_text("ok")
+    )
     await bench.agent.execute("go")
 
     assert (await bench.agent.execute("again")).text == "fine"
