@@ -278,10 +278,13 @@ class TurnLoop:
                     is_asked_again = False
                     more = await end.ask_for_more() or end.send_back(self.find_answer_problem(tally.text))
                     more = more or await self.run_checks(tally)
-                    if more is None and self._told_of is not None and not tool_turns:
-                        # a model whose calls are not read says that it made them
-                        tally.give_up(self._told_of.reason)
                     response = await self._dialogue.say(more, tally) if more is not None else None
+        self._mark_claims(tally, tool_turns)
+
+    def _mark_claims(self, tally: RunTally, tool_turns: int) -> None:
+        """Fail a turn whose only call was text: a model whose calls are not read says that it made them."""
+        if self._told_of is not None and not tool_turns and not tally.is_cut_short:
+            tally.give_up(self._told_of.reason)
 
     async def run_checks(self, tally: RunTally) -> str | None:
         """Run the checks of the goal, if one is open; what the model is to read where it is to go on."""

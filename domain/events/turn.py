@@ -175,9 +175,9 @@ class AnswerBrokeOff(Fact, frozen=True, kw_only=True, tag="answer_broke_off"):
 class CallLeaked(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="call_leaked"):
     """The last answer called this tool in its text, and not as a call.
 
-    The call does not run. The model gets one message that says so; where it does the same once more, or the turn
-    ends without any call, it has failed. `parser` is the value of `tool_parser` with which such calls of the `provider` are read, or ""
-    where none reads them.
+    The call does not run. The model gets one message that says so. The turn has failed where the model does the
+    same once more, or makes no call at all. `parser` is the value of `tool_parser` with which such calls of the
+    `provider` are read, or "" where none reads them.
     """
 
     is_warning: ClassVar = True

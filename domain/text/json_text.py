@@ -243,8 +243,11 @@ def halve_braces(text: str) -> str:
 
 
 def add_missing_mark(text: str) -> str:
-    """JSON in which one comma is missing, or a bracket before one of the other kind, with it; "" where it may be
-    missing at several places that lead to different values. What lacks brackets at its end may lack more."""
+    """JSON in which one comma is missing, or a bracket before one of the other kind, with it.
+
+    "" where it may be missing at several places that lead to different values. What lacks brackets at its end
+    may lack more.
+    """
     if len(text) > _LONGEST_PYTHON or not text.startswith(("{", "[")) or not text.endswith(("}", "]")):
         return ""
     found: dict[str, str] = {}
