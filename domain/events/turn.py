@@ -110,7 +110,8 @@ class PromptProgressed(Fact, frozen=True, kw_only=True, tag="prompt_progressed")
 class RetryScheduled(Fact, frozen=True, kw_only=True, tag="retry_scheduled"):
     """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.
 
-    `reason` is a sentence; `kind` says the same in a word, where it is known.
+    `reason` is a sentence; `kind` says the same in a word, where it is known; `is_loading`: the server loads
+    the model.
     """
 
     durable: ClassVar = False
@@ -119,6 +120,7 @@ class RetryScheduled(Fact, frozen=True, kw_only=True, tag="retry_scheduled"):
     reason: str
     attempts: int | None = None
     kind: ProviderErrorKind | None = None
+    is_loading: bool = False
 
 
 class ResponseCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="response_completed"):

@@ -37,6 +37,20 @@ async def test_the_model_is_reported_and_may_make_the_call() -> None:
     assert event_from_json(leaked.to_json()) == leaked == told
 
 
+async def test_a_model_that_makes_up_a_tool_is_told_which_one_does_that() -> None:
+    made_up = LlmResponse.from_text('{"name": "run", "arguments": {"command": "ls"}}')
+    tools = [READ, {**READ, "name": "run_command"}]
+    bench = Bench(made_up, reads("a"), LlmResponse.from_text("done"), offered=tools)
+
+    await bench.agent.execute("go")
+
+    assert bench.session.sent[1].messages[-1] == UserMessage(
+        "Your last answer was a call written as text, so nothing ran; and there is no tool named 'run'; use "
+        "run_command; the tools are: read, run_command. Call one of them if that is what you want; otherwise "
+        "answer in words."
+    )
+
+
 @pytest.mark.requirement("E01")
 async def test_a_turn_that_ends_with_one_has_failed_and_says_what_helps() -> None:
     bench = Bench(LEAKED, LEAKED)
