@@ -88,6 +88,7 @@ def translate_stream_event(event: response.StreamEvent) -> events.Event | None:
                 reason=event.reason,
                 attempts=event.attempts,
                 kind=event.kind,
+                is_loading=event.is_loading,
             )
         case response.StreamedUsage() | response.Completed() | response.CompletedResponse() | response.Error():
             return None

@@ -349,6 +349,7 @@ class ContextManager:
                         delay_secs=_LOADING_WAIT_SECS,
                         reason=f"{model} is being loaded",
                         kind=error.kind,
+                        is_loading=True,
                     )
                 )
                 await self._sleep(_LOADING_WAIT_SECS)

@@ -18,6 +18,7 @@ from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
+from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.calls.tool_parser import may_hold_call
 from quorum.domain.conversation.context_size import LEAST_FOR_A_CALL, compute_larger_output
@@ -96,6 +97,10 @@ _Said = TypeVar("_Said", UserMessage, ToolResults)
 
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
+    "what you want; otherwise answer in words."
+)
+_LEAKED_UNKNOWN = (
+    "Your last answer was a call written as text, so nothing ran; and {absence}. Call one of them if that is "
     "what you want; otherwise answer in words."
 )
 
@@ -264,7 +269,10 @@ class Dialogue:
 
     def reply_to_leaked_call(self, leaked: CallLeaked) -> str:
         """Return what to tell the model whose answer calls a tool in its text."""
-        return _LEAKED.format(tool=leaked.tool)
+        names = tuple(str(schema["name"]) for schema in self.tools.schemas)
+        if leaked.tool in names:
+            return _LEAKED.format(tool=leaked.tool)
+        return _LEAKED_UNKNOWN.format(absence=OfferedTools(names).explain_absence(leaked.tool))
 
     def reply_to_empty_answer(self, lack: str) -> str:
         """Return what to tell the model whose answer lacked so much that it is none."""

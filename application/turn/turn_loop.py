@@ -231,13 +231,14 @@ class TurnLoop:
         """Says what is wrong with the final answer of a turn; empty where nothing is."""
         self.note_files: Callable[[], Awaitable[None]] = _note_nothing
         """Is awaited after a batch that may have changed files."""
-        self._is_told_of_leak = False
+        self._told_of: CallLeaked | None = None
         self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk, is_job_running)
 
     async def run(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         """Continue from this answer until the turn is over; None: it is. `tool_turns` batches ran before."""
         continuations = 0
-        is_asked_again = self._is_told_of_leak = False
+        is_asked_again = False
+        self._told_of = None
         self._repeats.begin_turn()
         end = TurnEndChecks(
             self._dialogue, self._hooks, self._diagnostics, max_returns=self._limits.max_turn_end_retries
@@ -278,6 +279,12 @@ class TurnLoop:
                     more = await end.ask_for_more() or end.send_back(self.find_answer_problem(tally.text))
                     more = more or await self.run_checks(tally)
                     response = await self._dialogue.say(more, tally) if more is not None else None
+        self._mark_claims(tally, tool_turns)
+
+    def _mark_claims(self, tally: RunTally, tool_turns: int) -> None:
+        """Fail a turn whose only call was text: a model whose calls are not read says that it made them."""
+        if self._told_of is not None and not tool_turns and not tally.is_cut_short:
+            tally.give_up(self._told_of.reason)
 
     async def run_checks(self, tally: RunTally) -> str | None:
         """Run the checks of the goal, if one is open; what the model is to read where it is to go on."""
@@ -285,10 +292,10 @@ class TurnLoop:
 
     async def _reply_to_leaked_call(self, leaked: CallLeaked, tally: RunTally) -> LlmResponse | None:
         """Tell the model, once in a turn, that its call was text; the second time, the turn has failed."""
-        if self._is_told_of_leak:
+        if self._told_of is not None:
             tally.give_up(leaked.reason)
             return None
-        self._is_told_of_leak = True
+        self._told_of = leaked
         return await self._dialogue.say(self._dialogue.reply_to_leaked_call(leaked), tally)
 
     async def _may_continue(self, response: LlmResponse, continuations: int) -> bool:

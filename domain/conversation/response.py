@@ -293,8 +293,8 @@ class StreamedUsage(Struct, frozen=True):
 class StreamRetry(Struct, frozen=True, kw_only=True):
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
-    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word. `without_tool`
-    names a tool that was refused and is not offered again.
+    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word, `is_loading`
+    that the server loads the model. `without_tool` names a tool that was refused and is not offered again.
     """
 
     attempt: int
@@ -302,6 +302,7 @@ class StreamRetry(Struct, frozen=True, kw_only=True):
     reason: str
     attempts: int | None = None
     kind: ProviderErrorKind | None = None
+    is_loading: bool = False
     without_tool: str = ""
 
 

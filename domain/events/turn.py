@@ -110,7 +110,8 @@ class PromptProgressed(Fact, frozen=True, kw_only=True, tag="prompt_progressed")
 class RetryScheduled(Fact, frozen=True, kw_only=True, tag="retry_scheduled"):
     """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.
 
-    `reason` is a sentence; `kind` says the same in a word, where it is known.
+    `reason` is a sentence; `kind` says the same in a word, where it is known; `is_loading`: the server loads
+    the model.
     """
 
     durable: ClassVar = False
@@ -119,6 +120,7 @@ class RetryScheduled(Fact, frozen=True, kw_only=True, tag="retry_scheduled"):
     reason: str
     attempts: int | None = None
     kind: ProviderErrorKind | None = None
+    is_loading: bool = False
 
 
 class ResponseCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="response_completed"):
@@ -175,9 +177,9 @@ class AnswerBrokeOff(Fact, frozen=True, kw_only=True, tag="answer_broke_off"):
 class CallLeaked(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="call_leaked"):
     """The last answer called this tool in its text, and not as a call.
 
-    The call does not run. The model gets one message that says so; where it does the same once more, the turn
-    has failed. `parser` is the value of `tool_parser` with which such calls of the `provider` are read, or ""
-    where none reads them.
+    The call does not run. The model gets one message that says so. The turn has failed where the model does the
+    same once more, or makes no call at all. `parser` is the value of `tool_parser` with which such calls of the
+    `provider` are read, or "" where none reads them.
     """
 
     is_warning: ClassVar = True

@@ -9,7 +9,8 @@ import ast
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
@@ -21,6 +22,9 @@ _CONTROL = r"[\x00-\x1f]"
 _WORDS = rf"(?s){_TEXT}|\b(?P<word>True|False|None)\b|,(?=\s*[}}\]])"
 _DOUBLED = rf"(?s){_TEXT}|\{{\{{|\}}\}}"
 _ODD_QUOTES = rf"(?s){_TEXT}|(?<=[{{,\s])(?P<key>[A-Za-z_]\w{{0,80}}+)(?=\s*+:)|[“”](?P<curly>[^“”\"\\]*+)”"
+_VALUE_ENDS = rf"(?s){_TEXT}|[\]}}]|[\w.+-]++"
+_KEY = rf"(?s){_TEXT}\s*+:"
+_MOST_MARKS = 200
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null", "": ""}
 _LONGEST_DEEP = 10_000_000  # characters
 
@@ -162,6 +166,7 @@ def _convert_to_json(value: object) -> object:
             raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
+_PYTHON_TEXT = r"(?s)[rRuU]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|\"[^\"]*\"|'[^']*')"
 _LETTER_ESCAPE = r"(?<!\\)(?:\\\\)*\\[bfnrtu]"
 _STRAY_BACKSLASH = r"(?<!\\)(?:\\\\)*\\(?![\\\"/bfnrtu])"
 _LONGEST_PYTHON = 100_000
@@ -192,8 +197,14 @@ def require_one_value(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
 
 
 def read_python(text: str) -> str:
-    """A dictionary or list of Python as JSON: single quotes, or a comma at the end."""
+    """A dictionary or list of Python as JSON: single quotes, or a comma at the end.
+
+    Python joins texts that stand beside each other, which may lack a comma or be one with quotes in it.
+    """
     if "\\" in text or len(text) > _LONGEST_PYTHON or not text.startswith(("{", "[")):
+        return ""
+    ends = [found.span() for found in compile_once(_PYTHON_TEXT).finditer(text)]
+    if any(not text[end:start].strip(" \t\r\n") for (_, end), (start, _) in pairwise(ends)):
         return ""
     try:
         tree = ast.parse(text, mode="eval")
@@ -229,6 +240,49 @@ def halve_braces(text: str) -> str:
         if _is_read(outer)
         else compile_once(_DOUBLED).sub(lambda found: found["text"] or found[0][:1], text)
     )
+
+
+def add_missing_mark(text: str) -> str:
+    """JSON in which one comma is missing, or a bracket before one of the other kind, with it.
+
+    "" where it may be missing at several places that lead to different values. What lacks brackets at its end
+    may lack more.
+    """
+    if len(text) > _LONGEST_PYTHON or not text.startswith(("{", "[")) or not text.endswith(("}", "]")):
+        return ""
+    found: dict[str, str] = {}
+    for place, mark in _list_missing_marks(text):
+        candidate = f"{text[:place]}{mark}{text[place:]}"
+        try:
+            value = json.loads(candidate, object_pairs_hook=require_one_value)
+        except (ValueError, RecursionError):
+            continue
+        found.setdefault(json.dumps(value), candidate)
+    return next(iter(found.values())) if len(found) == 1 else ""
+
+
+def _list_missing_marks(text: str) -> Iterator[tuple[int, str]]:
+    """Where a comma or a closing bracket may be missing: behind a value, up to where the text stops being JSON.
+
+    Two texts in a row may be one with quotes in it, unless the second is a key.
+    """
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        last = error.pos
+    except RecursionError:
+        return
+    else:
+        return
+    for end in islice(compile_once(_VALUE_ENDS).finditer(text, 0, last), _MOST_MARKS):
+        place = end.end()
+        match (rest := text[place:].lstrip())[:1]:
+            case "]":
+                yield place, "}"
+            case "}" | ",":
+                yield place, "]"
+            case "{" | "[" | '"' if end["text"] is None or compile_once(_KEY).match(rest):
+                yield place, ","
 
 
 def _is_read(text: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from quorum.domain.text.json_text import (
+    add_missing_mark,
     double_backslashes,
     escape_line_breaks,
     halve_braces,
@@ -72,6 +73,7 @@ def read_json(text: str) -> tuple[JsonValue, tuple[str, ...]] | None:
         ("Python's words in it were read", read_python_words(text)),
         ("its keys or texts were put into quotes", quote_keys(text)),
         ("its doubled braces were read as single ones", halve_braces(text)),
+        ("a missing comma or bracket was added", add_missing_mark(text)),
     )
     for what, candidate in repairs:
         try:

@@ -155,10 +155,14 @@ def render_question(request: ReviewRequest, context: ReviewContext) -> str:
     """The call in one line, after why it is asked and how the votes stand: what a model writes comes last, so
     that it can neither hide nor imitate the rest. The call is not cut."""
     call = request.packet.call
+    title = render_title(call.tool_name, call.arguments, _LONGEST_CALL)
+    return f"{_render_reasons(request, context)} {title}"
+
+
+def _render_reasons(request: ReviewRequest, context: ReviewContext) -> str:
     why = [show_line(reason) for reason in dict.fromkeys((*request.dangers, *request.reasons))]
     votes = [f"votes: {show_line(context.tally.describe_count())}"] if context.reviewers else []
-    head = show_line("; ".join((*votes, *why)), _LONGEST_HEAD)
-    return f"[{head}] {render_title(call.tool_name, call.arguments, _LONGEST_CALL)}"
+    return f"[{show_line('; '.join((*votes, *why)), _LONGEST_HEAD)}]"
 
 
 def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str, Any]:
@@ -351,6 +355,8 @@ ALLOW, REJECT, ALLOW_FOLDER = "allow", "reject", "allow-folder"
 ALWAYS = {RuleScope.SESSION: "always-session", RuleScope.PROJECT: "always-project"}
 NAMING_CLIENTS = frozenset({"acpx", "agent-shell", "toad", "zed"})
 """Clients, as they call themselves, that draw the names of options. Others may draw one button a kind."""
+DIFF_CLIENTS = frozenset({"toad"})
+"""Those of them that draw of an edit nothing but its diff and the names of options."""
 
 _CANCELLED = "cancelled"
 _Answer = TypeVar("_Answer")
@@ -372,6 +378,7 @@ class ClientApprover:
         find_unsaved: FindUnsaved,
         *,
         shows_option_names: bool,
+        shows_titles_of_edits: bool = True,
         elicit: Elicit = lambda _question: None,
     ) -> None:
         self._ask = ask
@@ -379,6 +386,7 @@ class ClientApprover:
         self._outbox = outbox
         self._find_unsaved = find_unsaved
         self._shows_option_names = shows_option_names
+        self._shows_titles_of_edits = shows_titles_of_edits
         self._open = 0
         self._others = 0
 
@@ -445,7 +453,10 @@ class ClientApprover:
         )
         unwatch = review_context.watch(show)
         try:
-            chosen = await self._choose(call, self._list_options(rule, request.folder))
+            options = self._list_options(rule, request.folder)
+            if not self._shows_titles_of_edits and packet.seal.diff:
+                options[0].name += f" {_render_reasons(request, review_context)}"
+            chosen = await self._choose(call, options)
         finally:
             unwatch()
         return _answer(chosen, packet.digest, rule, request.folder)

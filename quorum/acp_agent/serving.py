@@ -48,7 +48,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover, UnsavedBuffers
+from quorum.acp_agent.client_approver import DIFF_CLIENTS, NAMING_CLIENTS, ClientApprover, UnsavedBuffers
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession, SessionComposer
 from quorum.acp_agent.config_options import ConfigOptions, list_modes, list_offered_models, restore_mode
@@ -369,6 +369,7 @@ class ProtocolAgent:
             outbox,
             buffers.describe,
             shows_option_names=self._client_name in NAMING_CLIENTS,
+            shows_titles_of_edits=self._client_name not in DIFF_CLIENTS,
             elicit=elicit,
         )
         feed = UpdateFeed(str(root), outbox.put)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import threading
 from collections import deque
@@ -137,6 +138,7 @@ REQUEST_SENT: ContextVar[object] = ContextVar("REQUEST_SENT", default=None)
 """The id of the request that a task has sent last."""
 
 _EXTENSIONS = frozenset({"session/delete"})
+_log = logging.getLogger("quorum.acp")
 
 
 class RequestRouting:
@@ -157,6 +159,9 @@ class RequestRouting:
             if key not in self._prompted:
                 return None
             return {**message, "method": "session/cancel", "params": {"sessionId": self._prompted[key]}}
+        if isinstance(method, str) and "id" not in message and not _is_understood(method, params):
+            _log.info("the notification %.80s of the client asks for nothing that can be done", method)
+            return None
         if method in _EXTENSIONS:
             return {**message, "method": f"_{method}"}
         key = _identify(message.get("id"))
@@ -172,6 +177,13 @@ class RequestRouting:
         elif "id" in message:
             REQUEST_SENT.set(message["id"])
         return {**message, "method": CANCEL_REQUEST} if method == f"_{CANCEL_REQUEST}" else message
+
+
+def _is_understood(method: str, params: object) -> bool:
+    """Whether the SDK can hand on a notification: it writes a traceback for any other."""
+    if method == "session/cancel":
+        return isinstance(params, dict) and isinstance(params.get("sessionId"), str)
+    return method.startswith("_")
 
 
 def _identify(request_id: object) -> tuple[type, Any] | None:

@@ -99,8 +99,8 @@ async def test_a_server_that_loads_the_model_is_waited_for_before_the_first_requ
 
     assert await care.learn_whether_small(MODEL)
     assert len(waits) == 2
-    told = [each.reason for each in rig.seen.events if isinstance(each, RetryScheduled)]
-    assert told == [f"{MODEL} is being loaded"] * 2
+    told = [(each.reason, each.is_loading) for each in rig.seen.events if isinstance(each, RetryScheduled)]
+    assert told == [(f"{MODEL} is being loaded", True)] * 2
 
 
 async def test_who_interrupts_the_wait_for_a_model_has_its_server_asked_again() -> None:

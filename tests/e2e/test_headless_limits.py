@@ -200,13 +200,13 @@ async def test_a_cut_call_and_a_call_written_as_text_are_reported_on_stderr_and_
     leaked = '```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```'
     async with SseServer("openai-chat") as server:
         configure_for(tmp_path, server)
-        server.script = [Say(calls=[half], stop="length"), Say(pieces=[leaked]), Say(pieces=["done"])]
+        server.script = [Say(calls=[half], stop="length"), Say(pieces=[leaked]), READ, Say(pieces=["done"])]
         ended = await run("--output", "stream-json", "go", cwd=tmp_path, env=environment(tmp_path))
 
     kinds = [event["type"] for event in ended.events]
-    assert (ended.code, ended.events[-1]["text"], ended.events[-1]["calls"]) == (0, "done", [])
+    assert (ended.code, ended.events[-1]["text"], len(ended.events[-1]["calls"])) == (0, "done", 1)
     assert kinds.count("request_repeated") == kinds.count("call_leaked") == 1
-    assert kinds.count("usage_counted") == 3
+    assert kinds.count("usage_counted") == 4
     assert "cut off in the middle of a call" in ended.err
     assert "a call of read_file written as text" in ended.err
     assert server.bodies[1]["max_tokens"] == 16_384

@@ -95,6 +95,13 @@ def test_the_wait_names_its_cause_as_far_as_it_is_known(kind, attempts, said):
     assert reported.retry == said
 
 
+def test_the_wait_for_a_model_that_is_loaded_says_so():
+    overloaded = ProviderErrorKind.OVERLOADED
+    waits = RetryScheduled(attempt=1, delay_secs=2.4, reason="x", kind=overloaded, is_loading=True)
+
+    assert facts(waits).retry == "loading the model, again in 3 s (1)"
+
+
 def test_a_change_of_mode_does_not_end_the_wait():
     reported = facts(RetryScheduled(attempt=1, delay_secs=2.0, reason="x"), ModeChanged(mode=Mode.READ_ONLY))
 

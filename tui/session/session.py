@@ -132,6 +132,7 @@ class SessionFacts:
         when = f"again in {left} s" if left > 0 else "trying again"
         of = f" of {retry.attempts}" if retry.attempts is not None else ""
         why = _IN_SHORT.get(retry.kind, "request failed") if retry.kind else "request failed"
+        why = "loading the model" if retry.is_loading else why
         return f"{why}, {when} ({retry.attempt}{of})"
 
 

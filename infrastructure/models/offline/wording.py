@@ -35,8 +35,6 @@ _SHOWN_LINES = 20
 _SHOWN_LINE = 200
 _SHOWN_PART = 80
 _TICKS = re.compile(r"`+")
-_CONTENT_HASH = re.compile(r"[,:] SHA-256 [0-9a-f]{64}\b")
-"""What a model compares later, and nobody reads."""
 _ENDING = re.compile(r"exit code -?\d+|killed by \S+")
 _HERE = "./"
 """How "." is written."""
@@ -90,7 +88,7 @@ def summarise_results(calls: Sequence[ToolCall], results: Sequence[ToolResultMes
 
 def _describe_result(result: ToolResultMessage, arguments: JsonObject) -> str:
     name = _quote_code(_describe_call(result.tool_name, arguments))
-    said = _CONTENT_HASH.sub("", result.output.strip("\n"))
+    said = result.output.strip("\n")
     if result.is_rejected:
         return _add_excerpt(f"{name} did not run", said)
     if result.is_error:

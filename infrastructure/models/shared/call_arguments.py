@@ -62,6 +62,7 @@ def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
 def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     """The one reading of a text that is no JSON object, and what was done for it."""
     from quorum.domain.text.json_text import (
+        add_missing_mark,
         double_backslashes,
         escape_line_breaks,
         halve_braces,
@@ -82,6 +83,7 @@ def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
         ("Python's words in it were read", read_python_words(text)),
         ("its keys or texts were put into quotes", quote_keys(text)),
         ("its doubled braces were read as single ones", halve_braces(text)),
+        ("a missing comma or bracket was added", add_missing_mark(text)),
     ):
         if candidate:
             arguments, problem = parse_arguments(candidate)

@@ -184,7 +184,8 @@ class ApiExchange:
         """Say that the model is being loaded. Returns the seconds to wait before it is asked again."""
         delay = error.retry_after if error.retry_after is not None else self._backoff(number)
         reason = f"{self._client.provider} is loading the model"
-        on_event(StreamRetry(attempt=number, delay_secs=delay, reason=reason, kind=error.kind))
+        waits = StreamRetry(attempt=number, delay_secs=delay, reason=reason, kind=error.kind, is_loading=True)
+        on_event(waits)
         return delay
 
     async def _add_attachments(self, request: ApiRequest, left_out: dict[tuple[str, str], str]) -> ApiRequest:

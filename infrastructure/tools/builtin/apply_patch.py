@@ -387,7 +387,7 @@ class _Planner:
         return _PatchedFile(
             steps=(step, FileStep(location=source, before=before, after=None)),
             diff=render_unified_diff(before, after, name, is_text=True, former_name=former_name),
-            done=f"moved {former_name} to {name}: SHA-256 {seen.sha256}",
+            done=f"moved {former_name} to {name}",
             seen=seen,
         )
 
@@ -396,7 +396,7 @@ class _Planner:
         return _PatchedFile(
             steps=(step,),
             diff=self._diff(step, name),
-            done=f"{'added' if step.before is None else 'updated'} {name}: SHA-256 {sha256}",
+            done=f"{'added' if step.before is None else 'updated'} {name}",
             seen=SeenFile(path=path, sha256=sha256, lines=0 if whole else 1),
         )
 

@@ -356,7 +356,7 @@ class EditFile:
         written = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
         self._seen.note_written(context, build_seen_file(location.path, written.sha256, known))
         times = "1 replacement" if count == 1 else f"{count} replacements"
-        done = f"edited {self._workspace.format_path(location.path)}: {times}, SHA-256 {written.sha256}"
+        done = f"edited {self._workspace.format_path(location.path)}: {times}"
         return f"{done}; {written.note}" if written.note else done
 
     def _draft(

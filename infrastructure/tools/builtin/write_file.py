@@ -114,8 +114,7 @@ class WriteFile:
         written = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
         self._seen.note_written(context, SeenFile(path=location.path, sha256=written.sha256))
         done = "created" if before is None else "replaced"
-        size = f"{len(draft.after)} bytes, SHA-256 {written.sha256}"
-        done = f"{done} {self._workspace.format_path(location.path)}: {size}"
+        done = f"{done} {self._workspace.format_path(location.path)}: {len(draft.after)} bytes"
         return "; ".join(filter(None, (done, draft.note, written.note)))
 
     def _draft(

@@ -25,6 +25,11 @@ from quorum.infrastructure.models.shared.error_bodies import may_speak_of_length
         ('[{"path": "a"}]', {"path": "a"}),
         ('\ufeff{"path": "a",}', {"path": "a"}),
         ('{"text": "a\n\tb"}', {"text": "a\n\tb"}),
+        ('{"path": "a" "limit": 5}', {"path": "a", "limit": 5}),
+        ('{"limit": 5\n "path": "a, {b"}', {"limit": 5, "path": "a, {b"}),
+        ('{"edits": [{"old": "a"} {"old": "b"}]}', {"edits": [{"old": "a"}, {"old": "b"}]}),
+        ('{"edits": [{"old": "a", "new": "b"]}', {"edits": [{"old": "a", "new": "b"}]}),
+        ('{"edits": [{"old": "a"}, "path": "x"}', {"edits": [{"old": "a"}], "path": "x"}),
     ],
 )
 def test_a_text_with_one_reading_is_read_and_told(raw: str, read: object) -> None:
@@ -35,7 +40,22 @@ def test_a_text_with_one_reading_is_read_and_told(raw: str, read: object) -> Non
 
 
 @pytest.mark.parametrize(
-    "raw", ['{"path": "a', '{"a": 1}{"b": 2}', r'{"p": "a\nb\w"}', "[1]", '[{"a": 1}, {"b": 2}]', '{"a": 1}} b']
+    "raw",
+    [
+        '{"path": "a',
+        '{"a": 1}{"b": 2}',
+        r'{"p": "a\nb\w"}',
+        "[1]",
+        '[{"a": 1}, {"b": 2}]',
+        '{"a": 1}} b',
+        '{"path": "a"',  # more may be missing
+        '{"edits": [{"old": "a"}',  # there may have been more of them
+        '{"a": {"b": "c", "d": "e"}',
+        '{"lines": ["say "hi", "b"]}',
+        '{"text": "a "" b"}',
+        '{"lines": ["a" "b"]}',  # one text with quotes, or two
+        '{"path": "a" "path": "b"}',
+    ],
 )
 def test_a_text_without_a_single_reading_is_an_error(raw: str) -> None:
     block = build_call_block("1", "t", raw)

@@ -401,12 +401,6 @@ async def test_results_are_shown_call_by_call():
     assert "`grep_search TODO src`: `no matches`" in text
 
 
-async def test_the_hash_of_an_edited_file_is_for_models_alone():
-    text = await summary_of("read a.py", {"output": f"edited a.py: 1 replacement, SHA-256 {'a' * 64}"})
-
-    assert "`read_file a.py`: `edited a.py: 1 replacement`" in text
-
-
 async def test_a_long_result_is_cut_and_says_so():
     text = await summary_of("read a.py", {"output": "\n".join(f"line {n}" for n in range(500))})
 

@@ -47,6 +47,7 @@ async def test_a_server_that_loads_the_model_is_waited_for(words: str) -> None:
     assert response.text_content() == "hi"
     waits = [event for event in events if isinstance(event, StreamRetry)]
     assert [event.reason for event in waits] == ["local is loading the model"] * 5
+    assert all(event.is_loading for event in waits)
 
 
 async def test_any_other_refusal_is_repeated_as_often_as_the_settings_say() -> None:

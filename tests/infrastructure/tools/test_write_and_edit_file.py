@@ -69,7 +69,7 @@ def test_a_new_file_is_written_and_its_hash_reported(tmp_path, write_file, seen)
     result = call(write_file, path="a.txt", content="é\n")
 
     assert (tmp_path / "a.txt").read_bytes() == content
-    assert result == f"created a.txt: 3 bytes, SHA-256 {sha(content)}"
+    assert result == "created a.txt: 3 bytes"
     assert seen.find_knowledge(str(tmp_path / "a.txt")) == FileKnowledge(sha256=sha(content), is_whole=True)
     assert left_over(tmp_path) == []
 
@@ -223,7 +223,7 @@ def test_one_passage_is_replaced(tmp_path, edit_file, seen):
     result = call(edit_file, path="a.py", old_text="two\n", new_text="2\n")
 
     assert (tmp_path / "a.py").read_text() == "one\n2\nthree\n"
-    assert result.startswith("edited a.py: 1 replacement, SHA-256 ")
+    assert result == "edited a.py: 1 replacement"
     assert seen.find_knowledge(str(tmp_path / "a.py")) == FileKnowledge(
         sha256=sha(b"one\n2\nthree\n"), is_whole=False
     )
@@ -292,7 +292,7 @@ def test_several_passages_are_replaced_in_their_order_under_one_diff(tmp_path, e
     assert (tmp_path / "a.py").read_text() == "2\n2\n"
     assert sealed.diff is not None
     assert applied("one\ntwo\nthree\ntwo\n", sealed.diff) == "2\n2\n"
-    assert result.startswith("edited a.py: 5 replacements, SHA-256 ")
+    assert result == "edited a.py: 5 replacements"
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from acp.schema import (
+    AllowedOutcome,
+    PermissionOption,
+    RequestPermissionResponse,
+    ToolCallStart,
+    ToolCallUpdate,
+)
 
 from quorum.acp_agent.client_approver import ClientApprover
 from quorum.acp_agent.standard_io import Outbox
+from quorum.acp_agent.tool_calls import identify_call
+from quorum.application.ports.people import ReviewQuestion
+from quorum.domain.calls.packet import ReviewPacket
+from tests.support.fake_agent import ROUTINE, a_command, a_request, an_edit
+from tests.support.review_contexts import a_review_context
 
 
 async def refuse(*_: object) -> object:
@@ -46,3 +58,31 @@ def test_a_client_that_may_draw_kinds_is_offered_one_option_of_each_and_the_narr
     assert [option for option, _ in offered] == ["allow", *always, "reject"]
     kinds = [kind for _, kind in offered]
     assert len(kinds) == len(set(kinds))
+
+
+@pytest.mark.parametrize(
+    ("packet", "name"), [(an_edit("-a\n+b\n"), f"Allow once [{ROUTINE}]"), (a_command("make"), "Allow once")]
+)
+async def test_a_client_that_draws_of_an_edit_its_diff_alone_reads_the_reasons_in_the_option_that_allows(
+    packet: ReviewPacket, name: str
+) -> None:
+    offered: list[str] = []
+
+    async def ask(_call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
+        offered.extend(option.name for option in options)
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id="reject"))
+
+    async def send(_update: object) -> None:
+        return
+
+    async def find_unsaved(_request: object) -> tuple[str, ...]:
+        return ()
+
+    outbox = Outbox(send)
+    outbox.put(
+        ToolCallStart(session_update="tool_call", tool_call_id=identify_call(packet.context), title="it begins")
+    )
+    approver = ClientApprover(ask, outbox, find_unsaved, shows_option_names=True, shows_titles_of_edits=False)
+    await approver.ask(ReviewQuestion(a_request(packet), a_review_context()))
+
+    assert offered[0] == name

@@ -46,9 +46,36 @@ def test_a_notification_without_a_request_cancels_nothing(params):
     assert RequestRouting().route({"method": "$/cancel_request", "params": params}) is None
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"method": "session/cancel"},
+        {"method": "session/cancel", "params": {}},
+        {"method": "session/cancel", "params": {"sessionId": 5}},
+        {"method": "session/cancel", "params": ["s"]},
+        {"method": "session/unknown", "params": {"sessionId": "s"}},
+        {"method": "$/progress"},
+    ],
+)
+def test_a_notification_that_nobody_can_follow_leaves_a_line_in_the_log_alone(message, caplog):
+    with caplog.at_level("INFO", logger="quorum"):
+        assert RequestRouting().route(message) is None
+
+    (record,) = caplog.records
+    assert record.levelname == "INFO"
+    assert message["method"] in record.getMessage()
+
+
 def test_other_messages_pass_as_they_are():
     routing = RequestRouting()
 
-    for message in ({"id": 1, "method": "session/new"}, {"id": 1, "result": 1}, {"id": [1], "method": "x"}):
+    cancelled = {"method": "session/cancel", "params": {"sessionId": "s"}}
+    for message in (
+        cancelled,
+        {"method": "_x/y"},
+        {"id": 1, "method": "session/new"},
+        {"id": 1, "result": 1},
+        {"id": [1], "method": "x"},
+    ):
         assert routing.route(message) is message
     assert routing.route({"id": 2, "method": "session/delete"}) == {"id": 2, "method": "_session/delete"}
