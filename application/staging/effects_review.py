@@ -290,9 +290,27 @@ class EffectsReview:
         if undone.is_done:
             await self._queue_note(
                 "The person has taken back the changes that were applied last: "
-                f"{_name(undone.paths)} {'is' if len(undone.paths) == 1 else 'are'} as before."
+                f"{_name(undone.paths)} {'is' if len(undone.paths) == 1 else 'are'} as before, here, too. "
+                "Only the person can apply them again."
             )
         return undone
+
+    async def redo(self) -> AppliedEffects:
+        """Apply again what was taken back last: it was approved before, and is what it was."""
+        return await run_shielded(self._redo())
+
+    async def _redo(self) -> AppliedEffects:
+        async with self._suspend():
+            redone = await self._layer.redo_apply()
+        await self._record(
+            EffectsDecision.REDONE if redone.is_done else EffectsDecision.REFUSED, redone, digest=""
+        )
+        if redone.is_done:
+            await self._queue_note(
+                "The person has applied the changes again that they had taken back: "
+                f"{_name(redone.paths)} {'is' if len(redone.paths) == 1 else 'are'} as applied before."
+            )
+        return redone
 
     async def _record(self, decision: EffectsDecision, applied: AppliedEffects, digest: str) -> None:
         await self._events.record(

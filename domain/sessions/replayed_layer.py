@@ -136,7 +136,7 @@ class ReplayedLayer:
             case EffectsReviewed(decision=EffectsDecision.DISCARDED):
                 self._forget()
                 self._was_reset = True
-            case EffectsReviewed(decision=EffectsDecision.UNDONE):
+            case EffectsReviewed(decision=EffectsDecision.UNDONE | EffectsDecision.REDONE):
                 self._was_reset = True
             case EffectsReviewed():
                 pass

@@ -53,7 +53,8 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     effects.
 
     `answered_in` is the layer in which the model answered last, empty for the folder itself and None without
-    any answer. `was_reset`: since then the person discarded changes, or took applied ones back.
+    any answer. `was_reset`: since then the person discarded changes, took applied ones back, or applied these
+    again.
     """
 
     layer: str = ""

@@ -453,7 +453,7 @@ async def test_a_conflict_refuses_everything_until_it_is_decided(tmp_path):
 
 
 @pytest.mark.long
-async def test_what_was_applied_is_taken_back_at_a_second_press(tmp_path):
+async def test_what_was_applied_is_taken_back_at_a_second_press_and_applied_again_at_two_more(tmp_path):
     layer = a_layer()
     async with on_stage(tmp_path, prepare=staged(layer)) as stage:
         await stage.send("/effects")
@@ -465,9 +465,14 @@ async def test_what_was_applied_is_taken_back_at_a_second_press(tmp_path):
         await stage.pilot.press("u")
         await stage.shows("again takes back")
         await stage.pilot.press("u")
-        await stage.shows("3 files taken back")
-
+        await stage.shows("3 files taken back; U twice applies it again")
         assert layer.workspace["old.txt"] == b"gone\n"
+        await stage.pilot.press("U")
+        await stage.shows("again applies what was taken back last")
+        await stage.pilot.press("U")
+        await stage.shows("3 files applied again")
+
+        assert "old.txt" not in layer.workspace
 
 
 @pytest.mark.long

@@ -57,6 +57,7 @@ _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc
 _UNAPPLIED = "nothing of this is in your folder yet: {effects_apply=a} puts there what is marked [x]"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
 _VOTING = "the reviewers vote; you need not wait for them"
+_UNDONE = "taken back"
 _MOST_REFUSED = 3
 _PAGER_MARGIN = 8  # for the numbers of lines
 
@@ -88,6 +89,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         Binding("r", "reply", "Send words back: the model continues in the layer", id="effects_reply"),
         Binding("d", "discard", "Discard all changes; twice", id="effects_discard"),
         Binding("u", "undo_applied", "Take back what was applied last; twice", id="effects_undo"),
+        Binding("U", "redo_applied", "Apply again what was taken back last; twice", id="effects_redo"),
         Binding("c", "show_commands", "Show what commands ran, and the votes", id="effects_commands"),
         Binding("escape,q", "leave", "Decide later", id="effects_leave"),
     ]
@@ -494,21 +496,29 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Take back out of the workspace what was applied last, once that was asked."""
         if self._is_working:
             return
-        if self._ask(
-            "undo", "{effects_undo=u} again takes back what was applied last, for good; other keys do not"
-        ):
+        if self._ask("undo", "{effects_undo=u} again takes back what was applied last; other keys do not"):
             self._begin("taking it back…")
-            self.run_worker(self._undo(), group="work")
+            self.run_worker(self._move("taking back", self._review.undo, _UNDONE), group="work")
 
-    async def _undo(self) -> None:
-        undone = AppliedEffects()
+    def action_redo_applied(self) -> None:
+        """Put into the workspace again what was taken back last, once that was asked."""
+        if self._is_working:
+            return
+        if self._ask("redo", "{effects_redo=U} again applies what was taken back last; other keys do not"):
+            self._begin("applying it again…")
+            self.run_worker(self._move("applying again", self._review.redo, "applied again"), group="work")
 
-        async def undo(_agent: AgentSession) -> None:
-            nonlocal undone
-            undone = await self._review.undo()
+    async def _move(self, what: str, move: Callable[[], Awaitable[AppliedEffects]], verb: str) -> None:
+        moved = AppliedEffects()
 
-        failure = await self._perform(QueuedTask("taking back", undo))
-        said = str(failure) if failure is not None else describe_outcome(undone, verb="taken back")
+        async def carry_out(_agent: AgentSession) -> None:
+            nonlocal moved
+            moved = await move()
+
+        failure = await self._perform(QueuedTask(what, carry_out))
+        said = str(failure) if failure is not None else describe_outcome(moved, verb=verb)
+        if failure is None and moved.is_done and verb == _UNDONE:
+            said += fill_in_keys("; {effects_redo=U} twice applies it again", self.app)
         await self._conclude(said, is_over=False)
 
     def action_reply(self) -> None:
