@@ -7,7 +7,8 @@ number, another third before one of those that change the workspace itself, and 
 outside at a random instant. The recovery is killed at times, too. The
 effects are of every kind: files made, changed, removed and of other modes, a link, folders made anew, a commit
 and a branch. It stops at the first workspace, index or repository that is neither as before nor as after, at
-the first layer that does not show what is still to be applied, and at the first undo that does not undo.
+the first layer that does not show what is still to be applied, and at the first undo that does not undo. What
+was undone is applied again, by processes that are killed as well.
 """
 
 from __future__ import annotations
@@ -49,12 +50,14 @@ def _run_until_struck(work: Callable[[], object], secs: float) -> bool:
 
 
 class _Kills:
-    """How many of the processes that applied were killed, of these from outside, and of those that recovered;
-    and how often the folder was half-way before recovery, as before after it, and as after."""
+    """How many of the processes that applied were killed, how many of all from outside, and of those that
+    recovered or applied again; and how often the folder was half-way before recovery, as before after it, and
+    as after."""
 
     def __init__(self, dice: random.Random, folder: Path) -> None:
         self._dice, self._folder = dice, folder
-        self.killed = self.struck = self.recovering = self.half_way = self.nothing = self.all = 0
+        self.killed = self.struck = self.recovering = self.half_way = 0
+        self.nothing = self.all = self.again = 0
         model = prepare_bench(folder / "model")
         self._before, self._shown = describe_bench(model), model.list_effects()
         began = time.monotonic()
@@ -62,16 +65,19 @@ class _Kills:
         self._secs = time.monotonic() - began
         self._after, self._rest = describe_bench(model), model.list_effects()
 
-    def kill(self, bench: LayerBench) -> bool:
-        """Kill one that applies, and check what holds; whether the bench is as before, for another one."""
+    def _kill(self, work: Callable[[], object]) -> bool:
         kind = self._dice.randrange(3)
         if kind == 0:
-            is_killed = run_until_killed(bench.apply, self._dice.randrange(_STEPS))
-        elif kind == 1:
-            is_killed = run_until_killed(bench.apply, self._dice.randrange(_MOVES), of=MOVES)
-        else:
-            is_killed = _run_until_struck(bench.apply, self._dice.random() * self._secs)
-            self.struck += is_killed
+            return run_until_killed(work, self._dice.randrange(_STEPS))
+        if kind == 1:
+            return run_until_killed(work, self._dice.randrange(_MOVES), of=MOVES)
+        is_killed = _run_until_struck(work, self._dice.random() * self._secs)
+        self.struck += is_killed
+        return is_killed
+
+    def kill(self, bench: LayerBench) -> bool:
+        """Kill one that applies, and check what holds; whether the bench is as before, for another one."""
+        is_killed = self._kill(bench.apply)
         self.killed += is_killed
         self.half_way += is_killed and self._describe_torn(bench) not in (self._before, self._after)
         while self._dice.random() < 0.3 and run_until_killed(
@@ -89,9 +95,20 @@ class _Kills:
             self.nothing += is_killed
             return True
         self.all += is_killed
+        self._require_undone(bench)
+        while self._dice.random() < 0.5 and self._kill(bench.redo):
+            self.again += 1
+            recover_bench(bench)
+            found = describe_bench(bench)
+            assert found in (self._before, self._after), bench.workspace
+            assert bench.list_effects() == self._rest, bench.workspace
+            if found == self._after:
+                self._require_undone(bench)
+        return False
+
+    def _require_undone(self, bench: LayerBench) -> None:
         assert bench.undo().is_done, bench.workspace
         assert describe_bench(bench) == self._before, bench.workspace
-        return False
 
     def _describe_torn(self, bench: LayerBench) -> Described | None:
         try:
@@ -115,7 +132,8 @@ def _main(deaths: int, seed: int, above: Path | None) -> None:
             number += 1
     print(
         f"{kills.killed} killed while they applied, {kills.struck} of them from outside, and "
-        f"{kills.recovering} while they recovered, in {time.monotonic() - began:.0f} s: {kills.half_way} "
+        f"{kills.recovering} while they recovered, {kills.again} while they applied again, in "
+        f"{time.monotonic() - began:.0f} s: {kills.half_way} "
         f"left the folder half-way; after recovery {kills.nothing} times nothing held, {kills.all} times all, "
         "and never a part"
     )

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING
 
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.people import Observer
 from quorum.application.ports.storage import OpenedSession
 from quorum.application.ports.subagents import SubagentSession
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.steering import PendingMessage
 from quorum.application.subagents.subagent_runner import LinkedLedger, render_role
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError
@@ -26,6 +30,9 @@ from quorum.domain.subagents.subagent_task import Asker, SubagentTask
 from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.session_choices import AskedModels
+
+if TYPE_CHECKING:
+    from quorum.application.staging.staged_turns import StagedTurns
 
 
 class OwnedSessions:
@@ -68,7 +75,8 @@ class OwnedSessions:
         )
         try:
             asker = task.build_asker(self._owner.agent.run.scope)
-            session = OwnedSession(await asyncio.to_thread(self._compose, task, record, observer, asker))
+            parts = await asyncio.to_thread(self._compose, task, record, observer, asker)
+            session = OwnedSession(parts, self._owner.agent.session.staged)
             await session.begin()
         except BaseException:
             await ledger.aclose()
@@ -129,9 +137,9 @@ class OwnedSessions:
 
 
 class OwnedSession:
-    """Implements `SubagentSession` over a composed session."""
+    """Implements `SubagentSession` over a composed session; `staged` are the turns of its owner in a layer."""
 
-    def __init__(self, parts: SessionParts) -> None:
+    def __init__(self, parts: SessionParts, staged: StagedTurns | None) -> None:
         self._parts = parts
         settings = parts.given.settings
         limits = AgentLimits(
@@ -143,7 +151,14 @@ class OwnedSession:
             replace(parts.conversation.turn_parts, limits=limits),
             instructions=parts.conversation.instructions,
             is_job_running=lambda: parts.calls.jobs.is_any_running,
+            note_files=partial(staged.note_files_of, parts.given.record.session_id, self._tell)
+            if staged is not None
+            else None,
         )
+
+    async def _tell(self, text: str) -> None:
+        said = UserMessage(self._parts.core.events.hide(text))
+        self._parts.calls.pending_messages.add(PendingMessage(said, is_notice=True))
 
     async def begin(self) -> None:
         """Announce the session. Raises LedgerError."""

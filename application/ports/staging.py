@@ -46,6 +46,10 @@ class Layer(Protocol):
         """Take back what was applied last, where nothing was changed there since."""
         ...
 
+    async def redo_apply(self) -> AppliedEffects:
+        """Apply again what was taken back last, where nothing was changed there since, in the layer either."""
+        ...
+
     async def discard(self) -> None:
         """Drop all effects: the layer shows the workspace as it is."""
         ...

@@ -104,7 +104,7 @@ class AgentSession:
         staged: StagedTurns | None = None,
     ) -> None:
         self.external = external
-        self._staged = staged
+        self.staged = staged
         self.effects = staged.review if staged is not None else None
         self.run = run
         self._cwd = cwd
@@ -180,8 +180,8 @@ class AgentSession:
         is_copy = is_resumed and self._events.state.session_id != self.session_id
         self._show_outages()
         await self._announce()
-        if self._staged is not None:
-            await self._staged.open()
+        if self.staged is not None:
+            await self.staged.open()
         if notice := describe_changed_place(self._events.state.layer):
             self.run.add_notice(notice)
         await self.folders.add_wanted()

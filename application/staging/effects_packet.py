@@ -38,8 +38,12 @@ class EffectsPacket(Struct, frozen=True, kw_only=True, dict=True):
 
     def find_changers(self, path: str) -> tuple[SubagentChanges, ...]:
         """The subagents that changed a file, by its path as effects name it."""
-        place = f"{self.effects.workspace}/{path}"
+        place = self.locate(path)
         return tuple(each for each in self.work.changes if place in each.paths)
+
+    def locate(self, path: str) -> str:
+        """The canonical path of what effects name so."""
+        return f"{self.effects.workspace}/{path}"
 
     @property
     def votes(self) -> EffectsVotes | None:

@@ -12,6 +12,13 @@ from quorum.application.cancellation import run_shielded
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.staging import Layer
 from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.application.staging.shared_files import (
+    FileAuthors,
+    Overlap,
+    RenderDiff,
+    SharedFiles,
+    describe_overlap,
+)
 from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.events.event import EffectsApproved, EffectsReviewed, LayerWaits
 from quorum.domain.events.staging import EffectsDecision
@@ -34,9 +41,6 @@ if TYPE_CHECKING:
     from quorum.application.staging.effects_voting import EffectsVoting
     from quorum.domain.review.objection import Objection
 
-RenderDiff = Callable[[bytes | None, bytes | None, str], str]
-"""Renders what turns one content into another, by the name of the file."""
-
 _MOST_RECORDED = 2_000
 _MOST_NAMED = 20
 _LONGEST_JUDGED = 256_000
@@ -48,7 +52,8 @@ class EffectsReview:
     """Reads the effects of a layer, has them applied or dropped, and records each decision.
 
     `queue_note` has the model read what became of its work; `render_diff` is that by which hunks are counted.
-    `suspend` ends what else works in the layer while it is taken away, or holds on to what it was.
+    `suspend` ends what else works in the layer while it is taken away, or holds on to what it was. Without
+    `shared_files` it is not known which subagent changed which lines.
     Nothing of the turn may run meanwhile. All methods raise StagingError, and LedgerError where a decision
     cannot be recorded: then it is not carried out.
     """
@@ -64,11 +69,14 @@ class EffectsReview:
         is_guard_on: Callable[[str], bool] = lambda _guard: True,
         voting: EffectsVoting | None = None,
         suspend: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        shared_files: SharedFiles | None = None,
     ) -> None:
         self._layer, self._events = layer, events
         self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
         self._is_guard_on, self._voting, self._suspend = is_guard_on, voting, suspend
+        self._shared_files = shared_files
         self._noted: EffectsPacket | None = None
+        self._told: set[Overlap] = set()
 
     @property
     def layer_id(self) -> str:
@@ -125,6 +133,34 @@ class EffectsReview:
         if not text and not words:
             words = ["its content is too large to be shown, or it is no file"]
         return "".join(f"{word}\n" for word in words) + text
+
+    async def find_authors(self, packet: EffectsPacket, effect: LayerEffect) -> FileAuthors | None:
+        """Who did what to a file that a subagent and somebody else changed; None where that is not known."""
+        place = packet.locate(effect.path)
+        if self._shared_files is None or place not in packet.work.shared:
+            return None
+        before = await self._layer.read_content(effect.path, before=True)
+        after = await self._layer.read_content(effect.path, before=False)
+        return await self._shared_files.find_authors(packet.work, place, before or b"", after or b"")
+
+    async def render_steps(self, packet: EffectsPacket, effect: LayerEffect) -> str:
+        """What each who changed such a file did to it, one diff below the other; empty where it is none."""
+        if self._shared_files is None:
+            return ""
+        name = make_printable(effect.path, newlines=False)
+        return await self._shared_files.render_steps(packet.work, packet.locate(effect.path), name)
+
+    async def tell_of_overlaps(self, subagent_id: str, tell: Callable[[str], Awaitable[None]]) -> None:
+        """Have this subagent, and its session, read where it replaced lines of one that works beside it."""
+        work = self._events.state.layer
+        if self._shared_files is None or not any(each.beside for each in work.changes):
+            return
+        for overlap in await self._shared_files.find_overlaps(work):
+            if overlap.winner_id != subagent_id or overlap in self._told:
+                continue
+            self._told.add(overlap)
+            await tell(describe_overlap(overlap, subagent_id))
+            await self._queue_note(describe_overlap(overlap, ""))
 
     async def judge(self, effects: Sequence[LayerEffect]) -> Mapping[str, tuple[str, ...]]:
         """What the guards have against what is added to files, by path; a file that is very large, and those
@@ -254,9 +290,27 @@ class EffectsReview:
         if undone.is_done:
             await self._queue_note(
                 "The person has taken back the changes that were applied last: "
-                f"{_name(undone.paths)} {'is' if len(undone.paths) == 1 else 'are'} as before."
+                f"{_name(undone.paths)} {'is' if len(undone.paths) == 1 else 'are'} as before, here, too. "
+                "Only the person can apply them again."
             )
         return undone
+
+    async def redo(self) -> AppliedEffects:
+        """Apply again what was taken back last: it was approved before, and is what it was."""
+        return await run_shielded(self._redo())
+
+    async def _redo(self) -> AppliedEffects:
+        async with self._suspend():
+            redone = await self._layer.redo_apply()
+        await self._record(
+            EffectsDecision.REDONE if redone.is_done else EffectsDecision.REFUSED, redone, digest=""
+        )
+        if redone.is_done:
+            await self._queue_note(
+                "The person has applied the changes again that they had taken back: "
+                f"{_name(redone.paths)} {'is' if len(redone.paths) == 1 else 'are'} as applied before."
+            )
+        return redone
 
     async def _record(self, decision: EffectsDecision, applied: AppliedEffects, digest: str) -> None:
         await self._events.record(

@@ -39,6 +39,11 @@ class StagedTurns:
         with suppress(StagingError):  # the end of the turn reads them, too, and says so
             await self.review.note_files()
 
+    async def note_files_of(self, subagent_id: str, tell: Callable[[str], Awaitable[None]]) -> None:
+        """The same after a batch of a subagent, which reads where it replaced lines of another."""
+        await self.note_files()
+        await self.review.tell_of_overlaps(subagent_id, tell)
+
     async def gather_votes(self) -> None:
         """Have the reviewers vote on what the turn did. Raises LedgerError."""
         if not self.review.has_reviewers:

@@ -78,6 +78,10 @@ class Attachments:
             documents=tuple(each for each in found if isinstance(each, Document)),
         )
 
+    def take_over(self, attachment: Attachment) -> None:
+        """Know what another process has stored, whose draft comes from there."""
+        self._by_label[attachment.label] = attachment
+
     def rebuild_message(self, text: str) -> UserMessage:
         """Return the message for a prompt of an earlier process, of which only the text was recorded."""
         said = self.build_message(text)

@@ -110,6 +110,7 @@ class RunAgent:
         is_job_running: Callable[[], bool] = lambda: False,
         staged: StagedTurns | None = None,
         goals: GoalService | None = None,
+        note_files: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._staged = staged
         self.goals = goals
@@ -155,6 +156,8 @@ class RunAgent:
         )
         if staged is not None:
             self._loop.note_files = staged.note_files
+        elif note_files is not None:
+            self._loop.note_files = note_files
         past = parts.events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command, self._typed = past.last_command, ""

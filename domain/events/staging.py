@@ -109,13 +109,14 @@ class EffectsApproved(Fact, frozen=True, kw_only=True, tag="effects_approved"):
 
 class EffectsDecision(StrEnum):
     """What became of the effects of a layer: in the workspace, refused by a check, sent back with words,
-    dropped, or taken out of the workspace again."""
+    dropped, taken out of the workspace again, or put there again after that."""
 
     APPLIED = "applied"
     REFUSED = "refused"
     REJECTED = "rejected"
     DISCARDED = "discarded"
     UNDONE = "undone"
+    REDONE = "redone"
 
 
 class EffectsReviewed(Fact, frozen=True, kw_only=True, tag="effects_reviewed"):
@@ -157,6 +158,8 @@ class EffectsReviewed(Fact, frozen=True, kw_only=True, tag="effects_reviewed"):
                 return f"all changes of the layer {self.layer} were discarded"
             case EffectsDecision.UNDONE:
                 return f"{done} applied from the layer {self.layer} taken back out of your folder"
+            case EffectsDecision.REDONE:
+                return f"{done} of the layer {self.layer} taken back before applied again to your folder"
 
 
 def _name(paths: tuple[str, ...]) -> str:

@@ -515,6 +515,7 @@ class Replay:
             case BatchPlanned() | HookRan():
                 self._conversation.follow(event)
             case SubagentFinished():
+                self._layer.apply(event)
                 self._conversation.follow(event)
                 self._work.apply(event)
             case SubagentStarted():

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from quorum.domain.calls.command_end import CommandEnd
+from quorum.domain.calls.effects import ChangeKind, FileChange
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool_traits import find_traits
@@ -20,13 +21,21 @@ from quorum.domain.events.event import (
     LayerEntered,
     ResponseCompleted,
     SessionResumed,
+    SubagentFinished,
     SubagentStarted,
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
-from quorum.domain.staging.layer_work import MOST_CHANGES, MOST_COMMANDS, LayerWork, SubagentChanges
+from quorum.domain.staging.layer_work import (
+    MOST_CHANGES,
+    MOST_COMMANDS,
+    MOST_STEPS,
+    FileStep,
+    LayerWork,
+    SubagentChanges,
+)
 from quorum.domain.text.json_value import JsonValue
 
 LayerEvent: TypeAlias = (
@@ -39,6 +48,7 @@ LayerEvent: TypeAlias = (
     | JobStarted
     | JobEnded
     | SubagentStarted
+    | SubagentFinished
     | EffectsObserved
     | SessionResumed
 )
@@ -55,8 +65,12 @@ class ReplayedLayer:
         self._commands: list[CommandEnd] = []
         self._more = self._subagents = 0
         self._names: dict[str, str] = {}
+        self._beside: dict[str, set[str]] = {}
+        self._working: set[str] = set()
         self._changed_by: dict[str, set[str]] = {}
+        self._steps: dict[str, list[FileStep]] = {}
         self._changes: tuple[SubagentChanges, ...] | None = ()
+        self._shared: Mapping[str, tuple[FileStep, ...]] = {}
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, JobStarted] = {}
         self._votes: EffectsVotes | None = None
@@ -69,6 +83,7 @@ class ReplayedLayer:
         known = LayerWork(answered_in=self._answered_in, was_reset=self._was_reset)
         if not self._layer:
             return known
+        changes = self._list_changes()
         return replace(
             known,
             layer=self._layer,
@@ -76,7 +91,8 @@ class ReplayedLayer:
             more=self._more,
             addresses=tuple(self._addresses),
             subagents=self._subagents,
-            changes=self._list_changes(),
+            changes=changes,
+            shared=self._shared,
             jobs=tuple(job.command for job in self._jobs.values()),
             votes=self._votes,
         )
@@ -88,6 +104,7 @@ class ReplayedLayer:
                 self._former, self._layer = self._layer or self._former, ""
                 self._arguments.clear()
                 self._jobs.clear()
+                self._working.clear()
             case LayerEntered():
                 if event.layer != (self._former or event.layer):
                     self._forget()
@@ -102,8 +119,8 @@ class ReplayedLayer:
                 self._arguments[event.context] = event.arguments
             case CallFinished():
                 self._finish(event)
-            case SubagentStarted() | EffectsObserved():
-                self._note_changes(event)
+            case SubagentStarted() | SubagentFinished() | EffectsObserved():
+                self._follow_subagents(event)
             case JobStarted():
                 self._jobs[event.job_id] = event
                 self._arguments.pop(event.context, None)  # its end is told apart from the call's
@@ -119,33 +136,59 @@ class ReplayedLayer:
             case EffectsReviewed(decision=EffectsDecision.DISCARDED):
                 self._forget()
                 self._was_reset = True
-            case EffectsReviewed(decision=EffectsDecision.UNDONE):
+            case EffectsReviewed(decision=EffectsDecision.UNDONE | EffectsDecision.REDONE):
                 self._was_reset = True
             case EffectsReviewed():
                 pass
 
-    def _note_changes(self, event: SubagentStarted | EffectsObserved) -> None:
-        if isinstance(event, SubagentStarted):
-            self._subagents += 1
-            self._names[event.subagent_id] = f"{event.agent or 'subagent'} {self._subagents}"
-            return
+    def _follow_subagents(self, event: SubagentStarted | SubagentFinished | EffectsObserved) -> None:
+        match event:
+            case SubagentStarted():
+                self._note_subagent(event.subagent_id, event.agent)
+            case SubagentFinished():
+                self._working.discard(event.subagent_id)
+            case EffectsObserved():
+                self._note_changes(event)
+
+    def _note_subagent(self, id_: str, agent: str) -> None:
+        self._subagents += 1
+        self._names[id_] = f"{agent or 'subagent'} {self._subagents}"
+        self._beside[id_] = set(self._working)
+        for other in self._working & self._beside.keys():
+            self._beside[other].add(id_)
+        self._working.add(id_)
+        self._changes = None
+
+    def _note_changes(self, event: EffectsObserved) -> None:
+        by = event.subagent_id or ""
         for change in event.effects.changes:
             if change.path in self._changed_by or len(self._changed_by) < MOST_CHANGES:
-                self._changed_by.setdefault(change.path, set()).add(event.subagent_id or "")
+                self._changed_by.setdefault(change.path, set()).add(by)
+                _add_step(self._steps.setdefault(change.path, []), _read_step(by, change))
                 self._changes = None
 
     def _list_changes(self) -> tuple[SubagentChanges, ...]:
         """Kept until another change: this is asked for after each event."""
         if self._changes is None:
             paths: dict[str, dict[str, bool]] = {id_: {} for id_ in self._names}
+            shared: dict[str, tuple[FileStep, ...]] = {}
             for path, who in self._changed_by.items():
-                for id_ in who & self._names.keys():
+                subagents = who & self._names.keys()
+                for id_ in subagents:
                     paths[id_][path] = len(who) == 1
+                if subagents and len(who) > 1:
+                    shared[path] = tuple(self._steps[path])
             self._changes = tuple(
-                SubagentChanges(subagent_id=id_, name=self._names[id_], paths=changed)
+                SubagentChanges(
+                    subagent_id=id_,
+                    name=self._names[id_],
+                    paths=changed,
+                    beside=tuple(sorted(self._beside[id_])),
+                )
                 for id_, changed in paths.items()
                 if changed
             )
+            self._shared = shared
         return self._changes
 
     def _end_job(self, event: JobEnded) -> None:
@@ -187,6 +230,28 @@ class ReplayedLayer:
         self._addresses.clear()
         self._more = self._subagents = 0
         self._names.clear()
+        self._beside.clear()
         self._changed_by.clear()
-        self._changes = ()
+        self._steps.clear()
+        self._changes, self._shared = (), {}
         self._votes = None
+
+
+def _read_step(by: str, change: FileChange) -> FileStep:
+    before = change.before.sha256 if change.before is not None else None
+    after = change.after.sha256 if change.after is not None else None
+    return FileStep(
+        by=by,
+        before="" if change.kind is ChangeKind.CREATED else before,
+        after="" if change.kind is ChangeKind.DELETED else after,
+    )
+
+
+def _add_step(steps: list[FileStep], step: FileStep) -> None:
+    """Add one; what somebody did twice in a row is one step."""
+    last = steps[-1] if steps else None
+    if last is not None and last.by == step.by and last.after == step.before is not None:
+        steps[-1] = FileStep(by=step.by, before=last.before, after=step.after)
+    else:
+        steps.append(step)
+    del steps[:-MOST_STEPS]

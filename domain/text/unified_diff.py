@@ -12,6 +12,13 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
+class ChangedLines(NamedTuple):
+    """Lines before that lines after take the place of, both counted from 0."""
+
+    old: range
+    new: range
+
+
 class DiffNames(NamedTuple):
     """The two names of a file in the lines of --- and +++, `NO_FILE` where there is none on that side."""
 

@@ -292,7 +292,7 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServe
     from quorum.infrastructure.staging.opening import open_staged_turns
 
     layer.on_renewal(shared.sandbox.forget_files)
-    id_, protected = given.record.session_id, given.settings.review.protected
+    record, protected = given.record, given.settings.review.protected
     if (code := shared.language_servers) is not None:
         layer.on_renewal(code.renew)
 
@@ -302,7 +302,7 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServe
             await code.aclose()
 
     parts = shared.paths, reviews.review, events, end_programs, calls.pending_messages
-    return open_staged_turns(layer, given.environ, id_, protected, *parts, servers.suspended)
+    return open_staged_turns(layer, given.environ, record, protected, *parts, servers.suspended)
 
 
 def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> ExternalTurns | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
+from quorum.domain.text.unified_diff import ChangedLines
 from quorum.infrastructure.files.encoding import UTF_8, Encoding, detect
 
 _CONTEXT = 3
@@ -51,6 +52,23 @@ def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int,
     sides = _split_lines(old[0] if old else ""), _split_lines(new[0] if new else "")
     steps = [step for step in _Comparison(*sides).get_opcodes() if step[0] != "equal"]
     return sum(step[4] - step[3] for step in steps), sum(step[2] - step[1] for step in steps)
+
+
+def list_hunks(before: bytes, after: bytes) -> list[list[ChangedLines]] | None:
+    """The hunks of that diff as what changes in each; None where a side is no text."""
+    old = _decode_like(before)
+    new = _decode_like(after, like=old[1] if old else None)
+    if old is None or new is None:
+        return None
+    groups = _Comparison(_split_lines(old[0]), _split_lines(new[0])).get_grouped_opcodes(_CONTEXT)
+    return [
+        [
+            ChangedLines(range(low, high), range(new_low, new_high))
+            for tag, low, high, new_low, new_high in group
+            if tag != "equal"
+        ]
+        for group in groups
+    ]
 
 
 def _render_removal(before: bytes, head: str) -> str:

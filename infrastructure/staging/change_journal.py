@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from quorum.domain.errors import StagingError
+from quorum.domain.replacing import replace
 from quorum.infrastructure.staging.renaming import (
     exchange,
     move,
@@ -146,9 +147,9 @@ class ChangeJournal:
 
     @property
     def state(self) -> str:
-        """`journal`: it was begun, `done`: it holds, `settled`: the layer knows, `undoing`, `undone`; empty: it
-        was only prepared."""
-        names = ("journal", "done", "settled", "undoing", "undone")
+        """`journal`: it was begun, `done`: it holds, `settled`: the layer knows, `undoing`, `undone`, and
+        `refused`: it never held; empty: it was only prepared."""
+        names = ("journal", "done", "settled", "undoing", "undone", "refused")
         return next((name for name in names if (self.place / name).exists()), "")
 
     def read(self) -> ChangePlan:
@@ -197,8 +198,22 @@ class ChangeJournal:
             kept += filter(None, (_Step(step, root, stage, self.stage).back() for step in reversed(plan.steps)))
         self._sync_places(plan)
         note()
-        self._rename("journal", "undone")
+        self._rename("journal", "undone" if (self.place / "undone").exists() else "refused")
         return tuple(kept)
+
+    def plan_again(self) -> ChangePlan:
+        """What would have hold again what was undone. Nothing of it is in the layer any more. Raises
+        StagingError, OSError."""
+        plan = self.read()
+        put = (StepKind.PUT, StepKind.SWAP)
+        steps = tuple(
+            # What was taken back may be more than what was put there, such as an index that git has rewritten.
+            replace(step, new=mark_status(os.lstat(self.stage / str(step.number))))
+            if step.kind in put
+            else step
+            for step in plan.steps
+        )
+        return ChangePlan(steps=steps, refs=plan.refs, staged=plan.staged)
 
     def undo(self, plan: ChangePlan, move_refs: MoveRefs, note: Note) -> None:
         """Take back what held. Raises StepRefused: then all of it still holds."""

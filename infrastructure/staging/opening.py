@@ -8,8 +8,10 @@ from contextlib import AbstractAsyncContextManager
 from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import render_effects
 from quorum.application.review.review import Review
+from quorum.application.session.session_record import SessionRecord
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting
+from quorum.application.staging.shared_files import SharedFiles
 from quorum.application.staging.staged_turns import StagedTurns
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.history import UserMessage
@@ -17,7 +19,7 @@ from quorum.domain.events.event import LayerEntered
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.execution.shell.script import read_script
-from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
@@ -25,7 +27,7 @@ from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 def open_staged_turns(
     layer: EnteredLayer,
     environ: Mapping[str, str],
-    session_id: str,
+    record: SessionRecord,
     protected: Sequence[str],
     paths: PathPolicy,
     review: Review,
@@ -38,7 +40,7 @@ def open_staged_turns(
     which `paths` leaves out in a layer. `end_programs` ends with each turn what sees the layer, `suspend` what
     keeps to it."""
     policy = replace(paths, protected=(*protected, *paths.protected))
-    layer.note_session(session_id)
+    layer.note_session(record.session_id)
 
     async def queue_note(text: str) -> None:
         pending_messages.add(PendingMessage(UserMessage(events.hide(text)), is_notice=True))
@@ -58,6 +60,7 @@ def open_staged_turns(
         read_script=read_script,
         is_guard_on=review.guards.is_on,
         voting=EffectsVoting(review.voting, events, render=render_effects, is_sensitive=paths.is_sensitive),
+        shared_files=SharedFiles(record.contents, list_hunks, render_unified_diff, paths.is_sensitive),
     )
     waiting = ("changes of an earlier turn wait in it for your review",) if layer.waiting else ()
     entered = LayerEntered(

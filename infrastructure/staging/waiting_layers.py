@@ -61,3 +61,10 @@ def _describe(layer: StoredLayer, *, is_own: bool) -> str:
         f"changes wait in the layer {layer.id} and are not in this folder: quorum staged lists them, and the "
         "mode staged goes on there"
     )
+
+
+def can_be_applied_again(layer: StoredLayer) -> bool:
+    """Whether what was applied from it last was taken back. Raises StagingError."""
+    from quorum.infrastructure.staging.workspace_layer import has_undone
+
+    return has_undone(read_layer(layer.folder))

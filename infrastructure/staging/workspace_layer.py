@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import PurePosixPath
 
 from quorum.domain.errors import StagingError
 from quorum.domain.replacing import replace
@@ -21,7 +22,7 @@ from quorum.infrastructure.staging.change_journal import (
     mark_status,
 )
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
-from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
+from quorum.infrastructure.staging.effects_reading import EffectsReader
 from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree, wait_for_git
 from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
 from quorum.infrastructure.staging.lower_files import LowerFiles
@@ -34,6 +35,7 @@ _MOST_SHOWN_BYTES = 5_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _INDEX_LOCK = ".git/index.lock"
 _LOCK = "lock"
+_HELD = "the layer holds another change there: apply or discard that first"
 
 
 class WorkspaceLayer:
@@ -74,6 +76,9 @@ class WorkspaceLayer:
 
     async def undo_apply(self) -> AppliedEffects:
         return await run_in_thread(lambda _: self._undo())
+
+    async def redo_apply(self) -> AppliedEffects:
+        return await run_in_thread(lambda _: self._redo())
 
     async def discard(self) -> None:
         await run_in_thread(lambda _: self._discard())
@@ -130,16 +135,18 @@ class WorkspaceLayer:
             if planner.refused:
                 remove_tree(journal.place)
                 return AppliedEffects(refused=planner.refused)
-            return self._carry_out(journal, plan, repository, read, known)
+            if refused := self._carry_out(journal, plan, repository, known):
+                return AppliedEffects(refused=refused)
+            done = {*plan.cleared, *(step.path for step in plan.steps)}
+            return AppliedEffects(
+                paths=tuple(sorted(each.path for each in read.effects.effects if each.path in done)),
+                refs=tuple(each.ref for each in read.effects.commits if f".git/{each.ref}" in done),
+            )
 
     def _carry_out(
-        self,
-        journal: ChangeJournal,
-        plan: ChangePlan,
-        repository: LayerRepository,
-        read: ReadEffects,
-        known: LowerFiles,
-    ) -> AppliedEffects:
+        self, journal: ChangeJournal, plan: ChangePlan, repository: LayerRepository, known: LowerFiles
+    ) -> Mapping[str, str]:
+        """Have the plan hold; why it does not, by path."""
         workspace = self._folder.workspace
 
         def move_refs(refs: Sequence[RefMove]) -> None:
@@ -151,16 +158,11 @@ class WorkspaceLayer:
                 journal.carry_out(plan, move_refs, lambda: _note_restored(known, plan, workspace))
         except StepRefused as refused:
             _note_restored(known, plan, workspace)
-            return AppliedEffects(refused={refused.path: str(refused)})
-        done = {*plan.cleared, *(step.path for step in plan.steps)}
-        applied = AppliedEffects(
-            paths=tuple(sorted(each.path for each in read.effects.effects if each.path in done)),
-            refs=tuple(each.ref for each in read.effects.commits if f".git/{each.ref}" in done),
-        )
+            return {refused.path: str(refused)}
         self._folder = _finish(self._folder, journal, plan, repository, known)
         self._prune(journal)
         self._last = None
-        return applied
+        return {}
 
     def _undo(self) -> AppliedEffects:
         with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
@@ -188,6 +190,22 @@ class WorkspaceLayer:
                 paths=plan.changed,
                 refs=tuple(each.ref for each in plan.refs),
             )
+
+    def _redo(self) -> AppliedEffects:
+        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
+            self._finish_journals(lower)
+            journal = _find_undone(self._folder)
+            if journal is None:
+                raise StagingError("nothing was taken back last that could be applied again")
+            plan, known = journal.plan_again(), LowerFiles(self._folder.place)
+            effects = self._open_reader(lower, known).read().effects
+            applied = AppliedEffects(paths=plan.changed, refs=tuple(each.ref for each in plan.refs))
+            held = _find_meetings((each.path for each in effects.effects), plan.changed)
+            held += [each.ref for each in effects.commits if each.ref in applied.refs]
+            refused = dict.fromkeys(held, _HELD) or self._carry_out(
+                journal, plan, self._open_repository(lower), known
+            )
+            return AppliedEffects(refused=refused) if refused else applied
 
     def _discard(self) -> None:
         with _explained(self._folder), self._closed() as workspace:
@@ -281,6 +299,12 @@ def has_effects(folder: LayerFolder) -> bool:
             return UpperFolder(str(folder.upper), lower).holds_any()
         except PermissionError:  # of a folder that a program closed to all: a session in the layer can read it
             return True
+
+
+def has_undone(folder: LayerFolder) -> bool:
+    """Whether what was taken back last can be applied again. Blocks. Raises StagingError."""
+    with _explained(folder):
+        return _find_undone(folder) is not None
 
 
 def has_applied(folder: LayerFolder) -> bool:
@@ -397,6 +421,24 @@ def _note_restored(known: LowerFiles, plan: ChangePlan, lower: str) -> None:
         if step.old is not None:
             known.note_restored(step.path, f"{lower}/{step.path}", step.old)
     known.save()
+
+
+def _find_undone(folder: LayerFolder) -> ChangeJournal | None:
+    """The last journal, if it says what was taken back."""
+    held = [each for each in _list_journals(folder) if each.state not in ("", "refused")]
+    return held[-1] if held and held[-1].state == "undone" else None
+
+
+def _find_meetings(paths: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Those of the paths that stand at, above or below one of the others."""
+    places = {other.rstrip("/") for other in others}
+    above = {str(parent) for place in places for parent in PurePosixPath(place).parents}
+    return [
+        path
+        for path in paths
+        if not places.isdisjoint((path.rstrip("/"), *map(str, PurePosixPath(path).parents)))
+        or path.rstrip("/") in above
+    ]
 
 
 def _list_journals(folder: LayerFolder) -> list[ChangeJournal]:

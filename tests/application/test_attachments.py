@@ -89,6 +89,14 @@ async def test_the_images_of_a_session_taken_up_again_can_be_said_again():
     assert known.build_message(f"once more {image.label}").images == (image,)
 
 
+async def test_what_another_process_attached_to_a_draft_is_said_like_its_own():
+    known, image = attachments(Files()), an_image(png(), "shot.png")
+
+    known.take_over(image)
+
+    assert known.build_message(f"see {image.label}").images == (image,)
+
+
 async def test_a_secret_in_a_name_is_hidden_before_the_name_is_shown():
     known = Attachments(
         Files(hunter2_png=png()), FakeContents(), hide=lambda text: text.replace("hunter2", "[secret:X]")

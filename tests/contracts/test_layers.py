@@ -145,6 +145,30 @@ async def test_what_was_applied_last_is_taken_back_once(rig: RealRig | FakeRig) 
         await rig.layer.undo_apply()
 
 
+async def test_what_was_taken_back_is_applied_again_and_can_be_taken_back_again(rig: RealRig | FakeRig) -> None:
+    effects = await rig.layer.read_effects()
+    await rig.layer.apply(EffectChoice(), effects.digest)
+    with pytest.raises(StagingError):
+        await rig.layer.redo_apply()
+    undone = await rig.layer.undo_apply()
+
+    assert set((await rig.layer.redo_apply()).paths) == set(undone.paths)
+    assert rig.read_outside() == AFTER
+    assert (await rig.layer.read_effects()).is_empty
+    assert (await rig.layer.undo_apply()).is_done
+    assert rig.read_outside() == BEFORE
+
+
+async def test_nothing_is_applied_again_over_what_the_person_wrote_since(rig: RealRig | FakeRig) -> None:
+    effects = await rig.layer.read_effects()
+    await rig.layer.apply(EffectChoice(), effects.digest)
+    await rig.layer.undo_apply()
+    rig.write_outside({"a.py": b"mine\n"})
+
+    assert list((await rig.layer.redo_apply()).refused) == ["a.py"]
+    assert rig.read_outside() == {**BEFORE, "a.py": b"mine\n"}
+
+
 async def test_nothing_is_taken_back_over_what_the_person_wrote_since(rig: RealRig | FakeRig) -> None:
     effects = await rig.layer.read_effects()
     await rig.layer.apply(EffectChoice(), effects.digest)

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from quorum.domain.calls.command_end import CommandEnd
-from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.events.event import (
@@ -23,16 +23,19 @@ from quorum.domain.events.event import (
     LayerWaits,
     ResponseCompleted,
     SessionResumed,
+    SubagentFinished,
     SubagentStarted,
 )
+from quorum.domain.events.report import RunStatus
 from quorum.domain.events.staging import EffectsDecision
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
-from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, SubagentChanges
+from quorum.domain.staging.layer_work import MOST_COMMANDS, FileStep, LayerWork, SubagentChanges
 from tests.support.builders import a_context, calls_response
 
 ENTERED = LayerEntered(layer="1", workspace="/w")
@@ -171,13 +174,59 @@ def test_what_each_subagent_changed_is_known_and_whether_nobody_else_did() -> No
     )
 
     assert replay(*events).changes == (
-        SubagentChanges(subagent_id="s-t1", name="subagent 1", paths={"/w/a": True, "/w/b": False}),
-        SubagentChanges(subagent_id="s-t2", name="tester 2", paths={"/w/b": False, "/w/c": True}),
+        SubagentChanges(
+            subagent_id="s-t1", name="subagent 1", paths={"/w/a": True, "/w/b": False}, beside=("s-t2",)
+        ),
+        SubagentChanges(
+            subagent_id="s-t2", name="tester 2", paths={"/w/b": False, "/w/c": True}, beside=("s-t1",)
+        ),
     )
     (first, _) = replay(*events, changed("/w/a")).changes
     assert first.own == frozenset()
     assert replay(*events, APPROVED, reviewed(EffectsDecision.APPLIED)).changes == ()
     assert replay(one, changed("/w/a", by="s-t1")).changes == ()
+
+
+def stepped(path: str, before: str, after: str, by: str = "") -> EffectsObserved:
+    states = (FileState(kind=FileKind.FILE, mode=0o644, sha256=sha256) for sha256 in (before, after))
+    old, new = (state if state.sha256 else None for state in states)
+    kind = ChangeKind.MODIFIED if before and after else ChangeKind.CREATED if after else ChangeKind.DELETED
+    change = FileChange(path=path, kind=kind, declared=True, before=old, after=new)
+    effects = Effects(changes=(change,), complete=True)
+    return EffectsObserved(context=a_context(0), effects=effects, subagent_id=by or UNSET)
+
+
+def test_of_a_file_that_several_changed_each_step_is_known_with_who_took_it() -> None:
+    one, other = (
+        SubagentStarted(context=a_context(0), subagent_id=id_, prompt="p", model="m")
+        for id_ in ("s-t1", "s-t2")
+    )
+    ended = SubagentFinished(
+        context=a_context(0),
+        subagent_id="s-t1",
+        outcome=SubagentOutcome(status=RunStatus.COMPLETED, text="done"),
+    )
+    steps = (
+        *(
+            stepped("/w/a", "", "1", "s-t1"),
+            stepped("/w/a", "1", "2", "s-t1"),
+            stepped("/w/a", "2", "3", "s-t2"),
+        ),
+        *(stepped("/w/a", "3", ""), stepped("/w/b", "1", "2", "s-t1"), stepped("/w/c", "1", "2")),
+    )
+
+    work = replay(ENTERED, one, other, ended, *steps)
+
+    assert work.shared == {
+        "/w/a": (
+            FileStep(by="s-t1", before="", after="2"),
+            FileStep(by="s-t2", before="2", after="3"),
+            FileStep(by="", before="3", after=""),
+        )
+    }
+    assert [each.beside for each in work.changes] == [("s-t2",), ("s-t1",)]
+    assert [each.beside for each in replay(ENTERED, one, ended, other, *steps).changes] == [(), ()]
+    assert replay(ENTERED, one, other, *steps, reviewed(EffectsDecision.APPLIED)).shared == {}
 
 
 def test_subagents_are_counted_until_the_next_review() -> None:

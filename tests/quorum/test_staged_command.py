@@ -180,6 +180,21 @@ def test_what_was_applied_is_taken_back(desk: Desk) -> None:
 
 
 @pytest.mark.long
+def test_what_was_taken_back_is_applied_again_and_on_record(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="nothing was taken back in a layer of"):
+        desk.run("redo")
+    desk.run("apply")
+    desk.run("undo")
+
+    assert desk.run("redo")[0] == 0
+
+    assert (desk.root / "new.py").exists()
+    assert not (desk.root / "docs/b.md").exists()
+    last = [event for event in desk.read_events() if isinstance(event, EffectsReviewed)][-1]
+    assert last.decision is EffectsDecision.REDONE
+
+
+@pytest.mark.long
 def test_of_several_layers_the_one_is_meant_that_no_process_works_in(desk: Desk) -> None:
     with hold_layer(desk.find_place()):
         other = run_in_layer(desk.root, environment(desk.home), desk.work)

@@ -327,6 +327,7 @@ class FakeAgent:
         self.may_list.set()
         self.refused: set[str] = set()
         self.attached: list[str] = []
+        self.known_images: list[Image] = []
         self.reached = asyncio.Event()
         self.put_away = asyncio.Event()
         self.choice: SessionChoice = NewSession()
@@ -573,7 +574,17 @@ class FakeAgent:
             raise AttachmentError(f"{path} is not an image")
         self.attached.append(path)
         name = path.rpartition("/")[2]
-        return Image(name=name, media_type="image/png", width=4, height=3, size_bytes=64, sha256="0" * 64)
+        image = Image(name=name, media_type="image/png", width=4, height=3, size_bytes=64, sha256="0" * 64)
+        self.known_images.append(image)
+        return image
+
+    def take_over(self, image: Image) -> None:
+        """Know it, as if it had been attached here."""
+        self.known_images.append(image)
+
+    def build_message(self, text: str) -> UserMessage:
+        """With the images that the text names."""
+        return UserMessage(text, tuple(each for each in self.known_images if each.label in text))
 
     async def paste(self) -> Image:
         """What is in the clipboard."""

@@ -36,6 +36,7 @@ class FakeLayer:
         self.noted = 0
         self._began = dict(self.workspace)
         self._applied: dict[str, tuple[bytes | None, bytes | None]] = {}
+        self._undone: dict[str, tuple[bytes | None, bytes | None]] = {}
 
     def write(self, path: str, content: bytes | None) -> None:
         """What a call does in the layer."""
@@ -80,6 +81,7 @@ class FakeLayer:
         }
         if refused:
             return AppliedEffects(refused=refused)
+        self._undone = {}
         self._applied = {each.path: (self.workspace.get(each.path), self.upper[each.path]) for each in chosen}
         for path, (_, after) in self._applied.items():
             self.write_outside(path, after)
@@ -100,10 +102,26 @@ class FakeLayer:
         }
         if changed:
             return AppliedEffects(refused=changed)
-        undone, self._applied = self._applied, {}
-        for path, (before, _) in undone.items():
+        self._undone, self._applied = self._applied, {}
+        for path, (before, _) in self._undone.items():
             self.write_outside(path, before)
-        return AppliedEffects(paths=tuple(undone))
+        return AppliedEffects(paths=tuple(self._undone))
+
+    async def redo_apply(self) -> AppliedEffects:
+        self._check()
+        if not self._undone:
+            raise StagingError("nothing was taken back that could be applied again")
+        changed = {
+            path: "it was changed since"
+            for path, (before, _) in self._undone.items()
+            if path in self.upper or self.workspace.get(path) != before
+        }
+        if changed:
+            return AppliedEffects(refused=changed)
+        self._applied, self._undone = self._undone, {}
+        for path, (_, after) in self._applied.items():
+            self.write_outside(path, after)
+        return AppliedEffects(paths=tuple(self._applied))
 
     async def discard(self) -> None:
         self._check()

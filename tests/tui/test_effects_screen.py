@@ -13,8 +13,9 @@ from quorum.application.review.voting import Voting
 from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting
+from quorum.application.staging.shared_files import FileAuthors, SharedFiles
 from quorum.domain.calls.command_end import CommandEnd
-from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import StagingError
 from quorum.domain.events.event import (
@@ -30,17 +31,18 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.staging.effects_overview import FoldedTree
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffects
-from quorum.domain.staging.layer_work import LayerWork
-from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.domain.staging.layer_work import LayerWork, SubagentChanges
+from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
-from quorum.tui.screens.effects.rows import describe_tree, summarise_work
+from quorum.tui.screens.effects.rows import describe_authors, describe_tree, summarise_work
 from quorum.tui.screens.pager_screen import PagerScreen
 from quorum.tui.widgets.line_list import LineList
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import FakeAgent, hold, say
+from tests.support.fake_contents import FakeContents
 from tests.support.fake_gateway import FakeGateway, ballot
 from tests.support.fake_layer import FakeLayer
 from tests.support.fake_ledger import FakeLedger
@@ -105,7 +107,12 @@ def worked() -> tuple[Event, ...]:
     )
 
 
-def staged(layer: FakeLayer, *past: Event, gateway: FakeGateway | None = None) -> Callable[[FakeAgent], None]:
+def staged(
+    layer: FakeLayer,
+    *past: Event,
+    gateway: FakeGateway | None = None,
+    contents: FakeContents | None = None,
+) -> Callable[[FakeAgent], None]:
     async def forget(_note: str) -> None:
         pass
 
@@ -120,6 +127,9 @@ def staged(layer: FakeLayer, *past: Event, gateway: FakeGateway | None = None) -
             queue_note=forget,
             render_diff=render_unified_diff,
             voting=EffectsVoting(voting, bus, render=render_effects, is_sensitive=lambda _path: False),
+            shared_files=SharedFiles(
+                contents or FakeContents(), list_hunks, render_unified_diff, lambda _path: False
+            ),
         )
 
     return prepare
@@ -443,7 +453,7 @@ async def test_a_conflict_refuses_everything_until_it_is_decided(tmp_path):
 
 
 @pytest.mark.long
-async def test_what_was_applied_is_taken_back_at_a_second_press(tmp_path):
+async def test_what_was_applied_is_taken_back_at_a_second_press_and_applied_again_at_two_more(tmp_path):
     layer = a_layer()
     async with on_stage(tmp_path, prepare=staged(layer)) as stage:
         await stage.send("/effects")
@@ -455,9 +465,14 @@ async def test_what_was_applied_is_taken_back_at_a_second_press(tmp_path):
         await stage.pilot.press("u")
         await stage.shows("again takes back")
         await stage.pilot.press("u")
-        await stage.shows("3 files taken back")
-
+        await stage.shows("3 files taken back; U twice applies it again")
         assert layer.workspace["old.txt"] == b"gone\n"
+        await stage.pilot.press("U")
+        await stage.shows("again applies what was taken back last")
+        await stage.pilot.press("U")
+        await stage.shows("3 files applied again")
+
+        assert "old.txt" not in layer.workspace
 
 
 @pytest.mark.long
@@ -503,6 +518,72 @@ async def test_the_marked_file_stays_in_sight_in_a_window_of_another_size(tmp_pa
             await stage.shows("f59.py")
 
             assert 0 <= files.marked_offset.y < files.size.height
+
+
+def started(*ids: str) -> list[Event]:
+    return [
+        SubagentStarted(context=a_context(0), subagent_id=id_, prompt="p", model="m", agent="tester")
+        for id_ in ids
+    ]
+
+
+def changed(by: str, *changes: FileChange) -> Event:
+    effects = Effects(changes=changes, complete=True)
+    return EffectsObserved(context=a_context(0), effects=effects, subagent_id=by)
+
+
+async def test_of_a_file_that_several_changed_the_hunks_of_one_subagent_are_left_out_with_its_files(tmp_path):
+    layer, contents = a_layer(), FakeContents()
+    one = LONG.replace(b"line 2\n", b"second\n")
+    both = one.replace(b"line 33\n", b"later\n")
+    layer.write("src/long.py", both)
+    kept = await contents.put([LONG, one, both])
+    states = [FileState(kind=FileKind.FILE, mode=0o644, sha256=sha256) for sha256 in kept]
+
+    def step(before: int, after: int) -> FileChange:
+        old, new = states[before], states[after]
+        return FileChange(path="/w/src/long.py", kind=ChangeKind.MODIFIED, declared=True, before=old, after=new)
+
+    other = FileChange(path="/w/old.txt", kind=ChangeKind.DELETED, declared=True)
+    past = (
+        *(LayerEntered(layer="1", workspace="/w"), *started("s-t1", "s-t2")),
+        *(changed("s-t1", step(0, 1), other), changed("s-t2", step(1, 2))),
+    )
+    async with on_stage(tmp_path, prepare=staged(layer, *past, contents=contents)) as stage:
+        await stage.send("/effects")
+        screen = await opened(stage)
+        await stage.shows("tester 1 · tester 2 · +2 −2")
+        await stage.until(lambda: bool(screen._authors))
+        await stage.pilot.press("s")
+        await stage.shows("1 file and 1 hunk of tester 1 left out; 1 that others changed, too, not")
+        assert (screen.draft.choice.left_out, screen.draft.choice.hunks) == (
+            {"old.txt"},
+            {"src/long.py": {0}},
+        )
+        await stage.pilot.press("s")
+        await stage.shows("1 file and 1 hunk of tester 1 taken in")
+        assert (screen.draft.choice.left_out, screen.draft.choice.hunks) == (frozenset(), {})
+        await stage.pilot.press("end", "enter")
+        await stage.until(lambda: isinstance(stage.app.screen, HunksScreen))
+        await stage.shows("+1 −1  tester 2")
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.app.screen is screen)
+        await stage.pilot.press("v")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+        await stage.shows("tester 1:")
+        await stage.shows("tester 2:")
+
+
+def test_whoever_replaced_lines_of_another_is_named_above_the_diff():
+    changes = tuple(
+        SubagentChanges(subagent_id=id_, name=name, paths={"/w/a": False})
+        for id_, name in (("s-t1", "tester 1"), ("s-t2", "writer 2"))
+    )
+    authors = FileAuthors(replaced={("s-t1", "s-t2"): 2, ("", "s-t1"): 1})
+
+    assert describe_authors(authors, LayerWork(layer="1", changes=changes), "v") == (
+        "writer 2 replaced 2 lines of tester 1 · v shows both"
+    )
 
 
 async def test_all_of_one_subagent_is_left_out_with_a_key_but_what_others_changed_too(tmp_path):

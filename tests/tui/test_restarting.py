@@ -231,7 +231,8 @@ async def test_the_next_app_has_the_tabs_the_drafts_the_queue_and_the_place_in_t
         assert place is not None
         stage.app.chat.transcript.action_scroll_end()
         stage.app.chat.transcript.go_to_line(place)
-        stage.prompt.replace_text("half a draft")
+        shot = await stage.agents[0].attach("shot.png")
+        stage.prompt.replace_text(f"half a draft {shot.label}")
         await stage.pilot.press("ctrl+t")
         await stage.until(lambda: len(stage.agents) == 2 and stage.app.chat.current.session is not None)
         stage.app.chat.turns.hold()
@@ -241,8 +242,8 @@ async def test_the_next_app_has_the_tabs_the_drafts_the_queue_and_the_place_in_t
         handed = await carried(stage)
         names = [agent.session_id for agent in stage.agents]
 
-    first, second = handed.tabs
-    assert (first.session, first.draft, first.line, first.opener) == (names[0], "half a draft", place, None)
+    (first, second), draft = handed.tabs, f"half a draft {shot.label}"
+    assert (first.session, first.draft, first.line, first.opener) == (names[0], draft, place, None)
     assert (second.session, second.draft, second.opener) == ("", "another", 0)
     assert [(each.text, each.is_typed) for each in second.waiting] == [("in line", True)]
     assert (handed.front, second.mode) == (1, "staged")
@@ -259,8 +260,9 @@ async def test_the_next_app_has_the_tabs_the_drafts_the_queue_and_the_place_in_t
         one, other = stage.app.tabs.all
 
         assert (stage.app.tabs.front, other.opener) == (other, one)
-        assert (one.chat.prompt.text, other.chat.prompt.text) == ("half a draft", "another")
+        assert (one.chat.prompt.text, other.chat.prompt.text) == (draft, "another")
         await stage.until(lambda: ["in line"] in [agent.prompts for agent in box])
+        assert sorted(len(agent.known_images) for agent in box) == [0, 1]
         assert {agent.choice for agent in box} == {NamedSession(names[0]), NewSession(SessionKind.AGENT)}
 
 

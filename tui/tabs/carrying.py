@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.tui.chat.carried_tab import CarriedPrompt, CarriedTab
+from quorum.tui.chat.carried_tab import CarriedPrompt, CarriedTab, encode_attached
 
 if TYPE_CHECKING:
     from quorum.domain.sessions.session_summary import SessionChoice
@@ -79,6 +79,11 @@ def collect(tabs: Tabs, terminal: list[Any] | None) -> CarriedApp:
 def _collect_tab(tab: Tab, tabs: Sequence[Tab]) -> CarriedTab:
     chat, session = tab.chat, tab.chat.current.last
     record = session.agent.record if session is not None else None
+    waiting = (
+        *(CarriedPrompt(text, is_typed) for text, is_typed in chat.submitting.held_prompts),
+        *(CarriedPrompt(text, is_typed) for text, is_typed in chat.turns.list_prompts()),
+    )
+    written = "\n".join((chat.prompt.whole_text, *(each.text for each in waiting)))
     is_kept = session is not None and (session.can_be_resumed or bool(session.agent.record.in_use))
     return CarriedTab(
         session=session.agent.session_id if session is not None and is_kept else "",
@@ -89,11 +94,9 @@ def _collect_tab(tab: Tab, tabs: Sequence[Tab]) -> CarriedTab:
         name=tab.name,
         draft=chat.prompt.whole_text,
         is_draft_typed=chat.prompt.is_typed_by_person,
-        waiting=(
-            *(CarriedPrompt(text, is_typed) for text, is_typed in chat.submitting.held_prompts),
-            *(CarriedPrompt(text, is_typed) for text, is_typed in chat.turns.list_prompts()),
-        ),
+        waiting=waiting,
         line=chat.transcript.top_line,
+        attached=encode_attached(written, session.agent.attachments) if session is not None else b"",
     )
 
 

@@ -81,6 +81,12 @@ def _undo(options: OneLayerOptions, root: Path) -> int:
     return act_on_layers(options, root, undo)
 
 
+def _redo(options: OneLayerOptions, root: Path) -> int:
+    from quorum.cli.staged.actions import act_on_layers, redo
+
+    return act_on_layers(options, root, redo)
+
+
 _LAYER = argument(
     "layer",
     metavar="ID",
@@ -158,6 +164,14 @@ COMMAND = CommandGroup(
             details="Where one of these files was changed since, nothing is taken back.",
             arguments=(_JSON, *PLACES, _LAYER),
             examples=(("quorum staged undo", "of the only layer of this folder"),),
+        ),
+        "redo": CliCommand(
+            OneLayerOptions,
+            _redo,
+            summary="Apply again what was taken back last.",
+            details="Where one of these files was changed since, in your folder or in the layer, nothing is.",
+            arguments=(_JSON, *PLACES, _LAYER),
+            examples=(("quorum staged redo", "of the only layer of this folder"),),
         ),
     },
     example=("quorum staged", "the same as quorum staged list"),

@@ -31,7 +31,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.staging.layer_folder import read_layer
 from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers, list_unreadable
-from quorum.infrastructure.staging.waiting_layers import can_be_taken_back, is_waiting
+from quorum.infrastructure.staging.waiting_layers import can_be_applied_again, can_be_taken_back, is_waiting
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 from quorum.session_store import SessionStore
 from quorum.text_table import Column, render_text_table
@@ -78,6 +78,7 @@ class LayerStore:
             names = ", ".join(layer.id for layer in found[:_MOST_NAMED])
             raise UsageError(f"several layers fit: {names}; name one of them")
         what = "waits in" if fits is is_waiting else "was applied from"
+        what = "was taken back in" if fits is can_be_applied_again else what
         missing = f"there is no layer {name}" if name else f"nothing {what} a layer of {self.here}"
         raise UsageError(f"{missing}; quorum staged list --all shows all that there are")
 
@@ -319,6 +320,15 @@ async def undo(wish: OneLayerOptions, store: LayerStore) -> int:
         undone = await review.undo()
     _print_outcome(wish, stored, store, undone, verb="taken back")
     return 0 if undone.is_done else REFUSED
+
+
+async def redo(wish: OneLayerOptions, store: LayerStore) -> int:
+    """Apply again what was taken back last; 0 where it was, REFUSED where nothing was."""
+    stored = store.find(wish.layer, fits=can_be_applied_again)
+    async with store.open(stored) as review:
+        redone = await review.redo()
+    _print_outcome(wish, stored, store, redone, verb="applied again")
+    return 0 if redone.is_done else REFUSED
 
 
 def _print_outcome(

@@ -127,6 +127,10 @@ class LayerBench:
         """Take back what was applied last."""
         return self.ask(lambda layer: layer.undo_apply())
 
+    def redo(self) -> AppliedEffects:
+        """Apply again what was taken back last."""
+        return self.ask(lambda layer: layer.redo_apply())
+
 
 def open_folders(root: Path) -> None:
     """Have all folders be ones that whoever tidies up may enter: the kernel leaves one that nobody may."""

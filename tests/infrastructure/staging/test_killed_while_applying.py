@@ -99,6 +99,34 @@ def test_killed_while_undoing_all_or_nothing_is_undone(tmp_path: Path, layers: N
     assert number > 20
 
 
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("first", range(3))
+def test_killed_while_applying_again_all_or_nothing_of_it_holds(
+    tmp_path: Path, layers: None, first: int
+) -> None:
+    dice, kept = random.Random(3), 0
+    for number in (first, 40 + first, *range(3 + first, 90, 9)) if first else (7, 60):
+        bench = prepare_bench(tmp_path / str(number))
+        before = describe_bench(bench)
+        assert bench.apply().is_done
+        after = describe_bench(bench)
+        assert bench.undo().is_done
+        is_killed = run_until_killed(bench.redo, number)
+        _recover_or_die(bench, dice)
+        found = describe_bench(bench)
+        assert found in (before, after), number
+        assert is_killed or found == after, number
+        assert bench.list_effects() == {}, number
+        if found == before:
+            kept += 1
+            assert bench.redo().refused == {}
+        assert describe_bench(bench) == after, number
+        assert bench.undo().is_done
+        assert describe_bench(bench) == before, number
+        shutil.rmtree(tmp_path / str(number), ignore_errors=True)
+    assert kept
+
+
 def test_the_next_says_what_became_of_it(tmp_path: Path, layers: None) -> None:
     bench = prepare_bench(tmp_path / "one")
     assert run_until_killed(bench.apply, 1, of=("exchange",))

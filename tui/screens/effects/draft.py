@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from quorum.domain.replacing import replace
 from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, list_choices
 from quorum.domain.staging.layer_effects import EffectChoice, LayerCommit, LayerEffect, LayerEffectKind
@@ -67,22 +69,31 @@ class EffectsDraft:
         )
         return ""
 
-    def toggle_all(self, paths: frozenset[str]) -> int:
-        """Leave all of these out that are in, or take them in where none is; how many paths it was.
+    def toggle_all(self, paths: frozenset[str], parts: Mapping[str, frozenset[int]]) -> tuple[bool, int, int]:
+        """Leave all of these files, and these hunks of others, out that are in, or take them in where none is:
+        whether they are out now, and how many files and hunks it was.
 
         Protected files are taken in one by one, and so is what is never applied.
         """
         known = {path for row in self._overview.rows for path in list_choices(row)} & paths
-        choice = self.choice
-        if out := known - choice.left_out:
-            hunks = {path: kept for path, kept in choice.hunks.items() if path not in out}
+        choice, none = self.choice, frozenset[int]()
+        out = known - choice.left_out
+        hunks = {path: parts[path] - choice.hunks.get(path, none) for path in parts.keys() - choice.left_out}
+        if out or any(hunks.values()):
+            kept = {path: numbers for path, numbers in choice.hunks.items() if path not in out}
+            kept |= {path: kept.get(path, none) | numbers for path, numbers in hunks.items() if numbers}
             self.choice = EffectChoice(
-                left_out=choice.left_out | out, hunks=hunks, overwrite=choice.overwrite - out
+                left_out=choice.left_out | out, hunks=kept, overwrite=choice.overwrite - out
             )
-            return len(out)
-        taken = known - self._overview.find_first_choice().left_out
-        self.choice = replace(choice, left_out=choice.left_out - taken)
-        return -len(taken)
+            return True, len(out), sum(map(len, hunks.values()))
+        taken = (known & choice.left_out) - self._overview.find_first_choice().left_out
+        left = {path: numbers - parts.get(path, none) for path, numbers in choice.hunks.items()}
+        self.choice = EffectChoice(
+            left_out=choice.left_out - taken,
+            hunks={path: numbers for path, numbers in left.items() if numbers},
+            overwrite=choice.overwrite,
+        )
+        return False, len(taken), sum(len(choice.hunks.get(path, none) & each) for path, each in parts.items())
 
     def toggle_hunk(self, path: str, hunk: int, hunks: int) -> None:
         """Leave a hunk of a file out, or take it in; the file itself is out once all of its hunks are."""

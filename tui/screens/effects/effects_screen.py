@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual import events, on
@@ -25,10 +26,12 @@ from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.effects.draft import EffectsDraft, may_choose_hunks
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
 from quorum.tui.screens.effects.rows import (
+    describe_authors,
     describe_commands,
     describe_commit,
     describe_objections,
     describe_tree,
+    name_hunks,
     render_row,
     summarise_work,
 )
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
     from quorum.application.staging.effects_packet import EffectsPacket
     from quorum.application.staging.effects_review import EffectsReview
+    from quorum.application.staging.shared_files import FileAuthors
     from quorum.domain.staging.effects_votes import EffectsVotes
 
 _TITLE = "Effects"
@@ -53,6 +57,7 @@ _KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc
 _UNAPPLIED = "nothing of this is in your folder yet: {effects_apply=a} puts there what is marked [x]"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
 _VOTING = "the reviewers vote; you need not wait for them"
+_UNDONE = "taken back"
 _MOST_REFUSED = 3
 _PAGER_MARGIN = 8  # for the numbers of lines
 
@@ -79,10 +84,12 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         Binding("enter", "open", "Open the diff, hunk by hunk", id="effects_open"),
         Binding("space", "leave_out", "Leave it out, or take it in", id="effects_toggle"),
         Binding("s", "leave_subagent_out", "Leave out all of the file's subagent", id="effects_subagent"),
+        Binding("v", "show_steps", "Show what each did who changed the file", id="effects_steps"),
         Binding("a", "apply", "Apply what is chosen", id="effects_apply"),
         Binding("r", "reply", "Send words back: the model continues in the layer", id="effects_reply"),
         Binding("d", "discard", "Discard all changes; twice", id="effects_discard"),
         Binding("u", "undo_applied", "Take back what was applied last; twice", id="effects_undo"),
+        Binding("U", "redo_applied", "Apply again what was taken back last; twice", id="effects_redo"),
         Binding("c", "show_commands", "Show what commands ran, and the votes", id="effects_commands"),
         Binding("escape,q", "leave", "Decide later", id="effects_leave"),
     ]
@@ -116,6 +123,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._draft = former or EffectsDraft(self._overview)
         self._diffs: dict[str, str] = {}
         self._objections: Mapping[str, tuple[str, ...]] = {}
+        self._authors: dict[str, FileAuthors] = {}
         self._asked = self._told = ""
         self._is_working = self._is_unreadable = False
         self._clock, self._guard = clock, KeyboardGuard()
@@ -161,6 +169,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self._draft.keep(former)
         self._diffs.clear()
         self._objections = {}
+        self._authors.clear()
         files, rows = self.query_one("#files", LineList), len(self._overview.rows)
         files.styles.height = rows
         files.display = self.query_one(DiffSheet).display = rows > 0
@@ -170,6 +179,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         files.show(rows, self._render_row, marked=min(files.marked or 0, max(0, rows - 1)))
         self._show_title()
         self.run_worker(self._judge(packet), group="judge", exclusive=True)
+        self.run_worker(self._attribute(packet), group="authors", exclusive=True)
         self.run_worker(self._vote(packet, is_told=not said), group="vote", exclusive=True)
 
     def _name_keys(self) -> None:
@@ -220,6 +230,22 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             self.query_one("#files", LineList).refresh()
             self._show_marked()
 
+    async def _attribute(self, packet: EffectsPacket) -> None:
+        """Find out whose the parts of files are that a subagent and somebody else changed."""
+        shared = packet.work.shared
+        for effect in (each for each in self._overview.files if packet.locate(each.path) in shared):
+            try:
+                authors = await self._review.find_authors(packet, effect)
+            except QuorumError as error:
+                self._tell(str(error))
+                return
+            if not self._is_shown(packet):
+                return
+            if authors is not None:
+                self._authors[effect.path] = authors
+        if self._authors:
+            self._show_marked()
+
     def _is_shown(self, packet: EffectsPacket) -> bool:
         """Whether it is still these effects that are on the screen."""
         return self.is_mounted and self._packet is not None and self._packet.digest == packet.digest
@@ -257,13 +283,19 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             case FoldedTree():
                 text = describe_tree(row)
             case LayerEffect():
-                said = describe_objections(row, self._objections, self._votes)
+                objections = describe_objections(row, self._objections, self._votes)
+                said = "\n".join(filter(None, (self._describe_authors(row), objections)))
                 text = await self._read_diff(row)
         if row is self._marked:
-            objections = self.query_one("#objections", Static)
-            objections.display = bool(said)
-            objections.update(Content(said))
+            remarks = self.query_one("#objections", Static)
+            remarks.display = bool(said)
+            remarks.update(Content(said))
             self.query_one(DiffSheet).show(text)
+
+    def _describe_authors(self, effect: LayerEffect) -> str:
+        if self._packet is None or (authors := self._authors.get(effect.path)) is None:
+            return ""
+        return describe_authors(authors, self._packet.work, fill_in_keys("{effects_steps=v}", self.app))
 
     async def _read_diff(self, effect: LayerEffect) -> str:
         if effect.path not in self._diffs:
@@ -336,7 +368,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             diff = await self._read_diff(row)
             hunks = sum(line.sign == "@" for line in parse_diff(diff))
             if hunks > 1 and may_choose_hunks(row):
-                await self.app.push_screen(HunksScreen(row.path, diff, self._draft), self._show_choice)
+                authors = self._authors.get(row.path)
+                names = name_hunks(authors, self._packet.work) if authors and self._packet else ()
+                await self.app.push_screen(HunksScreen(row.path, diff, self._draft, names), self._show_choice)
             else:
                 self.app.push_screen(build_pager(diff, row.path, is_diff=True))
         elif row is not None:
@@ -371,14 +405,52 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         if not (changers := packet.find_changers(row.path)):
             self._tell("no subagent is known to have changed this file")
             return
-        above = f"{packet.effects.workspace}/"
-        own = frozenset(path.removeprefix(above) for each in changers for path in each.own)
-        count, names = self._draft.toggle_all(own), " and ".join(each.name for each in changers)
-        done = "left out" if count > 0 else "taken in"
-        said = f"{format_amount(abs(count), 'file')} of {names} {done}"
-        shared = sum(len(each.paths) - len(each.own) for each in changers)
-        self._tell(f"{said}; {shared:,} that others changed, too, not: space does so" if shared else said)
+        ids, names = {each.subagent_id for each in changers}, " and ".join(each.name for each in changers)
+        paths, parts, others = self._find_work_of(packet, ids)
+        is_out, files, hunks = self._draft.toggle_all(paths, parts)
+        said = [format_amount(files, "file")] if files or not hunks else []
+        said += [format_amount(hunks, "hunk")] if hunks else []
+        done = f"{' and '.join(said)} of {names} {'left out' if is_out else 'taken in'}"
+        self._tell(f"{done}; {others:,} that others changed, too, not: space does so" if others else done)
         self._show_choice()
+
+    def _find_work_of(
+        self, packet: EffectsPacket, ids: AbstractSet[str]
+    ) -> tuple[frozenset[str], Mapping[str, frozenset[int]], int]:
+        """The paths that nobody but these subagents changed, their hunks of other files, and how many files
+        there are of which they cannot be told apart from what others did."""
+        paths, parts, others = set[str](), dict[str, frozenset[int]](), 0
+        for each in packet.work.changes:
+            above = f"{packet.effects.workspace}/"
+            paths |= {path.removeprefix(above) for path in each.own if each.subagent_id in ids}
+        for row in self._overview.files:
+            if not any(each.subagent_id in ids for each in packet.find_changers(row.path)) or row.path in paths:
+                continue
+            hunks = self._authors[row.path].hunks if row.path in self._authors else ()
+            theirs = frozenset(place for place, who in enumerate(hunks) if who and who <= ids)
+            if hunks and len(theirs) == len(hunks):
+                paths.add(row.path)
+            elif theirs and may_choose_hunks(row):
+                parts[row.path] = theirs
+            others += len(theirs) < len(hunks) or not hunks
+        return frozenset(paths), parts, others
+
+    def action_show_steps(self) -> None:
+        """Show what each did to the marked file who changed it."""
+        self._forget_question()
+        if isinstance(self._marked, LayerEffect):
+            self.run_worker(self._show_steps(self._marked), group="steps", exclusive=True)
+
+    async def _show_steps(self, effect: LayerEffect) -> None:
+        try:
+            steps = await self._review.render_steps(self._packet, effect) if self._packet else ""
+        except QuorumError as error:
+            self._tell(str(error))
+            return
+        if steps:
+            self.app.push_screen(build_pager(steps, f"Who changed {effect.path}", is_diff=True))
+        else:
+            self._tell("nobody but one is known to have changed this file")
 
     def action_apply(self) -> None:
         """Apply what is chosen, all of it or nothing."""
@@ -424,21 +496,29 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Take back out of the workspace what was applied last, once that was asked."""
         if self._is_working:
             return
-        if self._ask(
-            "undo", "{effects_undo=u} again takes back what was applied last, for good; other keys do not"
-        ):
+        if self._ask("undo", "{effects_undo=u} again takes back what was applied last; other keys do not"):
             self._begin("taking it back…")
-            self.run_worker(self._undo(), group="work")
+            self.run_worker(self._move("taking back", self._review.undo, _UNDONE), group="work")
 
-    async def _undo(self) -> None:
-        undone = AppliedEffects()
+    def action_redo_applied(self) -> None:
+        """Put into the workspace again what was taken back last, once that was asked."""
+        if self._is_working:
+            return
+        if self._ask("redo", "{effects_redo=U} again applies what was taken back last; other keys do not"):
+            self._begin("applying it again…")
+            self.run_worker(self._move("applying again", self._review.redo, "applied again"), group="work")
 
-        async def undo(_agent: AgentSession) -> None:
-            nonlocal undone
-            undone = await self._review.undo()
+    async def _move(self, what: str, move: Callable[[], Awaitable[AppliedEffects]], verb: str) -> None:
+        moved = AppliedEffects()
 
-        failure = await self._perform(QueuedTask("taking back", undo))
-        said = str(failure) if failure is not None else describe_outcome(undone, verb="taken back")
+        async def carry_out(_agent: AgentSession) -> None:
+            nonlocal moved
+            moved = await move()
+
+        failure = await self._perform(QueuedTask(what, carry_out))
+        said = str(failure) if failure is not None else describe_outcome(moved, verb=verb)
+        if failure is None and moved.is_done and verb == _UNDONE:
+            said += fill_in_keys("; {effects_redo=U} twice applies it again", self.app)
         await self._conclude(said, is_over=False)
 
     def action_reply(self) -> None:

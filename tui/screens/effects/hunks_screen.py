@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import on
@@ -33,7 +34,8 @@ def split_hunks(diff: str) -> list[str]:
 
 
 class HunksScreen(ClosesItself, ModalScreen[None]):
-    """Lists the hunks of a file with the marked one below. What is left out is noted in the draft at once."""
+    """Lists the hunks of a file with the marked one below. What is left out is noted in the draft at once.
+    `authors` says, for each hunk, whose it is, where a subagent and somebody else changed the file."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,8 +54,9 @@ class HunksScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, path: str, diff: str, draft: EffectsDraft) -> None:
+    def __init__(self, path: str, diff: str, draft: EffectsDraft, authors: Sequence[str] = ()) -> None:
         super().__init__()
+        self._authors = authors
         self._path, self._hunks, self._draft = path, split_hunks(diff), draft
 
     def compose(self) -> ComposeResult:
@@ -75,6 +78,7 @@ class HunksScreen(ClosesItself, ModalScreen[None]):
         is_in = self._draft.is_hunk_in(self._path, place)
         counts = f"+{added:,} −{removed:,}"
         name = make_printable(head, newlines=False)
+        counts += f"  {self._authors[place]}" if place < len(self._authors) else ""
         return Content.assemble(
             "[x] " if is_in else "[ ] ", (name, "" if is_in else QUIET), "  ", (counts, QUIET)
         )

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.application.staging.shared_files import OWNER, FileAuthors, name_subagents
 from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.review.ballot import Verdict
 from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, get_mark, name_row
 from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
-from quorum.domain.staging.layer_work import SubagentChanges
+from quorum.domain.staging.layer_work import LayerWork, SubagentChanges
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.effects.draft import EffectsDraft
@@ -105,6 +106,24 @@ def describe_objections(
         about = [vote for vote in votes.votes if votes.quoted.get(vote.model) == effect.path]
         lines += map(votes.describe, about)
     return "\n".join(make_printable(line, newlines=False) for line in lines)
+
+
+def describe_authors(authors: FileAuthors, work: LayerWork, steps_key: str) -> str:
+    """Which subagents replaced lines of others in a file, a line each, above its diff: safe to draw."""
+    names = name_subagents(work)
+    lines = [
+        f"{names[winner]} replaced {format_amount(lines, 'line')} of {names[loser]} · {steps_key} shows both"
+        for (loser, winner), lines in sorted(authors.replaced.items())
+        if loser in names and winner in names
+    ]
+    return "\n".join(make_printable(line, newlines=False) for line in lines)
+
+
+def name_hunks(authors: FileAuthors, work: LayerWork) -> tuple[str, ...]:
+    """Whose each hunk of a file is, safe to draw."""
+    names = {**name_subagents(work), "": OWNER}
+    found = (sorted(names.get(each, "") for each in who) for who in authors.hunks)
+    return tuple(make_printable(" and ".join(each), newlines=False) for each in found)
 
 
 def summarise_work(packet: EffectsPacket, *, commands_key: str, subagent_key: str) -> list[tuple[str, bool]]:
