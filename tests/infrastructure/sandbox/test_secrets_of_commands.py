@@ -209,10 +209,11 @@ async def test_npm_installs_with_a_token_that_it_does_not_have(closed: Household
     host.pages |= {"/greeter": json.dumps(listed).encode(), "/greeter.tgz": package}
     closed.readable = [NPM]
     address = host.url.removeprefix("https:")
-    (closed.root / ".npmrc").write_text(f"registry={host.url}/\n{address}/:_authToken=${{TOKEN}}\n")
+    (closed.root / "npm.conf").write_text(f"registry={host.url}/\n{address}/:_authToken=${{TOKEN}}\n")
 
     output = await closed.run(
-        "npm install --no-audit --no-fund --no-update-notifier --fetch-retries 0 greeter", timeout_secs=300
+        "npm install --userconfig npm.conf --no-audit --no-fund --no-update-notifier --fetch-retries 0 greeter",
+        timeout_secs=300,
     )
 
     assert "added 1 package" in output, output
@@ -238,6 +239,10 @@ def _find_node() -> str | None:
     return "node" if version >= [24, 5] or (version[0] == 22 and version[1] >= 21) else None
 
 
+def _find_folder(program: str) -> str:
+    return str(Path(shutil.which(program) or program).resolve().parent)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "option", "code"),
@@ -256,6 +261,7 @@ async def test_a_program_finds_the_proxy_and_trusts_it(
     closed: Household, host: Host, program: str, option: str, code: str
 ) -> None:
     host.pages["/user"] = b"it is you"
+    closed.readable = [_find_folder(program)]
 
     output = await closed.run(shlex.join([program, option, code, f"{host.url}/user"]), timeout_secs=120)
 
