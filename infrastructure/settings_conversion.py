@@ -89,6 +89,7 @@ def list_key_names(settings: Settings) -> frozenset[str]:
     """The environment variables that hold keys, which no command may see."""
     names = {table.api_key_env for table in settings.providers.values()} | {settings.tools.web.search_key_env}
     names |= {table.bearer_token_env for table in settings.mcp.servers.values()}
+    names |= settings.tools.run_command.secrets.keys()
     return frozenset(names - {""}) | CLOUD_KEYS
 
 

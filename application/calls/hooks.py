@@ -79,7 +79,7 @@ class SessionStart(Struct, kw_only=True):
 
 
 class SessionEnd(Struct, frozen=True, kw_only=True):
-    """A session about to be closed; `reason` is finished or closed. A hook can edit nothing of it."""
+    """A session about to be closed; `reason` is finished, closed, new or resume. Hooks edit nothing of it."""
 
     session_id: str
     cwd: str

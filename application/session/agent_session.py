@@ -277,9 +277,9 @@ class AgentSession:
         await self._hooks.end("finished")
         await self._events.record(SessionFinished(report=replace(report, jobs=jobs)))
 
-    async def tell_end(self) -> None:
-        """Have the hooks know that the process ends, where it leaves the session without closing it."""
-        await self._hooks.end("closed")
+    async def tell_end(self, reason: str = "closed") -> None:
+        """Have the hooks know that the session ends, before it is closed or where the process leaves it so."""
+        await self._hooks.end(reason)
 
     async def aclose(self) -> None:
         """End its background commands; let go of all connections, of what commands shared and of the record, of

@@ -120,6 +120,7 @@ class SharedParts:
             git_approvals=core.events.state.git_approvals,
             check_layer=given.layer.check if given.layer is not None else None,
             list_rules=lambda: self.rules.book.rules,
+            learn=given.mask.learn,
         )
         self.environment: Final = MachineEnvironment(
             self.workspace.cwd,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from quorum.domain.review.mode import Mode
-from quorum.domain.shell.network_hosts import BadHost, read_entry
+from quorum.domain.shell.network_hosts import BadHost, HostPattern, read_entry
 from quorum.domain.text.output import COMMAND_LIMITS
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.custom_tool_table import (
@@ -96,6 +96,39 @@ def _find_network_flaw(value: object) -> str | None:
         except BadHost as problem:
             return str(problem)
     return None
+
+
+def _find_hosts_flaw(value: object) -> str | None:
+    given = value if isinstance(value, list | tuple) else ()
+    try:
+        hosts = [HostPattern.parse(str(entry)) for entry in given]
+    except BadHost as problem:
+        return str(problem)
+    return None if hosts else 'name at least one host, for example ["api.github.com"]'
+
+
+class CommandSecretTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A secret that commands use without having it."""
+
+    hosts: Annotated[
+        tuple[str, ...],
+        About(
+            description="The hosts that the secret is for, which commands must also be allowed to reach. On "
+            "the way to them the proxy opens TLS, and puts the secret into headers in the place of what "
+            "commands have of it.",
+            project=ProjectRule.OWN,
+            expected='a list of hosts, for example ["api.github.com"]',
+            flaw=_find_hosts_flaw,
+        ),
+    ]
+    command: Annotated[
+        tuple[str, ...],
+        About(
+            description="The program and arguments that print the secret, run outside the sandbox when it is "
+            "first needed. Empty: it is in the environment variable of this name.",
+            project=ProjectRule.OWN,
+        ),
+    ] = ()
 
 
 class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -187,6 +220,17 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             project=_NEVER,
         ),
     ] = ()
+    secrets: Annotated[
+        Mapping[str, CommandSecretTable],
+        About(
+            description="Secrets that commands in the sandbox use without having them, one table for each "
+            "environment variable. It holds a random placeholder: docs/sandbox.md#secrets.",
+            project=ProjectRule.OWN,
+            names=r"\A[A-Za-z_][A-Za-z0-9_]{0,99}\Z",
+            names_expected="the name of an environment variable",
+            names_example="GITHUB_TOKEN",
+        ),
+    ] = field(default_factory=dict)
 
 
 class TaskTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -429,6 +429,7 @@ async def diagnose(
         *findings,
         *(sandbox := await check_sandbox(settings.tools.run_command, environ)),
         await check_layer(environ, sandbox[0]),
+        *check_command_secrets(settings.tools.run_command, environ),
         *await check_language_servers(settings, environ),
         *check_extras(fetches_pages=settings.tools.web.fetch, has_servers=bool(settings.mcp.servers)),
         *check_machine(environ),
@@ -479,6 +480,24 @@ async def check_layer(
     if why := await asyncio.to_thread(find, Path(os.getcwd()), environ):
         return warn("mode staged", f"cannot be chosen: {why}", "work in a worktree, or in another mode")
     return report_ok("mode staged", "can be chosen: --mode staged, or /stage in the app")
+
+
+def check_command_secrets(table: RunCommandTable, environ: Mapping[str, str]) -> list[Finding]:
+    """What keeps the secrets of commands from being handed over. Runs no program that prints one."""
+    if not table.secrets:
+        return []
+    names, found = ", ".join(table.secrets), list[Finding]()
+    if isinstance(table.network, str) and table.network != "auto":
+        remedy = "give tools.run_command.network a list of hosts"
+        found.append(warn("secrets", f"{names}: commands have no proxy that puts secrets in", remedy))
+    if not is_installed("cryptography"):
+        found.append(warn("secrets", f"{names}: the proxy can open no TLS", render_install_command("serve")))
+    missing = [name for name, each in table.secrets.items() if not each.command and not environ.get(name)]
+    found += [
+        warn("secrets", f"{name} is not set", f"set it, or tools.run_command.secrets.{name}.command")
+        for name in missing
+    ]
+    return found or [report_ok("secrets", f"{names}: put in for their hosts")]
 
 
 async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> tuple[Finding, Finding]:

@@ -40,6 +40,7 @@ from quorum.infrastructure.hooks.command_hook import EXIT_SKIP, CommandAnswer, C
 CLAUDE_EVENTS: Mapping[str, HookPoint] = {
     "SessionStart": HookPoint.ON_SESSION_START,
     "SessionEnd": HookPoint.ON_SESSION_END,
+    "PreToolUse": HookPoint.BEFORE_TOOL_CALL,
     "PermissionRequest": HookPoint.ON_PERMISSION_REQUEST,
     "Notification": HookPoint.ON_NOTIFICATION,
     "PreCompact": HookPoint.ON_COMPACTION,
@@ -50,6 +51,14 @@ CLAUDE_EVENTS: Mapping[str, HookPoint] = {
 _NAMES = {point: event for event, point in CLAUDE_EVENTS.items()}
 _SOURCES = {"new": "startup", "resume": "resume", "copy": "fork"}
 _KINDS = {"needs_approval": "permission_prompt", "question": "elicitation_dialog", "turn_ended": "idle_prompt"}
+_ENDS = {"closed": "prompt_input_exit", "new": "clear", "resume": "resume"}
+_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "run_command": {"command": "command", "run_in_background": "background"},
+    "write_file": {"file_path": "path", "content": "content"},
+    "read_file": {"file_path": "path", "offset": "offset", "limit": "limit"},
+    "edit_file": {"file_path": "path"},
+}
+_EDIT_FIELDS = {"old_string": "old_text", "new_string": "new_text", "replace_all": "replace_all"}
 _PLAIN_MATCHER = re.compile(r"[\w| -]*", re.ASCII)
 
 
@@ -122,6 +131,12 @@ class ClaudeCommandHook(CommandHook):
             **(self._encode_end(subject) if isinstance(subject, TurnEnd) else _encode(subject)),
         }
 
+    def put_back(self, subject: HookSubject, carried: JsonValue) -> None:
+        """New input of a call becomes its arguments, and is validated and reviewed as these are."""
+        if isinstance(subject, CallDraft) and isinstance(carried, Mapping):
+            carried = translate_input(subject.tool, subject.arguments, carried)
+        super().put_back(subject, carried)
+
     def _encode_end(self, end: TurnEnd) -> JsonObject:
         """Whether the turn went on because of this hook, which else might never let it end."""
         asked = next((each.text for each in reversed(end.messages) if isinstance(each, UserMessage)), "")
@@ -142,14 +157,14 @@ def find_matched_value(subject: HookSubject) -> str:
         case SessionStart():
             return _SOURCES.get(subject.source, subject.source)
         case SessionEnd():
-            return "other"
-        case PermissionRequest():
+            return _ENDS.get(subject.reason, "other")
+        case PermissionRequest() | CallDraft():
             return _translate_call(subject.tool, subject.arguments)[0]
         case Notification():
             return _KINDS.get(subject.kind, subject.kind)
         case CompactionDraft():
             return subject.trigger
-        case RequestDraft() | CallDraft() | ResultDraft() | TurnEnd():
+        case RequestDraft() | ResultDraft() | TurnEnd():
             return ""
         case _:
             assert_never(subject)
@@ -161,7 +176,7 @@ def _encode(subject: HookSubject) -> JsonObject:
             return {"source": find_matched_value(subject), "model": subject.model}
         case SessionEnd():
             return {"reason": find_matched_value(subject)}
-        case PermissionRequest():
+        case PermissionRequest() | CallDraft():
             tool, given = _translate_call(subject.tool, subject.arguments)
             return {"tool_name": tool, "tool_input": given, "tool_use_id": subject.context.call_id}
         case Notification():
@@ -169,7 +184,7 @@ def _encode(subject: HookSubject) -> JsonObject:
             return {"message": subject.message, "title": "quorum", "notification_type": kind}
         case CompactionDraft():
             return {"trigger": subject.trigger, "custom_instructions": subject.focus}
-        case RequestDraft() | CallDraft() | ResultDraft() | TurnEnd():
+        case RequestDraft() | ResultDraft() | TurnEnd():
             return {}
         case _:
             assert_never(subject)
@@ -200,6 +215,28 @@ def _translate_call(tool: str, given: JsonObject) -> tuple[str, JsonObject]:
             return tool, given
 
 
+def translate_input(tool: str, given: JsonObject, wanted: JsonObject) -> dict[str, JsonValue]:
+    """The arguments of a call with the input that a hook wants for it. Raises HookFailure for an input that the
+    tool does not have here."""
+    now = _translate_call(tool, given)[1]
+    changed = {name for name in {*now, *wanted} if now.get(name) != wanted.get(name)}
+    fields = _FIELDS.get(tool)
+    if fields is None:
+        return dict(wanted)
+    edits = given.get("edits")
+    is_one_edit = tool == "edit_file" and not (isinstance(edits, list | tuple) and len(edits) != 1)
+    known = {*fields, *(_EDIT_FIELDS if is_one_edit else ())}
+    if unknown := sorted((changed - known) | (changed - set(wanted))):
+        raise HookFailure(f"it changes {json.dumps(unknown[0])[:100]} of the input, which {tool} has not here")
+    new = {**given, **{fields[name]: wanted[name] for name in changed & set(fields)}}
+    if edit := {_EDIT_FIELDS[name]: wanted[name] for name in changed - set(fields)}:
+        if isinstance(edits, list | tuple):
+            former = edits[0] if isinstance(edits[0], Mapping) else {}
+            return {**new, "edits": [{**former, **edit}]}
+        return {**new, **edit}
+    return new
+
+
 def _translate_edit(edit: JsonValue) -> JsonObject:
     given = edit if isinstance(edit, Mapping) else {}
     return {
@@ -227,6 +264,8 @@ def read_claude_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     match point:
         case HookPoint.ON_SESSION_START:
             return CommandAnswer(decision="continue", carried=_read_text(specific, "additionalContext"))
+        case HookPoint.BEFORE_TOOL_CALL:
+            return _read_use(specific)
         case HookPoint.ON_PERMISSION_REQUEST:
             return _read_permission(specific, _read_text(given, "systemMessage"))
         case _:
@@ -244,6 +283,26 @@ def _go_on(reason: str) -> CommandAnswer:
     if not reason.strip():
         raise HookFailure("it does not let the turn end, and gives the model no reason to go on")
     return CommandAnswer(decision="continue_with", carried=[reason])
+
+
+def _read_use(specific: JsonObject) -> CommandAnswer:
+    """Nothing that a hook allows is decided by that: the call is, as any other, with the input it has then."""
+    reason = _read_text(specific, "permissionDecisionReason") or ""
+    match specific.get("permissionDecision"):
+        case "deny":
+            return CommandAnswer(decision="skip", reason=reason)
+        case "ask":
+            asks = "a hook wants a person asked about this call, and here it can only let it pass or not"
+            return CommandAnswer(decision="skip", reason=f"{asks}: {reason}" if reason else asks)
+        case None | "allow":
+            wanted = specific.get("updatedInput")
+            if wanted is not None and not isinstance(wanted, Mapping):
+                raise HookFailure("its updatedInput must be an object")
+            return CommandAnswer(decision="continue", carried=wanted)
+        case other:
+            raise HookFailure(
+                f"its permissionDecision must be allow, deny or ask, not {json.dumps(other)[:100]}"
+            )
 
 
 def _read_permission(specific: JsonObject, note: str | None) -> CommandAnswer:

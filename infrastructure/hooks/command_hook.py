@@ -177,8 +177,12 @@ class CommandHook(UniformHook):
         given = await self._run_command(find_point(subject), self.encode(subject))
         answer = given.answer()
         if isinstance(answer, Continue) and given.carried is not None:
-            edit(subject, given.carried)
+            self.put_back(subject, given.carried)
         return answer
+
+    def put_back(self, subject: HookSubject, carried: JsonValue) -> None:
+        """Put what the program handed back into the subject. Raises HookFailure for what does not fit."""
+        edit(subject, carried)
 
     def encode(self, subject: HookSubject) -> JsonObject:
         """What the program reads."""

@@ -18,6 +18,7 @@ from quorum.infrastructure.importing.places import ImportPlaces
 
 _KNOWN_KEYS = frozenset({"type", "command", "args", "timeout", "statusMessage", "async"})
 _MEANINGS: Mapping[str, str] = {
+    "PreToolUse": "it can deny and change calls; what it allows is decided on as any other",
     "PermissionRequest": "it can deny, and what it would allow is asked",
     "Stop": "it can make a turn go on, also one of a subagent",
 }

@@ -74,6 +74,7 @@ class SessionSecrets:
         servers = self._settings.mcp.servers.values()
         configured = {
             self._settings.tools.web.search_key_env,
+            *self._settings.tools.run_command.secrets,
             *(table.api_key_env for table in tables.values()),
             *(name for table in servers for name in (table.bearer_token_env, table.oauth_client_secret_env)),
         }

@@ -405,3 +405,29 @@ async def test_nothing_is_said_of_language_servers_where_none_is_on(machine: Mac
     machine.project('[lsp.theirs]\ncommand = ["no-such-server"]\nlanguages = ["python"]\n')
 
     assert "language server" not in await _findings(machine)
+
+
+async def test_what_keeps_a_secret_from_commands_is_said_with_its_remedy(machine: Machine):
+    machine.user(
+        'tools.run_command.network = "on"\n[tools.run_command.secrets.FORGE]\nhosts = ["forge.example"]\n'
+    )
+
+    found = [each for each in await diagnose(machine.load(), machine.environ) if each.name == "secrets"]
+
+    assert [(each.state, each.remedy) for each in found] == [
+        (WARN, "give tools.run_command.network a list of hosts"),
+        (WARN, "set it, or tools.run_command.secrets.FORGE.command"),
+    ]
+
+
+async def test_a_secret_that_commands_can_use_is_named_and_not_shown(machine: Machine):
+    machine.environ["FORGE"] = "very-secret-0001"
+    machine.user(
+        'tools.run_command.network = ["forge.example"]\n'
+        '[tools.run_command.secrets.FORGE]\nhosts = ["forge.example"]\n'
+    )
+
+    found = await diagnose(machine.load(), machine.environ)
+
+    assert [each.state for each in found if each.name == "secrets"] == [OK]
+    assert "very-secret" not in render_findings(found)

@@ -376,7 +376,7 @@ class FakeAgent:
         self.may_end.set()
         self.closing_fails: QuorumError | None = None
         self.closed = False
-        self.told_end = False
+        self.told_end = ""
         self.paths: Sequence[str] = ()
         self.queries: list[str] = []
         self.used_files: list[str] = []
@@ -658,9 +658,9 @@ class FakeAgent:
     outlives = True
     place = "/state/quorum/ledger.sqlite"
 
-    async def tell_end(self) -> None:
+    async def tell_end(self, reason: str = "closed") -> None:
         """Take note."""
-        self.told_end = True
+        self.told_end = reason
 
     async def aclose(self) -> None:
         """Take note."""

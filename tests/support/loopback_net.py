@@ -53,6 +53,7 @@ class _Listener:
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self._context = context
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Any:
         self._server = await asyncio.start_server(
@@ -66,8 +67,12 @@ class _Listener:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()  # with TLS it would wait for the other end
+        await asyncio.sleep(0)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         self._tasks.add(asyncio.get_running_loop().create_task(self._take(reader, writer)))
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

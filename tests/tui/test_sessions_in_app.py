@@ -140,6 +140,7 @@ async def test_new_closes_the_session_and_begins_an_empty_one(tmp_path):
         await stage.until(lambda: "of the first" not in stage.text())
 
         assert stage.agents[0].closed
+        assert stage.agents[0].told_end == "new"
         assert not stage.agents[1].closed
         assert stage.agents[1].choice == NewSession()
         stage.agents[0].tell(ev.ErrorOccurred(message="late word"))
@@ -158,6 +159,7 @@ async def test_fork_goes_on_in_a_copy(tmp_path):
         await opened(stage, 2)
 
         assert stage.agents[1].choice == NamedSession("session-1-copy")
+        assert stage.agents[0].told_end == "resume"
 
 
 @pytest.mark.long(after=2)

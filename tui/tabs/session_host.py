@@ -158,7 +158,7 @@ class SessionHost:
     async def _exchange_agent(self, old: AgentSession, wanted: Wanted, person: ScreenApprover) -> AgentSession:
         """The agent of the session that is wanted; the old one where that cannot be had."""
         from quorum.domain.errors import QuorumError
-        from quorum.domain.sessions.session_summary import NamedSession
+        from quorum.domain.sessions.session_summary import NamedSession, NewSession
 
         ended = len(self._chat.jobs.running)
         try:
@@ -168,6 +168,7 @@ class SessionHost:
             self._chat.stay(str(error))
             return old
         try:
+            await old.tell_end("new" if isinstance(choice, NewSession) else "resume")
             await old.aclose()
             if ended:
                 from quorum.tui.screens.jobs_screen import describe_ended_jobs

@@ -1,8 +1,8 @@
 """The proxy of one command: its only way to the network, which leads to the hosts of a list.
 
-It listens in the network of the command and connects in ours. TLS passes unopened: that it goes to the host
-which was asked for shows in the name that its first message bears. What a server does behind that name, such as
-serving another one's pages, does not show.
+It listens in the network of the command and connects in ours. TLS passes unopened, but to hosts that secrets
+are put in for: that it goes to the host which was asked for shows in the name that its first message bears.
+What a server does behind that name, such as serving another one's pages, does not show.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import asyncio
 import contextlib
 import resource
 import socket
+import ssl
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Final, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from quorum.domain.shell.network_hosts import USUAL_PORTS, AskedHost, HostList
 from quorum.infrastructure.address_guard import (
@@ -29,6 +31,7 @@ from quorum.infrastructure.execution.network.client_hello import (
     BadHello,
     find_server_name,
 )
+from quorum.infrastructure.execution.network.command_secrets import NOTHING_HANDED, HandedSecrets
 from quorum.infrastructure.execution.network.proxy_request import (
     LONGEST_HEAD,
     BadRequest,
@@ -36,6 +39,10 @@ from quorum.infrastructure.execution.network.proxy_request import (
     ProxyTarget,
     parse_request,
 )
+from quorum.infrastructure.execution.network.tls_stream import TlsStream
+
+if TYPE_CHECKING:  # loaded with the first connection that is opened
+    import h11
 
 _MOST_CONNECTIONS = 256
 # Of the files that this process may open, one in so many for the clients of one proxy; as many go to servers.
@@ -47,6 +54,7 @@ _CONNECT_SECS = 15.0
 # A client that is gone looks like one that has said all: without a limit each would keep two connections.
 _HALF_CLOSED_SECS = 300.0
 _CHUNK = 65_536
+_HTTPS_PORT = 443
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 Connect: TypeAlias = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 NOT_LISTED = "nothing allows it"
@@ -64,18 +72,25 @@ class HostProxy:
     """Lets a command reach `hosts`. It has a thread of its own from the first connection on, so that what
     passes through it keeps nothing of ours waiting, and all of it ends with `end`, or with this process.
 
-    `resolve` finds the addresses of a name, `is_own` tells those of this machine, and `connect` reaches one.
+    `handed` are the secrets that it puts in; to servers that these are for it speaks TLS as `build_context`
+    says. `resolve` finds the addresses of a name, `is_own` tells those of this machine, and `connect` reaches
+    one.
     """
 
     def __init__(
         self,
         hosts: HostList,
         *,
+        handed: HandedSecrets = NOTHING_HANDED,
+        build_context: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         resolve: Resolver = resolve_with_system,
         is_own: Callable[[Address], bool] = is_own_address,
         connect: Connect = asyncio.open_connection,
     ) -> None:
         self._hosts: Final = hosts
+        self._handed: Final = handed
+        self._build_context = build_context
+        self._context: ssl.SSLContext | None = None
         self._resolve = resolve
         self._is_own = is_own
         self._open_connection = connect
@@ -85,6 +100,7 @@ class HostProxy:
         self._lock = threading.Lock()
         self._seen: dict[AskedHost, None] = {}
         self._more = 0
+        self._used: dict[str, None] = {}
         self.failure = ""
         """Why the command has no way to any host, a clause; empty where it has."""
 
@@ -118,6 +134,12 @@ class HostProxy:
         with self._lock:
             return self._more
 
+    @property
+    def used_secrets(self) -> tuple[str, ...]:
+        """Which secrets were put in for which host, in words."""
+        with self._lock:
+            return tuple(self._used)
+
     def _start_work(self) -> None:
         if self._listener is not None and self._owner is not None and self._work is None:
             self._owner.remove_reader(self._listener.fileno())
@@ -137,13 +159,17 @@ class HostProxy:
             return
         target = request.target
         try:
+            if name := self._handed.find_held(request.head.splitlines()):
+                raise Refused(_explain_misplaced(name))
             their_reader, their_writer = await self._connect(target)
         except Refused as refusal:
             self._note(target, str(refusal))
             await _answer(writer, refusal.status, f"{target.authority} was not reached: {refusal}")
             return
         try:
-            if request.is_tunnel:
+            if request.is_tunnel and target.address is None and self._handed.opens(target.host, target.port):
+                await self._serve_opened(target, reader, writer, their_reader, their_writer)
+            elif request.is_tunnel:
                 await self._serve_tunnel(target, reader, writer, their_reader, their_writer)
             else:
                 self._note(target)
@@ -175,6 +201,75 @@ class HostProxy:
             await _run_both(send(), _relay(their_reader, writer))
         except Refused as refusal:
             self._note(target, str(refusal))
+
+    async def _serve_opened(
+        self,
+        target: ProxyTarget,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        their_reader: asyncio.StreamReader,
+        their_writer: asyncio.StreamWriter,
+    ) -> None:
+        """Take the part of the server, and that of its client, and put in what the command has not."""
+        import h11
+
+        from quorum.infrastructure.execution.network.opened_requests import (
+            pass_requests,
+            refuse_request,
+            take_sides,
+        )
+        from quorum.infrastructure.execution.network.session_authority import HTTP_1
+
+        writer.write(_ESTABLISHED)
+        await writer.drain()
+        authority, host = self._handed.authority, target.host
+        assert authority is not None, "secrets come with it"
+        try:
+            hello = await self._read_first(target, reader, is_raw=False)
+            client = TlsStream(reader, writer, authority.make_context(host), received=hello)
+            await _shake_hands(client, "the program does not trust the certificates that SSL_CERT_FILE names")
+            if self._context is None:
+                self._context = self._build_context()
+                self._context.set_alpn_protocols(HTTP_1)
+            server = TlsStream(their_reader, their_writer, self._context, server_name=host)
+            theirs, ours = take_sides(client, server)
+            try:
+                await _shake_hands(server, "its certificate is not valid")
+                self._note(target)
+                await pass_requests(theirs, ours, partial(self._put_in, target))
+                await server.write_eof()
+            except Refused as refusal:
+                self._note(target, str(refusal))
+                await refuse_request(theirs, f"{target.authority} was not reached: {refusal}")
+            except h11.RemoteProtocolError as error:
+                raise Refused(f"one end does not speak HTTP/1.1: {error}") from error
+            await client.write_eof()
+        except Refused as refusal:
+            self._note(target, str(refusal))
+
+    def _put_in(self, target: ProxyTarget, request: h11.Request) -> h11.Request:
+        """The request with the secrets of this host in its headers. Raises Refused."""
+        import h11
+
+        raw = [
+            (name, value) for name, value in request.headers.raw_items() if name.lower() != b"proxy-connection"
+        ]
+        hosts = [value.decode("latin-1").lower() for name, value in raw if name.lower() == b"host"]
+        usual = {target.host, f"{target.host}."} if target.port == _HTTPS_PORT else set()
+        if len(hosts) != 1 or hosts[0] not in {target.authority, *usual}:
+            raise Refused("the header Host of a request names another one")
+        if not request.target.startswith(b"/") and request.target != b"*":
+            raise Refused("a request asks for another address")
+        headers, used = [], list[str]()
+        for name, value in raw:
+            new, names = self._handed.put_in(value, target.host, target.port)
+            headers.append((name, new))
+            used += names
+        if held := self._handed.find_held([request.target, *(value for _, value in headers)]):
+            raise Refused(_explain_misplaced(held))
+        with self._lock:
+            self._used |= dict.fromkeys(f"{name} for {target.host}" for name in used)
+        return h11.Request(method=request.method, target=request.target, headers=headers)
 
     async def _read_first(self, target: ProxyTarget, reader: asyncio.StreamReader, *, is_raw: bool) -> bytes:
         """What a client sends first, which has to be TLS to the very host. Where the person named the port it
@@ -380,6 +475,22 @@ async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         writer.write_eof()
 
 
+async def _shake_hands(stream: TlsStream, why: str) -> None:
+    try:
+        await stream.shake_hands()
+    except ssl.SSLCertVerificationError as error:
+        raise Refused(f"{why}: {error.verify_message}") from error
+    except ssl.SSLError as error:
+        raise Refused(f"{why}: {error.reason or error}") from error
+
+
+def _explain_misplaced(name: str) -> str:
+    return (
+        f"what stands for {name} was sent where it is not put in: that is done in headers, through TLS, and to "
+        "the hosts of tools.run_command.secrets"
+    )
+
+
 async def _answer(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
     body = f"quorum: {reason}\n".encode("utf-8", "replace")
     head = (
@@ -390,7 +501,7 @@ async def _answer(writer: asyncio.StreamWriter, status: str, reason: str) -> Non
     await writer.drain()
 
 
-def describe_asked(asked: Sequence[AskedHost], more: int) -> tuple[str, ...]:
+def describe_asked(asked: Sequence[AskedHost], more: int, used: Sequence[str] = ()) -> tuple[str, ...]:
     """What there is to say of the hosts that a command asked for, a sentence each."""
     reached = dict.fromkeys(each.name for each in asked if not each.refusal)
     refused = [f"{each.name} ({each.refusal})" for each in asked if each.refusal]
@@ -399,6 +510,8 @@ def describe_asked(asked: Sequence[AskedHost], more: int) -> tuple[str, ...]:
         said.append(f"hosts reached: {', '.join(reached)}")
     if refused:
         said.append(f"hosts not reached: {', '.join(refused)}")
+    if used:
+        said.append(f"secrets put in: {', '.join(used)}")
     if more:
         said.append(f"it asked for more hosts, {more} times")
     return tuple(said)

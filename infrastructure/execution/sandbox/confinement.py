@@ -91,7 +91,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     `unfinished` keeps for a resumed session what `check` has found before. `guards` are for the supervisor,
     which looks at them before the command begins; `running` counts it among those that run; `follow` finds
     guarded files that it moved. `home` is what it has for a home, if that is kept until `close_home`.
-    `is_in_layer`: a layer holds all.
+    `is_in_layer`: a layer holds all. `gaps` are sentences about secrets that it is not handed.
     """
 
     argv: tuple[str, ...]
@@ -111,6 +111,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     follow: Callable[[], None] = lambda: None
     home: CommandHome | None = None
     is_in_layer: bool = False
+    gaps: tuple[str, ...] = ()
 
     def count_background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is that of bubblewrap."""
@@ -142,9 +143,10 @@ class Launch(Struct, frozen=True, kw_only=True):
 
     def list_remarks(self, exit_code: int | None, output: str) -> list[str]:
         """What there is to say of the sandbox once the command has ended, a sentence each."""
+        gaps = self.gaps if exit_code != 0 else ()
         if not self.is_confined:
-            return []
-        said: list[str] = [*self.notes, *self._describe_hosts()]
+            return [*gaps]
+        said: list[str] = [*self.notes, *self._describe_hosts(), *gaps]
         if exit_code in _SIGNALLED:
             said.append(f"in the sandbox exit code {exit_code} may stand for {_SIGNALLED[exit_code]}")
         want = self._explain_want(output[-_MOST_SEARCHED:]) if exit_code != 0 else None
@@ -175,7 +177,7 @@ class Launch(Struct, frozen=True, kw_only=True):
             return
         from quorum.infrastructure.execution.network.host_proxy import NOT_LISTED, describe_asked
 
-        yield from describe_asked(self.proxy.asked, self.proxy.more)
+        yield from describe_asked(self.proxy.asked, self.proxy.more, self.proxy.used_secrets)
         if self.proxy.failure:
             yield f"the sandbox could open no way to any host: {self.proxy.failure}"
         if closed := dict.fromkeys(each.name for each in self.proxy.asked if each.refusal == NOT_LISTED):
@@ -244,7 +246,8 @@ class Confinement(Struct, frozen=True, kw_only=True):
     for. `network` says whether the command reaches the network, `asked_hosts` which hosts it asks for without;
     `reached` are those that it reaches unasked, as text. `is_left`: there is a sandbox, and the command
     asks to run outside it. `opens_git`: it asks to write to `.git`, as later commands then may too;
-    `offers_git`: it may once a person approved it, and runs without where nobody did.
+    `offers_git`: it may once a person approved it, and runs without where nobody did. `gaps` are sentences
+    about secrets that it is not handed where there is no sandbox.
     """
 
     description: str | None = None
@@ -255,6 +258,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
     is_left: bool = False
     opens_git: bool = False
     offers_git: bool = False
+    gaps: tuple[str, ...] = ()
 
     @property
     def is_confined(self) -> bool:
@@ -280,5 +284,5 @@ class Confinement(Struct, frozen=True, kw_only=True):
         it reaches beside those that are allowed.
         """
         if self.line is None:
-            return Launch(argv=tuple(argv))
+            return Launch(argv=tuple(argv), gaps=self.gaps)
         return self.line(argv, cwd, environment, keeps_home=keeps_home, approved=approved)

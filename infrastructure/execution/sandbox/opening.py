@@ -20,6 +20,7 @@ from quorum.domain.shell.sandbox import SandboxOn
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from quorum.infrastructure.config.tools_table import NetworkChoice, RunCommandTable
+from quorum.infrastructure.execution.network.command_secrets import CommandSecrets
 from quorum.infrastructure.execution.sandbox import session_tmp
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
@@ -41,11 +42,12 @@ def build_sandbox(  # noqa: PLR0913 - what holds a command meets here
     git_approvals: Collection[GitApproval] = (),
     check_layer: Callable[[], None] | None = None,
     list_rules: Callable[[], Sequence[Rule]] = tuple,
+    learn: Callable[[str, str], object] = lambda _name, _value: None,
 ) -> Sandbox:
     """What commands are held to while `get_mode` is in force. `own` is hidden from them; `links` are those of
     worktrees. `git_approvals` are those recorded; one of this very session and workspace, `session_id` and
     `root`, holds again. `list_rules` are those in force, which may speak of hosts. In a layer commands may
-    write to `.git` as well, and to nothing beside what it holds.
+    write to `.git` as well, and to nothing beside what it holds. `learn` is told the secrets of commands.
     """
     shared = locate_shared_tmp(environ)
     opened = table.sandbox_writable
@@ -67,6 +69,7 @@ def build_sandbox(  # noqa: PLR0913 - what holds a command meets here
         is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
         and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
         check_layer=check_layer,
+        secrets=CommandSecrets(table.secrets, environ, learn),
     )
 
 

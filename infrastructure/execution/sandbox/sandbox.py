@@ -19,6 +19,7 @@ from quorum.domain.shell.network_hosts import PROXY_PORT, HostList, HostPattern,
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.network.command_secrets import CommandSecrets, HandedSecrets
 from quorum.infrastructure.execution.sandbox import seatbelt
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
@@ -68,7 +69,7 @@ class Sandbox:
     was resumed the person let it write to `.git`. `unfinished` is kept for the case that quorum is killed while
     a command runs; `identities` keep for other sessions what was guarded. `check_layer` raises where the
     workspace is not the layer that it should be; with it a `.git` that the layer holds is open. `needs_proof`:
-    on macOS it works only once that was proven.
+    on macOS it works only once that was proven. `secrets` are put in for those without network.
     """
 
     def __init__(  # noqa: PLR0913 - what holds a command meets here
@@ -90,6 +91,7 @@ class Sandbox:
         identities: IdentityStore | None = None,
         check_layer: Callable[[], None] | None = None,
         needs_proof: bool = True,
+        secrets: CommandSecrets | None = None,
     ) -> None:
         self._unfinished = unfinished
         self._choice = choice
@@ -106,6 +108,7 @@ class Sandbox:
         self._tmp = tmp
         self._check_layer = check_layer
         self._needs_proof = needs_proof
+        self._secrets = secrets or CommandSecrets({})
         self._is_git_open = is_git_open or check_layer is not None
         self._state: SandboxState | None = None
         self._first_tools: Mapping[str, str] = {}
@@ -313,7 +316,9 @@ class Sandbox:
         match self.detect_state():
             case SandboxOn() if self.can_be_left:
                 return Confinement(
-                    description="outside the sandbox: with your rights; network on", is_left=True
+                    description="outside the sandbox: with your rights; network on",
+                    is_left=True,
+                    gaps=self._secrets.list_gaps(),
                 )
             case SandboxOn():
                 raise ToolError(
@@ -342,6 +347,7 @@ class Sandbox:
                 return Confinement(
                     description="in a sandbox: writes in the workspace only; "
                     + _describe_network(network, hosts, reached)
+                    + "".join(f"; {each}" for each in self._secrets.descriptions if reached is not None)
                     + ("; .git is open, but for its settings and hooks" if self._is_git_open else ""),
                     network=network,
                     asked_hosts=() if network else hosts,
@@ -355,7 +361,9 @@ class Sandbox:
                 )
             case SandboxOff() as state:
                 open_network = "" if network else "; the network, which should be off, is on"
-                return Confinement(description=f"no sandbox: {state.why}{open_network}")
+                return Confinement(
+                    description=f"no sandbox: {state.why}{open_network}", gaps=self._secrets.list_gaps()
+                )
             case never:
                 assert_never(never)
 
@@ -460,7 +468,8 @@ class Sandbox:
             return self._build_seatbelt_launch(view, network, argv, environment)
         tmp, note = (None, None) if is_read_only else self._prepare_shared_tmp(view)
         sources = self._make_homes(view) if keeps_home else {}
-        mounts = tuple(view.list_mounts(tmp, sources))
+        handed = self._hand_over() if hosts is not None else HandedSecrets(gaps=self._secrets.list_gaps())
+        mounts = (*view.list_mounts(tmp, sources), *handed.mounts)
         own_home = os.path.realpath(self._environ.get("HOME", ""))
         words = (
             state.program,
@@ -469,6 +478,7 @@ class Sandbox:
             *mounts,
             *(word for name in _list_misleading_variables(environment, view) for word in ("--unsetenv", name)),
             *(word for each in _PROXY_VARIABLES if hosts is not None for word in ("--setenv", *each)),
+            *(word for each in handed.variables for word in ("--setenv", *each)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
             *argv,
@@ -479,7 +489,7 @@ class Sandbox:
             keys=choose_keys(state.program),
             is_complete=view.guarded.complete,
             has_network=network,
-            proxy=_make_proxy(hosts, approved) if hosts is not None else None,
+            proxy=_make_proxy(hosts, approved, handed) if hosts is not None else None,
             check=None if is_read_only else view.check(self._policy, self._folders),
             notes=(*((note,) if note is not None else ()), *self._known_files.notes, *self._explain_closed()),
             is_hidden=view.is_hidden,
@@ -491,7 +501,11 @@ class Sandbox:
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=bool(self._find_closed_git_folders()),
             is_in_layer=self.is_in_layer,
+            gaps=handed.gaps,
         )
+
+    def _hand_over(self) -> HandedSecrets:
+        return self._secrets.hand_over(self._tmp.make_folder if self._tmp is not None else lambda: None)
 
     def _build_seatbelt_launch(
         self, view: SandboxView, network: bool, argv: Sequence[str], environment: Mapping[str, str]
@@ -519,6 +533,7 @@ class Sandbox:
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=bool(self._find_closed_git_folders()),
             is_in_layer=self.is_in_layer,
+            gaps=self._secrets.list_gaps(),
         )
 
     def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
@@ -578,10 +593,10 @@ def _describe_network(network: bool, asked: Sequence[HostPattern], reached: Host
     return "network off"
 
 
-def _make_proxy(hosts: HostList, approved: tuple[HostPattern, ...]) -> HostProxy:
+def _make_proxy(hosts: HostList, approved: tuple[HostPattern, ...], handed: HandedSecrets) -> HostProxy:
     from quorum.infrastructure.execution.network.host_proxy import HostProxy
 
-    return HostProxy(replace(hosts, allowed=(*hosts.allowed, *approved)))
+    return HostProxy(replace(hosts, allowed=(*hosts.allowed, *approved)), handed=handed)
 
 
 _PROXY = f"http://127.0.0.1:{PROXY_PORT}"

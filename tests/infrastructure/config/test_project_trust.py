@@ -116,6 +116,8 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tools.run_command.network": ("auto", "on", "auto"),
     "tools.run_command.sandbox_readable": (["~/own"], ["~/.ssh"], ["~/own"]),
     "tools.run_command.sandbox_writable": (["~/own"], ["~"], ["~/own"]),
+    "tools.run_command.secrets.*.hosts": (["own.example"], ["evil.example"], ["own.example"]),
+    "tools.run_command.secrets.*.command": (["own"], ["evil"], ["own"]),
     "tools.web.fetch": (False, True, False),
     "tools.web.search": ("brave", "searxng", "brave"),
     "tools.web.search_url": ("http://localhost:1", "http://evil.example/", "http://localhost:1"),

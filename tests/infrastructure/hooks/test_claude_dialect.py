@@ -10,9 +10,10 @@ from quorum.application.calls.hooks import CompactionDraft, Notification, Sessio
 from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import HookFailure
-from quorum.infrastructure.hooks.claude_dialect import matches, read_claude_answer
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.hooks.claude_dialect import matches, read_claude_answer, translate_input
 from tests.infrastructure.hooks.hook_bench import Programs
-from tests.support.hook_drafts import a_permission_request, a_session_start
+from tests.support.hook_drafts import a_call_draft, a_permission_request, a_session_start
 
 _KEEP = "open('seen.json', 'w').write(json.dumps(given | {'project': os.environ['CLAUDE_PROJECT_DIR']}))\n"
 
@@ -89,8 +90,136 @@ async def test_the_other_events_have_their_fields(programs: Programs) -> None:
     await programs.claude(_KEEP).answer(CompactionDraft(trigger="manual", focus="tests"))
     assert _seen(programs) | {"trigger": "manual", "custom_instructions": "tests"} == _seen(programs)
 
-    await programs.claude(_KEEP).answer(SessionEnd(session_id="s-1", cwd="/", reason="closed"))
-    assert _seen(programs)["reason"] == "other"
+
+@pytest.mark.parametrize(
+    ("reason", "theirs"),
+    [("closed", "prompt_input_exit"), ("new", "clear"), ("resume", "resume"), ("finished", "other")],
+)
+async def test_the_end_of_a_session_has_the_reason_that_it_would_have_there(
+    programs: Programs, reason: str, theirs: str
+) -> None:
+    end = SessionEnd(session_id="s-1", cwd="/", reason=reason)
+    hook = programs.claude(_KEEP, matcher=theirs)
+
+    assert hook.wants(end)
+    await hook.answer(end)
+    assert _seen(programs)["reason"] == theirs
+
+
+async def test_a_call_is_read_before_it_is_decided_on_as_it_would_be_there(programs: Programs) -> None:
+    hook = programs.claude(_KEEP, matcher="Bash|Write")
+
+    assert hook.wants(a_call_draft("run_command"))
+    assert not hook.wants(a_call_draft("read_file"))
+    await hook.answer(a_call_draft("run_command", {"command": "make"}))
+    seen = _seen(programs)
+    assert (seen["hook_event_name"], seen["tool_name"]) == ("PreToolUse", "Bash")
+    assert seen["tool_input"] == {"command": "make"}
+
+
+def _use(decision: object = None, **more: object) -> bytes:
+    specific = {"hookEventName": "PreToolUse", "permissionDecision": decision, **more}
+    return json.dumps({"hookSpecificOutput": specific}).encode()
+
+
+@pytest.mark.parametrize(
+    ("printed", "answer"),
+    [
+        (_use("deny", permissionDecisionReason="not here"), Skip("not here")),
+        (_use("deny", updatedInput={"command": "true"}), Skip()),
+        (b'{"decision": "block", "reason": "not here"}', Skip("not here")),
+        (b'{"continue": false, "stopReason": "stop"}', Skip("stop")),
+        (_use("allow"), Continue()),
+        (b'{"decision": "approve"}', Continue()),
+        (b"all is well", Continue()),
+    ],
+)
+def test_a_call_is_held_back_or_left_to_be_decided_on(printed: bytes, answer: object) -> None:
+    assert read_claude_answer(printed, HookPoint.BEFORE_TOOL_CALL).answer() == answer
+
+
+def test_a_call_that_a_hook_wants_asked_about_does_not_run_unasked() -> None:
+    answer = read_claude_answer(
+        _use("ask", permissionDecisionReason="it is late"), HookPoint.BEFORE_TOOL_CALL
+    ).answer()
+
+    assert isinstance(answer, Skip)
+    assert answer.reason.endswith("let it pass or not: it is late")
+
+
+@pytest.mark.parametrize("printed", [_use("maybe"), _use(5), _use("allow", updatedInput="make")])
+def test_an_answer_about_a_call_that_means_nothing_is_a_failure(printed: bytes) -> None:
+    with pytest.raises(HookFailure):
+        read_claude_answer(printed, HookPoint.BEFORE_TOOL_CALL)
+
+
+async def test_exit_code_2_before_a_call_skips_it_with_what_was_said(programs: Programs) -> None:
+    hook = programs.claude("sys.stderr.write('frozen'), sys.exit(2)")
+
+    assert await hook.answer(a_call_draft()) == Skip("frozen")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "wanted", "arguments"),
+    [
+        (
+            "run_command",
+            {"command": "make", "timeout_secs": 5},
+            {"command": "make -n"},
+            {"command": "make -n", "timeout_secs": 5},
+        ),
+        (
+            "write_file",
+            {"path": "a", "content": "x"},
+            {"file_path": "a", "content": "y"},
+            {"path": "a", "content": "y"},
+        ),
+        (
+            "edit_file",
+            {"path": "a", "edits": [{"old_text": "x", "new_text": "y"}]},
+            {"file_path": "b", "old_string": "x", "new_string": "z", "replace_all": False},
+            {"path": "b", "edits": [{"old_text": "x", "new_text": "z"}]},
+        ),
+        (
+            "edit_file",
+            {"path": "a", "old_text": "x", "new_text": "y"},
+            {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": True},
+            {"path": "a", "old_text": "x", "new_text": "y", "replace_all": True},
+        ),
+        ("mcp__time__now", {"zone": "UTC"}, {"zone": "CET"}, {"zone": "CET"}),
+    ],
+)
+def test_input_that_a_hook_changed_becomes_arguments(
+    tool: str, given: dict[str, JsonValue], wanted: dict[str, JsonValue], arguments: dict[str, JsonValue]
+) -> None:
+    assert translate_input(tool, given, wanted) == arguments
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "wanted"),
+    [
+        ("run_command", {"command": "make"}, {"command": "make", "timeout": 5}),
+        ("run_command", {"command": "make"}, {}),
+        (
+            "edit_file",
+            {"path": "a", "edits": [{"old_text": "x", "new_text": "y"}] * 2},
+            {"file_path": "a", "edits": []},
+        ),
+    ],
+)
+def test_input_that_a_tool_does_not_have_here_is_a_failure_and_the_call_does_not_run(
+    tool: str, given: dict[str, JsonValue], wanted: dict[str, JsonValue]
+) -> None:
+    with pytest.raises(HookFailure, match="of the input"):
+        translate_input(tool, given, wanted)
+
+
+async def test_what_a_hook_changed_is_what_is_decided_on(programs: Programs) -> None:
+    call = a_call_draft("run_command", {"command": "make"})
+    more = {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "make -n"}}}
+
+    assert await programs.claude(f"print(json.dumps({more!r}))").answer(call) == Continue()
+    assert call.arguments == {"command": "make -n"}
 
 
 async def test_what_is_printed_at_the_beginning_is_context_as_text_or_in_its_field(programs: Programs) -> None:

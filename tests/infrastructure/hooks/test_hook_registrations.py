@@ -267,8 +267,8 @@ def test_a_hook_of_claude_code_knows_its_points_and_its_matcher(home: Home):
     known = {"event": "on_session_start", "command": ["true"], "dialect": "claude"}
     assert isinstance(home.register(known)[0].hook, ClaudeCommandHook)
 
-    assert "event is before_tool_call, which dialect does not know" in home.refusal(
-        {"event": ["on_session_start", "before_tool_call"], "command": ["true"], "dialect": "claude"}
+    assert "event is after_tool_call, which dialect does not know" in home.refusal(
+        {"event": ["on_session_start", "after_tool_call"], "command": ["true"], "dialect": "claude"}
     )
     assert "hooks[0].matcher cannot be used: it is no regular expression" in home.refusal(
         known | {"matcher": "Bash("}

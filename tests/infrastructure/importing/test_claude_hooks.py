@@ -18,7 +18,7 @@ from quorum.infrastructure.importing.takeover import read_setups, take_over
 from quorum.infrastructure.permissions.rule_file import RuleFile
 from tests.support.settings_machine import Machine
 
-EVENTS = ("SessionStart", "SessionEnd", "PermissionRequest", "Notification", "PreCompact", "Stop")
+EVENTS = tuple(CLAUDE_EVENTS)
 
 
 def _find(
@@ -66,7 +66,7 @@ def test_what_is_taken_over_loads_and_is_not_taken_twice(machine: Machine) -> No
     report = take_over(_find(machine, hooks), rules=RuleFile(machine.home / "rules"), settings=settings)
 
     loaded = machine.load().settings.hooks
-    assert (report.hooks, len(loaded)) == (6, 7)
+    assert (report.hooks, len(loaded)) == (7, 8)
     assert [each.event for each in loaded[1:]] == [CLAUDE_EVENTS[event] for event in EVENTS]
     assert loaded[1].command == ("sh", "-c", "say hello | cat")
     assert "# mine" in machine.user_file.read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def test_hooks_in_a_list_of_tables_on_one_line_are_left_as_they_are_with_an_erro
 @pytest.mark.parametrize(
     ("hooks", "why"),
     [
-        ({"PreToolUse": _entry("/opt/check")}, "hooks of this event do not run here"),
+        ({"PostToolUse": _entry("/opt/check")}, "hooks of this event do not run here"),
         ({"SubagentStop": _entry("/opt/check")}, "hooks of this event do not run here"),
         ({"Notification": [{"hooks": [{"type": "http", "url": "https://x"}]}]}, "only commands run here"),
         ({"Notification": _entry("beep", **{"if": "Bash(git *)"})}, "quorum does not know its if"),

@@ -147,12 +147,12 @@ def test_a_server_of_a_name_that_is_taken_here_is_left_alone(machine: Machine):
 
 
 def test_hooks_are_named_and_models_are_left_to_the_person(machine: Machine):
-    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]}
+    hooks = {"PostToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]}
     _write(machine.home / ".claude/settings.json", {"hooks": hooks, "model": "opus", "statusLine": {}})
 
     found = {each.kind: each for each in _read(machine, "claude")}
 
-    assert found[TakeoverKind.HOOK].there == "PreToolUse (1)"
+    assert found[TakeoverKind.HOOK].there == "PostToolUse (1)"
     assert "do not run here" in found[TakeoverKind.HOOK].why
     assert not any(each.is_taken_over for each in found.values())
     assert found[TakeoverKind.SETTING].there == "statusLine"

@@ -14,6 +14,7 @@ from quorum.domain.calls.summary import extract_text
 from quorum.domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
 from quorum.domain.shell.network_hosts import HostList
 from quorum.domain.shell.sandbox import SandboxOff
+from quorum.infrastructure.execution.network.command_secrets import CommandSecrets
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.preflight import look_for_sandbox
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
@@ -46,6 +47,7 @@ class Household:
     hosts: HostList | None = None
     tmp: SessionTmp | None = None
     identities: IdentityStore | None = None
+    secrets: CommandSecrets | None = None
 
     def write(self, path: str, text: str = "secret\n") -> Path:
         """A file, at a path that begins at the home."""
@@ -72,6 +74,7 @@ class Household:
             list_hosts=None if self.hosts is None else lambda: self.hosts or HostList(),
             tmp=self.tmp,
             identities=self.identities,
+            secrets=self.secrets,
         )
 
     def tool(self, choice: str = "auto") -> RunCommand:

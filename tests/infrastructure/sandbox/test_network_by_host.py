@@ -28,7 +28,7 @@ from tests.infrastructure.sandbox.test_mode_sandboxed import _Session
 
 pytestmark = needs_bubblewrap
 _SITE = "packages.example.org"
-_NPM = str(Path(shutil.which("npm") or "/").resolve().parent.parent)
+NPM = str(Path(shutil.which("npm") or "/").resolve().parent.parent)
 
 
 class Site:
@@ -285,7 +285,7 @@ async def test_npm_installs_from_its_listed_host_and_from_no_other(closed: House
     listed = {"name": "greeter", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
     site.pages |= {"/greeter": json.dumps(listed).encode(), "/greeter.tgz": package}
     closed.hosts = a_list(site, _SITE)
-    closed.readable = [_NPM]
+    closed.readable = [NPM]
     install = (
         "npm install --no-audit --no-fund --no-update-notifier --fetch-retries 0 "
         f"--registry http://{{}}:{site.port}/ greeter"
