@@ -2,8 +2,9 @@
 # Gemini CLI as an ACP agent says `loadSession: true`, and keeps a session in a file named by the minute in which it began
 # and the first eight characters of its id. Expected was that another process loads a session at any time after it has
 # answered. In the minute in which the session began, `session/load` begins a new one in the file of that name first, so
-# that there is nothing to load, then and later. A session that is first loaded a minute later loads, but only once in
-# that minute: the second time it is lost as well.
+# that there is nothing to load, then and later. A session that is first loaded a minute later loads, but only once:
+# loading leaves a file without messages behind, and when the program starts again, it removes all files of a session
+# that has one.
 # This does all that with a model on loopback, and fails once some of it ends otherwise. It takes up to two minutes.
 set -euo pipefail
 work=$(mktemp -d)
@@ -126,7 +127,7 @@ print("the same session a minute later:", describe(again))
 late = load(untouched)
 print("another one, loaded first a minute later:", "error" if "error" in late else "loaded")
 twice = load(untouched)
-print("and once more in that minute:", "error" if "error" in twice else "loaded")
+print("that one, loaded a second time:", "error" if "error" in twice else "loaded")
 if "error" not in early or "error" not in again or "error" in late or "error" not in twice:
     raise SystemExit("this has changed")
 PY

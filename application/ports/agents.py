@@ -82,12 +82,12 @@ class AgentEnd(Struct, frozen=True, kw_only=True):
 
 
 class AgentTerms(Struct, frozen=True, kw_only=True):
-    """How a session with the agent is to begin: `session` is the agent's own id of one to continue, `opened_ms`
-    when it began or continued that last. Empty texts leave the choice to the agent. `is_remembered`: so it was
-    before, and what is not offered any more does not matter."""
+    """How a session with the agent is to begin: `session` is the agent's own id of one to continue, `began_ms`
+    when that began. Empty texts leave the choice to the agent. `is_remembered`: so it was before, and what is
+    not offered any more does not matter."""
 
     session: str = ""
-    opened_ms: int | UnsetType = UNSET
+    began_ms: int | UnsetType = UNSET
     mode: str = ""
     model: str = ""
     is_remembered: bool = False
@@ -102,7 +102,7 @@ class AgentTerms(Struct, frozen=True, kw_only=True):
 
     def continuing(self, former: AgentConnected) -> AgentTerms:
         """The same, in the session that the agent has."""
-        return replace(self, session=former.agent_session, opened_ms=former.opened_ms)
+        return replace(self, session=former.agent_session, began_ms=former.began_ms)
 
     def with_choice(self, category: Literal["mode", "model"], name: str) -> AgentTerms:
         """The same, with another mode or model."""

@@ -19,8 +19,8 @@ class AgentConnected(Fact, frozen=True, kw_only=True, tag="agent_connected"):
     """An agent works for the session from now on. `agent` is its name in the settings, `program` what it calls
     itself, with its version; `agent_session` is its own id of the session, `mode` and `model` are those that it
     begins with, empty where it tells none. `confinement` says what the process is held to, `is_confined`
-    whether by the sandbox. `opened_ms` is when the agent began or continued that session last, in
-    milliseconds since 1970."""
+    whether by the sandbox. `began_ms` is when that session of its own began, in milliseconds
+    since 1970."""
 
     agent: str
     program: str
@@ -29,7 +29,7 @@ class AgentConnected(Fact, frozen=True, kw_only=True, tag="agent_connected"):
     model: str = ""
     confinement: str = ""
     is_confined: bool | UnsetType = UNSET  # as earlier records have it
-    opened_ms: int | UnsetType = UNSET
+    began_ms: int | UnsetType = UNSET
 
     def with_choice(self, category: Literal["mode", "model"], name: str) -> AgentConnected:
         """The same, with another mode or model."""

@@ -150,7 +150,7 @@ class DrivenAgent:
             model=self._model,
             confinement=_UNCONFINED if self._confine is None else self._describe_confinement(),
             is_confined=self._confine is not None,
-            opened_ms=opened_ms,
+            began_ms=terms.began_ms if terms.session else opened_ms,
         )
 
     def _describe_confinement(self) -> str:
@@ -223,19 +223,19 @@ class DrivenAgent:
             method = "session/resume"
         else:
             raise self._fail("it cannot continue a session; begin a new one, without --continue and --resume")
-        await self._wait_out_minute(terms.opened_ms)
+        await self._wait_out_minute(terms.began_ms)
         return await channel.request(method, {"sessionId": former, **place})
 
-    async def _wait_out_minute(self, opened_ms: int | UnsetType) -> None:
+    async def _wait_out_minute(self, began_ms: int | UnsetType) -> None:
         """Where it would lose the session now, wait, and say so."""
-        if not self._launch.loads_next_minute or opened_ms is UNSET:
+        if not self._launch.loads_next_minute or began_ms is UNSET:
             return
-        is_told, minute = False, opened_ms // 60_000
+        is_told, minute = False, began_ms // 60_000
         while int(now := self._clock()) // 60 == minute:
             left = 60 * (minute + 1) - now
             if not is_told:
                 is_told, how_long = True, format_amount(math.ceil(left), "second")
-                why = f"the agent {self._launch.name} loses a session that it opens twice in one minute"
+                why = f"the agent {self._launch.name} loses a session that it continues in its first minute"
                 self._host.note_update(NoticeGiven(message=f"{why}: its start waits for {how_long}"))
             await self._sleep(left)
 

@@ -24,8 +24,8 @@ class KnownAgent(Struct, frozen=True, kw_only=True):
     acts, empty where it begins in it; `login_env` are variables that its login is found by, `added` what has it
     ask where no mode does. `takes_files`: it works with files that it reaches through us;
     `tells_no_arguments`: a command is its call's title, and the tool begins its id; `loads_next_minute`: it
-    loses a session that it is to load in the minute in which it began or loaded it; `folders` hold its
-    settings, login and sessions. `obeyed` is what it takes programs, permissions and instructions from: names
+    loses a session that it is to load in the minute in which that began; `folders` hold its settings, login and
+    sessions. `obeyed` is what it takes programs, permissions and instructions from: names
     in its folders, or paths.
     """
 

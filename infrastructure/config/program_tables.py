@@ -47,8 +47,9 @@ class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     obeys: Annotated[
         tuple[Annotated[str, Meta(pattern=r"\A(/|~/)[^\0]+\Z")], ...],
         About(
-            description="Files and folders that it takes programs, permissions and instructions from, beside those "
-            "that are known of it: in its sandbox it cannot change them, and what it makes there is renamed.",
+            description="Files and folders that it takes programs, permissions and instructions from, beside "
+            "those that are known of it: in its sandbox it cannot change them, and what it makes there is "
+            "renamed.",
             project=ProjectRule.NEVER,
             expected='a list of paths that begin with / or ~/, for example ["~/.mine/config.toml"]',
         ),

@@ -76,7 +76,7 @@ def read_claude(places: ImportPlaces) -> AgentSetup:
     if (file := found.read(read_json_file, places.root / ".mcp.json")) is not None:
         for name in read_table(file.data, "mcpServers"):
             why = f"it belongs to the project: quorum mcp add {name} --from .mcp.json"
-            there = escape_unprintable(name)[:80]
+            there = shorten_text(escape_unprintable(name), 80)
             place = file.locate(name)
             found.findings.append(TakeoverItem(kind=TakeoverKind.SERVER, there=there, place=place, why=why))
     found.add(find_instructions(folder / "CLAUDE.md", places.own))
@@ -161,9 +161,8 @@ def _find_model(file: ForeignFile) -> Iterator[TakeoverItem]:
         yield TakeoverItem(kind=TakeoverKind.MODEL, there=there, place=file.locate("model"), why=why)
     if names := ", ".join(map(escape_unprintable, read_table(file.data, "env"))):
         why = "values of variables are not copied: set them in your environment"
-        yield TakeoverItem(
-            kind=TakeoverKind.SETTING, there=f"env: {names}"[:100], place=file.locate("env"), why=why
-        )
+        there = shorten_text(f"env: {names}", 100)
+        yield TakeoverItem(kind=TakeoverKind.SETTING, there=there, place=file.locate("env"), why=why)
 
 
 def name_memories(folder: Path) -> Iterator[TakeoverItem]:

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -21,7 +21,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.importing.foreign_session import SessionRecorder
 from quorum.domain.sessions.ledger_chain import encode_payload
-from quorum.domain.sessions.session_facts import chain_session
+from quorum.domain.sessions.session_facts import WholeSession, chain_session
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.schema import Settings
@@ -34,13 +34,11 @@ from quorum.infrastructure.secrets.known import SessionSecrets
 from quorum.infrastructure.session_paths import build_path_policy
 from quorum.infrastructure.storage import open_storage, open_whole_writer
 
-if TYPE_CHECKING:
-    from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
-
 _FEW_BYTES = 20_000_000  # for less, further processes take longer to start than they save
 _MOST_FLAWS = 3
 _AHEAD = 3  # sessions a process that wait for it
 _MOST_PROCESSES = 8
+_Write: TypeAlias = Callable[[WholeSession], bool]
 _READERS: Mapping[str, ReadSource] = {
     claude_sessions.AGENT: claude_sessions.read_claude_session,
     codex_sessions.AGENT: codex_sessions.read_codex_session,
@@ -92,8 +90,8 @@ def list_sources(agents: Iterable[str], places: ImportPlaces) -> tuple[list[Sess
 class _SessionImport:
     """Takes sessions over in one process. `turn` is held while one is written."""
 
-    def __init__(self, terms: _Terms, writer: WholeSessionWriter, turn: AbstractContextManager[object]) -> None:
-        self._present, self._writer, self._turn = terms.present, writer, turn
+    def __init__(self, terms: _Terms, write: _Write, turn: AbstractContextManager[object]) -> None:
+        self._present, self._write, self._turn = terms.present, write, turn
         self._mask = SecretMask()
         policy = build_path_policy(terms.settings, (terms.root,))
         SessionSecrets(self._mask, settings=terms.settings, environ=os.environ, policy=policy).gather()
@@ -113,7 +111,7 @@ class _SessionImport:
         if session.chain:
             try:
                 with self._turn:
-                    is_added = self._writer.write(session)
+                    is_added = self._write(session)
             except LedgerError as error:
                 flaws = (*flaws, f"{source.file} is not taken over: {error}")
         return TakenSession(size=source.size, is_added=is_added, flaws=flaws)
@@ -142,7 +140,7 @@ def _start_process(terms: _Terms, turn: AbstractContextManager[object]) -> None:
     stack = ExitStack()
     atexit.register(stack.close)
     storage = stack.enter_context(closing(open_storage(terms.settings.storage, os.environ)))
-    _import = _SessionImport(terms, stack.enter_context(open_whole_writer(storage)), turn)
+    _import = _SessionImport(terms, stack.enter_context(open_whole_writer(storage)).write, turn)
 
 
 def _take_over(source: SessionSource) -> TakenSession:
@@ -167,7 +165,7 @@ def import_sessions(
     report = SessionsReport()
     done, terms = 0, _Terms(present=present, settings=settings, root=root)
     with open_whole_writer(storage) as writer:
-        for number, taken in enumerate(_take_over_all(sources, terms, writer), 1):
+        for number, taken in enumerate(_take_over_all(sources, terms, writer.write), 1):
             report.flaws += taken.flaws
             report.added += taken.is_added
             done += taken.size
@@ -175,13 +173,11 @@ def import_sessions(
     return report
 
 
-def _take_over_all(
-    sources: Sequence[SessionSource], terms: _Terms, writer: WholeSessionWriter
-) -> Iterator[TakenSession]:
+def _take_over_all(sources: Sequence[SessionSource], terms: _Terms, write: _Write) -> Iterator[TakenSession]:
     """By several processes, which write by themselves: to hand a session on takes longer than to write it."""
     workers = min(os.cpu_count() or 1, _MOST_PROCESSES)
     if workers == 1 or sum(source.size for source in sources) < _FEW_BYTES:
-        yield from map(_SessionImport(terms, writer, nullcontext()).take_over, sources)
+        yield from map(_SessionImport(terms, write, nullcontext()).take_over, sources)
         return
     context = get_context("spawn")
     waiting: deque[Future[TakenSession]] = deque()
