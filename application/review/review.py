@@ -21,6 +21,7 @@ from quorum.application.review.voting import VoteFeed, Voting
 from quorum.application.session_folders import SessionFolders
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.history import ToolResults
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConfigError, ModeRefused, QuorumError
@@ -208,9 +209,9 @@ class Review:
         async with self._turn.hold_turn(index):
             if self.make_offer is None or self.mode not in (Mode.ASK, Mode.ACCEPT_EDITS):
                 return
-            if await self.find_refusal(Mode.SANDBOXED) is None and await self.make_offer(
-                describe_call(subject, next(iter(self._paths.roots), ""))
-            ):
+            verb = find_traits(subject.tool).verb
+            call = describe_call(subject, next(iter(self._paths.roots), ""), verb=verb)
+            if await self.find_refusal(Mode.SANDBOXED) is None and await self.make_offer(call):
                 await self.accept_mode(Mode.SANDBOXED)
             self.make_offer = None
 

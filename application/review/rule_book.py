@@ -390,16 +390,17 @@ def _is_about_paths(rule: Rule) -> bool:
     return rule.tool != COMMAND_TOOL and not ARGUMENT.fullmatch(rule.pattern or "")
 
 
-def describe_call(subject: Subject, folder: str = "") -> str:
-    """A call in one line, for the person; files below `folder` are named from there."""
+def describe_call(subject: Subject, folder: str = "", *, verb: str = "") -> str:
+    """A call in one line, for the person; files below `folder` are named from there. `verb` stands in the place
+    of the tool."""
     if subject.command is not None:
         return subject.command.strip()
     touched = sorted(subject.written or subject.read)
     if touched:
         below = folder.rstrip("/") + "/" if folder else ""
-        return " ".join((subject.tool, *(path.removeprefix(below) for path in touched)))
+        return " ".join((verb or subject.tool, *(path.removeprefix(below) for path in touched)))
     given = (f"{name}={value}" for name, value in subject.arguments.items() if isinstance(value, str))
-    return " ".join((subject.tool, *given))
+    return " ".join((verb or subject.tool, *given))
 
 
 def _shorten(texts: Sequence[str], most: int, kind: str) -> tuple[str, ...]:

@@ -218,6 +218,11 @@ async def test_while_words_are_written_the_keys_are_those_of_the_field(tmp_path)
         await stage.shows("a apply")
 
 
+async def test_a_mode_that_is_not_named_after_its_layer_is_shown_as_one_in_a_layer(tmp_path):
+    async with on_stage(tmp_path, prepare=staged(FakeLayer({}))) as stage:
+        await stage.shows(" ask, in a layer ")
+
+
 @pytest.mark.long
 async def test_leaving_the_changes_for_later_says_what_opens_them_again(tmp_path):
     async with on_stage(tmp_path, prepare=staged(a_layer())) as stage:

@@ -11,6 +11,7 @@ import pytest
 
 from quorum.application.ports.people import Approver, Observer, PersonAnswer, ReviewQuestion
 from quorum.domain.calls.execution import Seal
+from quorum.domain.events.event import TextDelta
 from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.questions import Approve
 from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
@@ -19,6 +20,9 @@ from tests.support.fake_agent import FakeAgent, a_packet, a_request
 from tests.support.review_contexts import a_review_context
 
 OPTIONS = [{"label": "Blue", "description": "as the sky"}, {"label": "Green"}, {"label": "R\u202eed"}]
+
+
+ASKED = {"question": "Which colour?", "options": OPTIONS}
 
 
 class Asking:
@@ -64,6 +68,25 @@ async def test_a_marked_option_is_the_reply(tmp_path):
 
 
 @pytest.mark.long
+async def test_it_stands_at_the_lower_end_and_what_was_said_last_stays_in_sight_above_it(tmp_path):
+    question = ReviewQuestion(a_request(a_packet("ask_person", ASKED, Seal(cwd="/w"))), a_review_context())
+
+    async def scene(agent: FakeAgent) -> None:
+        agent.tell(TextDelta(text="so much was found out\n\n" * 20 + "and that is the end"))
+        await agent.ask(question.request)
+
+    async with on_stage(tmp_path, scene, size=(120, 24)) as stage:
+        await stage.send("go")
+        await stage.until(lambda: isinstance(stage.app.screen, PersonQuestionDialog))
+        await stage.shows("and that is the end")
+        await stage.until(lambda: "esc no answer" in stage.text().splitlines()[-2])
+        dialog = stage.text().splitlines()[-6:-1]
+        assert not [line for line in dialog if "Ask for something" in line]
+        await stage.pilot.press("1")
+        await stage.unasked()
+        await stage.until(lambda: not stage.app.chat.query_one("#main").styles.margin.bottom)
+
+
 async def test_words_of_the_model_are_drawn_as_text_and_never_as_controls(tmp_path):
     async with asked(tmp_path) as (stage, asking):
         assert "R⟨U+202E⟩ed" in stage.text()

@@ -10,6 +10,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -23,6 +24,21 @@ _QUIET_SECS = 0.4
 _WIDEST = 110
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BESIDE_ROWS = 6  # border, what is out of sight, the gap and the choices, and a line of the chat
+
+
+class QuestionFrame(VerticalGroup):
+    """The box of a card."""
+
+    class Covered(Message):
+        """It takes that many lines of the screen."""
+
+        def __init__(self, lines: int) -> None:
+            super().__init__()
+            self.lines = lines
+
+    def on_resize(self) -> None:
+        """Tell how much of the screen is covered now."""
+        self.post_message(self.Covered(self.outer_size.height))
 
 
 class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
@@ -56,6 +72,8 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
             & > #more { height: 1; color: $text-warning; text-align: right; }
             & > #choices { margin-top: 1; }
         }
+        &.-below { align: center bottom; }
+        &.-below > #question { margin-bottom: 1; }
     }
     """
 
@@ -65,6 +83,18 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
         self._is_turned_to = False
+        self._on_height: Callable[[int], None] | None = None
+
+    def show_below(self, on_height: Callable[[int], None]) -> None:
+        """Stand at the lower end of the screen, above the status bar, from the start; what is asked about stays
+        in sight. `on_height` is called with the number of lines that are covered."""
+        self._on_height = on_height
+        self.add_class("-below")
+
+    @on(QuestionFrame.Covered)
+    def _tell_height(self, message: QuestionFrame.Covered) -> None:
+        if self._on_height is not None:
+            self._on_height(message.lines + 1)
 
     def build_lines(self) -> Iterator[Line]:
         """Everything that the answer may depend on, each line of it safe to draw."""
@@ -77,7 +107,8 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     def compose(self) -> ComposeResult:
         """What is asked, how much of it is out of sight, and the choices, the careful one first."""
         yield Cramped()
-        with VerticalGroup(id="question") as card:
+        with QuestionFrame(id="question") as card:
+            self.cover = card if self._on_height is not None else None
             card.border_title = Content(self.HEADING)
             card.border_subtitle = Content(self.format_subtitle())
             yield self.ROWS(id="lines")

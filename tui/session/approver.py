@@ -169,6 +169,7 @@ class ScreenApprover:
         async with self._one_at_a_time:
             answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             dialog = card()
+            dialog.show_below(self._host.reserve_lines)
             self._host.begin_asking()
             try:
                 await self._host.wait_until_in_front()
@@ -178,6 +179,7 @@ class ScreenApprover:
                 self._take_down(dialog)
                 raise
             finally:
+                self._host.reserve_lines(0)
                 self._host.end_asking(interrupts=False)
 
     def _take_down(self, dialog: ReviewDialog | QuestionCard) -> None:

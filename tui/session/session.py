@@ -222,7 +222,12 @@ class Session:
     @property
     def mode_label(self) -> str:
         """How it goes about risky calls, and that several models answer if they do: its review mode; what it
-        is where there are none, or none run."""
+        is where there are none, or none run. That it stands in a layer where its name does not say so."""
+        label = self._name_mode()
+        is_told = self.agent.effects is None or label.partition(",")[0] == STAGED
+        return label if is_told else f"{label}, in a layer"
+
+    def _name_mode(self) -> str:
         match self.agent.record.form:
             case SessionKind.AGENT if self.agent.plans.phase.is_planning:
                 return "plan"
