@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,6 +19,7 @@ from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import USER, PostgresForTests
 
+FAKETIME = shutil.which("faketime")
 WORK = ("fleet", "work", "-q")
 
 
@@ -36,9 +38,9 @@ def configure_url(rig: FleetRig, url: str) -> None:
 
 
 @contextmanager
-def working(rig: FleetRig, **more: str) -> Iterator[subprocess.Popen[bytes]]:
+def working(rig: FleetRig, *before: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        [QUORUM, *WORK],
+        [*before, QUORUM, *WORK],
         cwd=rig.project,
         env=environment(rig.home, **more),
         stdout=subprocess.DEVNULL,
@@ -116,6 +118,37 @@ def test_a_worker_behind_a_partition_loses_its_session_to_another_and_nothing_ru
     assert (rig.project / "later.txt").read_text() == "later\n"
     verified = rig.quorum("sessions", "verify", "--all")
     assert verified.code == 0, verified.out + verified.err
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="no faketime on the PATH")
+@pytest.mark.long
+def test_workers_whose_clocks_are_two_minutes_apart_go_on_with_each_others_sessions(
+    rig: FleetRig, postgres: PostgresForTests
+) -> None:
+    assert FAKETIME is not None
+    database = parse_address(rig.url).database
+    steady = {"FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    (session,) = rig.submit("run cat gate")
+    with working(rig, FAKETIME, "-f", "+60s", **steady) as ahead:
+        wait_until_it_runs(rig, session)
+        ahead.kill()
+        ahead.wait()
+    with working(rig, FAKETIME, "-f", "-60s", **steady):
+        assert rig.list_states() == ["running"]
+        postgres.let_workers_be_missed(database)
+        postgres.let_leases_end(database)
+        wait_until(lambda: rig.list_states() == ["ended"])
+        (later,) = rig.submit("run echo later")
+        wait_until(lambda: rig.list_states() == ["ended", "ended"])
+
+    assert (list_outcomes(rig, session), list_outcomes(rig, later)) == (["unknown"], ["ok"])
+    times = [record["at_ms"] for record in json.loads(export(rig, session))["records"]]
+    assert times == sorted(times)
+    with postgres.connect(database) as connection:
+        (ahead_secs,) = connection.execute(
+            "SELECT max(at_ms) / 1000 - extract(epoch FROM clock_timestamp()) FROM records"
+        ).fetchone() or (0,)
+    assert -50 < float(str(ahead_secs)) <= 1
 
 
 @pytest.mark.long
