@@ -1,4 +1,4 @@
-"""A clock of the day that is ahead or behind, for one program and what it starts. Waiting takes as long as ever."""
+"""A clock of the day that is ahead or behind, for one program and what it starts. Waiting takes as long."""
 
 from __future__ import annotations
 
