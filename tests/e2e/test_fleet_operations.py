@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,6 +18,7 @@ from tests.e2e.test_fleet_command import FleetRig, open_gate, wait_until
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import USER, PostgresForTests
+from tests.support.shifted_clock import COMPILER, shift_clock
 
 WORK = ("fleet", "work", "-q")
 
@@ -63,6 +65,32 @@ def list_outcomes(rig: FleetRig, session: str) -> list[str]:
 
 def wait_until_it_runs(rig: FleetRig, session: str) -> None:
     wait_until(lambda: "call_started" in export(rig, session))
+
+
+def test_a_line_that_is_held_passes_nothing_until_it_is_released() -> None:
+    with (
+        TemporaryDirectory(prefix="quorum-line-", dir="/tmp") as folder,
+        socket.socket(socket.AF_UNIX) as server,
+    ):
+        ends = [Path(folder, name) for name in ("server", "line")]
+        for end in ends:
+            end.mkdir()
+        server.bind(str(ends[0] / ".s.PGSQL.5432"))
+        server.listen()
+        with closing(CuttingProxy(ends[1], ends[0])) as line, socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(ends[1] / ".s.PGSQL.5432"))
+            client.sendall(b"one")
+            passed, _ = server.accept()
+            with passed:
+                assert passed.recv(3) == b"one"
+                line.hold()
+                client.sendall(b"two")
+                passed.settimeout(0.05)
+                with pytest.raises(TimeoutError):
+                    passed.recv(3)
+                passed.settimeout(10)
+                line.release()
+                assert passed.recv(3) == b"two"
 
 
 @pytest.mark.long
@@ -116,6 +144,35 @@ def test_a_worker_behind_a_partition_loses_its_session_to_another_and_nothing_ru
     assert (rig.project / "later.txt").read_text() == "later\n"
     verified = rig.quorum("sessions", "verify", "--all")
     assert verified.code == 0, verified.out + verified.err
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no compiler for a library that shifts the clock")
+@pytest.mark.long
+def test_workers_whose_clocks_are_two_minutes_apart_go_on_with_each_others_sessions(
+    rig: FleetRig, postgres: PostgresForTests, tmp_path: Path
+) -> None:
+    database = parse_address(rig.url).database
+    (session,) = rig.submit("run cat gate")
+    with working(rig, **shift_clock(tmp_path, 60)) as ahead:
+        wait_until_it_runs(rig, session)
+        ahead.kill()
+        ahead.wait()
+    with working(rig, **shift_clock(tmp_path, -60)):
+        assert rig.list_states() == ["running"]
+        postgres.let_workers_be_missed(database)
+        postgres.let_leases_end(database)
+        wait_until(lambda: rig.list_states() == ["ended"])
+        (later,) = rig.submit("run echo later")
+        wait_until(lambda: rig.list_states() == ["ended", "ended"])
+
+    assert (list_outcomes(rig, session), list_outcomes(rig, later)) == (["unknown"], ["ok"])
+    times = [record["at_ms"] for record in json.loads(export(rig, session))["records"]]
+    assert times == sorted(times)
+    with postgres.connect(database) as connection:
+        (ahead_secs,) = connection.execute(
+            "SELECT max(at_ms) / 1000 - extract(epoch FROM clock_timestamp()) FROM records"
+        ).fetchone() or (0,)
+    assert -50 < float(str(ahead_secs)) <= 1
 
 
 @pytest.mark.long

@@ -72,6 +72,16 @@ class OtlpReceiver:
                             )
         return found
 
+    @property
+    def instances(self) -> set[str]:
+        """The ids under which senders of metrics are known."""
+        return {
+            attributes(each.resource)["service.instance.id"]
+            for path, body in self.bodies
+            if path == "/v1/metrics"
+            for each in ExportMetricsServiceRequest.FromString(body).resource_metrics
+        }
+
 
 def attributes(item: Any) -> dict[str, Any]:
     """The attributes of a span, an event or a data point."""

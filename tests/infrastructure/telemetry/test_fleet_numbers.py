@@ -10,7 +10,7 @@ from typing import NoReturn, cast
 import pytest
 
 from quorum.application.ports.fleet import Fleet
-from quorum.domain.fleet_metrics import measure_fleet
+from quorum.domain.fleet_metrics import FleetGauge, measure_fleet
 from quorum.fleet import metrics
 from quorum.infrastructure.blocking import Outage
 from quorum.infrastructure.telemetry.fleet_numbers import FleetNumbers
@@ -70,3 +70,39 @@ async def test_a_worker_that_ends_waits_for_no_database_that_is_away(
     await asyncio.wait((sending,))
 
     assert ended.is_set()
+
+
+async def test_the_worker_that_may_send_does_under_the_id_of_the_fleet_and_another_reads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    readings: list[object] = []
+
+    class OneSender:
+        def claim_metrics(self, _collector: str, sender: str, _secs: float) -> str:
+            if sender == "second":
+                loop.call_soon_threadsafe(asked.set)
+            return "fleet-1" if sender == "first" else ""
+
+    def read_gauges(*arguments: object) -> tuple[FleetGauge, ...]:
+        readings.append(arguments)
+        return tuple(measure_fleet(SESSIONS, WORKERS, {}, now_ms=10_000))
+
+    monkeypatch.setattr(metrics, "read_fleet_gauges", read_gauges)
+    with receiving() as receiver:
+        loaded = Machine(tmp_path).load(overrides={"telemetry.otlp_endpoint": receiver.endpoint})
+        fleet = cast("Fleet", OneSender())
+        sending = [
+            asyncio.ensure_future(metrics.send_fleet_metrics(fleet, loaded, sender))
+            for sender in ("second", "first")
+        ]
+        await asyncio.wait_for(asked.wait(), 30)
+        async with asyncio.timeout(30):
+            while not receiver.metrics:  # noqa: ASYNC110 - the collector is a thread
+                await asyncio.sleep(0.01)
+        for each in sending:
+            each.cancel()
+        await asyncio.wait(sending)
+
+    assert len(readings) == 1
+    assert receiver.instances == {"fleet-1"}
