@@ -40,8 +40,9 @@ _SYSTEM = (
     *("/run/", "pipe:["),
 )
 _NOT_SYSTEM = re.compile(r"/etc/g?shadow|/proc/(?:self|\d+)/(?:environ|mem|fd|root|cwd)")
-# It looks which files it has open, to close them for what it runs.
-_OWN_FILES = re.compile(r"/proc/\d+/fd")
+# xargs looks which files it has open, to close them for what it runs; lscpu of util-linux goes through the
+# processes, whose kernel or names tell what it runs on.
+_LOOKED_THROUGH = {"xargs": re.compile(r"/proc/\d+/fd"), "lscpu": re.compile(r"/proc")}
 _HELPERS: Mapping[str, Collection[str]] = {
     "egrep": ("sh", "dash", "bash", "grep"),
     "fgrep": ("sh", "dash", "bash", "grep"),
@@ -158,7 +159,8 @@ class TracedStage:
         return program in _KEEPS_INPUT and path.startswith(f"{self._root}/tmp/")
 
     def _may_read(self, program: str, path: str) -> bool:
-        if self._is_kept_input(program, path) or (program == "xargs" and _OWN_FILES.fullmatch(path)):
+        looked_through = _LOOKED_THROUGH.get(program)
+        if self._is_kept_input(program, path) or (looked_through and looked_through.fullmatch(path)):
             return True
         if not self._policy.is_inside(path):
             return path.startswith(_SYSTEM) and not _NOT_SYSTEM.search(path)

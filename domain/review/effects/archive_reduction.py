@@ -7,6 +7,41 @@ from collections.abc import Sequence
 from quorum.domain.review.effects.program_effects import UsedProgram, drop_kind
 from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, EffectKind, find_kind
 
+_TO_OUTPUT = r"-[a-zA-Z0-9]*[cdlt][a-zA-Z0-9]*|--stdout|--decompress|--list|--test"
+_ONLY_LOOKS = r"-[a-zA-Z0-9]*[clt][a-zA-Z0-9]*|--stdout|--to-stdout|--list|--test|-o.*"
+_UNPACKERS = {"gunzip": "gzip", "bunzip2": "bzip2", "unxz": "xz", "unzstd": "zstd"}
+_COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
+
+
+def change_form(used: UsedProgram, paths: Sequence[str], data: Data) -> None:
+    """Take files that a program puts into another form beside, or in the place of, the former one."""
+    if used.name in _COMPRESSORS and find_kind(data, DataKind.SECRET) is None and not used.words.find("-o"):
+        for path in () if used.has_option(_TO_OUTPUT) else paths:
+            used.scope.reducer.write_file(path + _COMPRESSORS[used.name], data)
+            if _drops_former(used):
+                used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
+    _unpack_in_place(used, paths)
+
+
+def _drops_former(used: UsedProgram) -> bool:
+    """Whether a file is no more there once its other form is."""
+    if used.name in ("gpg", "zstd", "unzstd"):
+        return used.has_option("--rm")
+    return not used.has_option(r"-[a-zA-Z0-9]*[kc][a-zA-Z0-9]*|--keep|--stdout|--to-stdout")
+
+
+def _unpack_in_place(used: UsedProgram, paths: Sequence[str]) -> None:
+    """Take files that a program puts in the place of packed ones."""
+    packs = _UNPACKERS.get(used.name, used.name)
+    ending = _COMPRESSORS.get(packs, "")
+    unpacks = used.name in _UNPACKERS or used.has_option(r"-[a-zA-Z0-9]*d[a-zA-Z0-9]*|--decompress")
+    if not ending or packs == "gpg" or not unpacks or used.has_option(_ONLY_LOOKS):
+        return
+    for path in paths:
+        used.scope.reducer.write_file(path.removesuffix(ending), used.read(path))
+        if _drops_former(used):
+            used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
+
 
 def copy_blocks(used: UsedProgram) -> Data:
     """Take what dd reads and writes, and return what it prints."""
@@ -23,13 +58,19 @@ def copy_blocks(used: UsedProgram) -> Data:
 def pack(used: UsedProgram, data: Data) -> Data:
     """Take an archive that is made or taken apart, and return what comes out."""
     reducer = used.scope.reducer
+    if used.has_option("--remove-files") or (
+        used.name == "zip" and used.has_option("-[a-zA-Z]*m[a-zA-Z]*|--move")
+    ):
+        for path in used.operands[1:] if used.name == "zip" else used.operands:
+            used.scope.add(EffectKind.DELETE, f"moves {path} into an archive", path)
     if used.name in ("zip", "7z", "7za", "rar"):
         named = [path for path in used.operands[:2] if not path.startswith("/") and path not in ("a", "u")]
         for path in named[:1]:
             reducer.write_file(path if "." in path else f"{path}.zip", data)
         return data
     if used.name in ("split", "csplit"):
-        prefix = used.words.operands[1] if len(used.words.operands) > 1 and used.name == "split" else ""
+        prefixes = used.words.operands[1:2] if used.name == "split" else tuple(used.words.find("-f --prefix"))
+        prefix = next(iter(prefixes), "")
         for end in ("aa", "ab", "ac") if used.name == "split" else ("00", "01", "02"):
             reducer.write_file(f"{prefix or ('x' if used.name == 'split' else 'xx')}{end}", data)
         used.scope.add(EffectKind.WRITE, f"writes {prefix or 'x'}*", f"{prefix or 'x'}*")

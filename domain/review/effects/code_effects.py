@@ -63,6 +63,7 @@ _RUNS = re.compile(
 _EVALUATES = re.compile(
     r"\beval\b|\bFunction\s*\(|\bvm\.run\w*|(?:instance|class)_eval|\bload(?:string)?\s*\(|\bcreate_function\b"
 )
+_READ_BY_AWK = re.compile(r"\bgetline\b[^;}\n<]{0,80}<\s*\"([^\"\n]+)\"")
 _RUN_IN_BACKTICKS = frozenset({"ruby", "perl", "php"})
 _FILLED_BACKTICKS = re.compile(r"(`|%x[{(\[])[^`\n]{0,200}[#$@]")
 _AWK_RUNS = re.compile(r"\bsystem\s*\((?!\s*\"[^\"]*\"\s*\))|\|&?\s*\"(\S*/)?(ba|z|da|k)?sh\b")
@@ -112,6 +113,8 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     words = [*texts, *_BARE.findall(text)]
     held = _find_secrets(words) or _find_read(text, texts, program)
     held |= _find_variables(text)
+    for path in _READ_BY_AWK.findall(text) if program.endswith("awk") else ():
+        held |= around.read_file(path)
     if _ENVIRONMENT.search(text):
         held |= {Datum(DataKind.ENVIRONMENT, program)}
         if _PICKS_SECRETS.search(text) and _SHOWS.search(text):

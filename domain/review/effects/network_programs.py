@@ -12,14 +12,14 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         names="curl curlie",
         source="curl(1) 7.88",
         values=(
-            "-A -e -m -x -X -w -r -y -Y -z -C -K -c -E --cert --key --cacert --capath --user-agent "
+            "-A -e -m -x -X -w -r -y -Y -z -C -K -E --cert --key --cacert --capath --user-agent "
             "--referer --max-time --proxy --request --write-out --retry --connect-timeout "
             "--limit-rate --resolve "
             "--interface --dns-servers --retry-delay --max-redirs --connect-to --output-dir "
-            "--ciphers --socks5 --socks5-hostname --cookie-jar --config -P --range "
+            "--ciphers --socks5 --socks5-hostname --config -P --range "
             "--retry-max-time --noproxy --unix-socket --hostpubmd5 --mail-from --mail-rcpt"
         ),
-        writes="-o --output -D --dump-header",
+        writes="-o --output -D --dump-header -c --cookie-jar --etag-save --trace --trace-ascii --stderr",
         sends="-T --upload-file",
         posts=(
             "-d --data --data-binary --data-raw --data-ascii --data-urlencode --json -F --form --variable "
@@ -34,11 +34,11 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         names="wget wget2",
         source="wget(1) 1.21",
         values=(
-            "-a --append-output -o --output-file -t -T -w -U --user-agent -P --directory-prefix -l "
+            "-t -T -w -U --user-agent -P --directory-prefix -l "
             "-A -R -D -X -I -Q --tries --timeout --method --limit-rate -e --user --password "
             "--referer --ca-certificate --config"
         ),
-        writes="-O --output-document",
+        writes="-O --output-document -o --output-file -a --append-output",
         sends="--post-file --body-file",
         posts="--post-data --body-data --header",
         shows="-i --input-file",

@@ -127,7 +127,10 @@ def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
         if has_value and option in with_value:
             values.append((option, value))
         elif not word.startswith("--"):
-            end = next((end for end in range(1, len(word)) if word[end] in letters), None)
+            known = range(
+                1, len(word) if row.names else 2
+            )  # such a word of an unknown program may be one option
+            end = next((end for end in known if word[end] in letters), None)
             if end is not None and end + 1 < len(word):
                 values.append((f"-{word[end]}", word[end + 1 :]))
             elif end is not None and place < len(arguments):

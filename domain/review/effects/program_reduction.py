@@ -9,7 +9,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.effects.archive_reduction import copy_blocks, pack
+from quorum.domain.review.effects.archive_reduction import change_form, copy_blocks, pack
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.git_reduction import find_shown_by_git, follow_git, take_changes
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
@@ -71,6 +71,7 @@ _CONFIGURATIONS = frozenset({"-K", "--config"})
 _CONFIGURED = frozenset({"curl", "wget", "wget2"})
 _FOLLOWS_LISTS = frozenset({"wget", "wget2", "aria2c"})
 _HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
+_COOKIES = frozenset({"-b", "--cookie"})
 _HEADER = re.compile(r"[\w-]+:(?![/=])")
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
 _FILE = re.compile(r"(?:[^=@]*=)?[@<](.+)", re.DOTALL)
@@ -152,7 +153,8 @@ def _fetch(used: UsedProgram, host: str) -> Data:
     fetched = NO_DATA if is_local(host) else frozenset({Datum(DataKind.FETCHED, host)})
     if used.name == "curl" and not used.has_option(r"-[a-zA-Z#]*O|--remote-name(-all)?"):
         return fetched
-    if used.name != "curl" and used.words.find("-O --output-document -o --out"):
+    named = "-O --output-document" if used.name in ("wget", "wget2") else "-O -o --out --output"
+    if used.name != "curl" and used.words.find(named):
         return fetched
     folders = used.words.find("-P --directory-prefix --output-dir -d --dir") if used.name != "curl" else []
     for word in used.words.operands:
@@ -183,7 +185,9 @@ def _read_socat_files(used: UsedProgram) -> Data:
 def post(used: UsedProgram, text: str, host: str, option: str = "") -> None:
     """Take a text that is sent, or the file that it names."""
     data = used.find_data(text)
-    if option in _HEADERS and not text.startswith("@"):
+    if option in _COOKIES and "=" not in text:
+        data |= used.read(text)
+    elif option in _HEADERS and not text.startswith("@"):
         data = drop_usual_keys(data, host)
     elif found := (_NAMED_FILE if option in _NAMED_FILES else _FILE).match(text):
         path = found[1].partition(";")[0]
@@ -298,8 +302,9 @@ _COMPILED = (
 _OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SQLITES = frozenset({"sqlite3", "sqlite", "duckdb"})
-_TAKES_ONE_FILE = _SQLITES | {"split", "csplit"}
-"""Behind the file stand statements, or how its parts are called."""
+_WRITES_SECOND = frozenset({"uniq", "lz4"})
+_TAKES_ONE_FILE = _SQLITES | _WRITES_SECOND | {"split", "csplit"}
+"""Behind the file stand statements, how its parts are called, or a file that is written."""
 _ONLY_SHOWS = re.compile(r"(?i)\s*(?:select\b[^;]*;?\s*|\.(?:dump|schema|tables|headers|mode)\b[^\n]*|)\Z")
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 # Of what these print, the lines with such words hold the secrets themselves.
@@ -308,7 +313,7 @@ _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
 _BACKUP = re.compile(r"(?:-[nErsz]*i|--in-place=)([.~_][\w.~-]*)")
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
-_TO_OUTPUT = r"-[a-zA-Z0-9]*[cdlt][a-zA-Z0-9]*|--stdout|--decompress|--list|--test"
+_SED_READS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*[rR][ \t]+([^\s;}]+)")
 _EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
 _TYPED_INTO = frozenset({"vi", "vim", "nvim", "view"})
 _READS_ORDERS = r"-[a-zA-Z]*[es]|--script=-"
@@ -316,7 +321,6 @@ _ORDER_FILES = re.compile(
     r"(?:^|\|)\s*:?(?:so(?:urce)?|luafile|pyfile|rubyfile)!?\s+(\S+)|\(load(?:-file)?\s+\"([^\"]+)\""
 )
 _WRITTEN_BY_ORDER = re.compile(r"(?:^|\|)\s*:?(?:w(?:rite)?|sav(?:eas)?)!?\s+(?:>>\s*)?([/~.\w]\S*)")
-_COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
 
 
 def show(used: UsedProgram) -> Data:
@@ -332,18 +336,17 @@ def show(used: UsedProgram) -> Data:
         if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
             _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
+    for path in used.operands[1:2] if used.name in _WRITES_SECOND else ():
+        used.scope.reducer.write_file(path, data | used.piped)
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
     _write_database(used)
     _change_files(used, operands, in_place=changes)
     if used.name in ("sed", "gsed"):
         for script in (*used.words.operands[:1], *used.words.find("-e --expression")):
+            data |= used.read(*_SED_READS.findall(script))
             for found in _SED_WRITES.finditer(script):
                 used.scope.reducer.write_file(found[1], data | used.piped)
-    if used.name in _COMPRESSORS and find_kind(data, DataKind.SECRET) is None:
-        for path in () if used.has_option(_TO_OUTPUT) else operands:
-            used.scope.reducer.write_file(path + _COMPRESSORS[used.name], data)
-            if used.name not in ("gpg", "zstd") and not used.has_option(r"-[a-zA-Z0-9]*k[a-zA-Z0-9]*|--keep"):
-                used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
+    change_form(used, operands, data)
     return NO_DATA if changes else data
 
 
@@ -364,7 +367,8 @@ def _follow_orders(used: UsedProgram) -> None:
     reducer.run_data(used.read(*used.words.find(used.row.shows), *typed))
     if used.has_option(_READS_ORDERS) or used.name in ("ed", "ex"):
         reducer.run_data(used.piped)
-    for code in used.words.find("-c --cmd -eval --eval --execute"):
+    lines = (used.run.text or "").splitlines() if used.name in ("ed", "ex") else ()
+    for code in (*used.words.find("-c --cmd -eval --eval --execute"), *lines):
         for found in _ORDER_FILES.finditer(code):
             reducer.run_data(reducer.read_file(found[1] or found[2]))
         for path in _WRITTEN_BY_ORDER.findall(code):
@@ -531,6 +535,9 @@ def _use_words(used: UsedProgram) -> Data:
 
 def _write_operands(used: UsedProgram) -> None:
     is_patch = used.name == "patch"  # which reads its second file
+    if is_patch and used.has_option("--dry-run|-C|--check"):
+        used.read(*used.operands, *used.words.find(used.row.shows))
+        return
     for path in used.operands[:1] if is_patch else used.operands:
         used.scope.reducer.write_file(path, used.piped, used.run.text)
         judge_program_name(used.scope, path)
@@ -565,11 +572,10 @@ def _write_output(used: UsedProgram, data: Data) -> Data:
         data |= {Datum(row.gives, f"the output of {name}")}
     if name in ("env", "set", "export", "declare") and not set(used.run.arguments) - {"-p", "-x", "-0"}:
         data |= {Datum(DataKind.ENVIRONMENT, name)}
-    for path in used.words.find(row.writes):
-        if path not in ("-", "/dev/stdout"):
-            used.scope.reducer.write_file(path, data)
-            data = NO_DATA
-    return data
+    written = [path for path in used.words.find(row.writes) if path not in ("-", "/dev/stdout")]
+    for path in written:
+        used.scope.reducer.write_file(path, data)
+    return NO_DATA if written else data
 
 
 def _follow_program(used: UsedProgram, data: Data) -> Data:

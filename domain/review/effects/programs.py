@@ -119,7 +119,8 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ),
     ProgramEffects(
         names="diff sdiff vimdiff cmp colordiff zdiff",
-        source="diff(1) 3.8",
+        source="diff(1) 3.8, sdiff(1) 3.8",
+        writes="-o --output",
         values="-U -C -W -x -I -F -i --unified --context --exclude",
         operands=_O.SHOW,
     ),
@@ -132,7 +133,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ),
     ProgramEffects(
         names=(
-            "look csvlook xclip xsel uuencode msgcat antiword catdoc w3m eqn troff nroff groff soelim "
+            "bc dc look csvlook xclip xsel uuencode msgcat antiword catdoc w3m eqn troff nroff groff soelim "
             "ansi2html genisoimage"
         ),
         source="groff(1) 1.22",
@@ -209,9 +210,15 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         names="cpio pax ar shar", source="cpio(1) 2.13", shows="-F -I", writes="-O", operands=_O.SHOW
     ),
     ProgramEffects(
-        names="gzip bzip2 xz zstd lz4 lzma pigz pbzip2 brotli compress gunzip unxz bunzip2 unzstd split csplit",
+        names="split csplit",
+        source="split(1) 9.1, csplit(1) 9.1",
+        values="-b -l -n -a -f --prefix --digits --suffix-length --bytes --lines --number",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="gzip bzip2 xz zstd lz4 lzma pigz pbzip2 brotli compress gunzip unxz bunzip2 unzstd",
         source="gzip(1) 1.12",
-        values="-S -b -l -n -a",
+        values="-S",
         writes="-o --output",
         operands=_O.SHOW,
     ),
@@ -219,13 +226,20 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         names="openssl",
         source="openssl(1) 3.0",
         words="enc",
+        first=1,
         values="-pass -k -K -iv -md -iter",
         shows="-in -kfile",
         writes="-out",
         operands=_O.SHOW,
     ),
     ProgramEffects(
-        names="openssl", source="openssl(1) 3.0", words="base64", shows="-in", writes="-out", operands=_O.SHOW
+        names="openssl",
+        source="openssl(1) 3.0",
+        words="base64",
+        shows="-in",
+        writes="-out",
+        first=1,
+        operands=_O.SHOW,
     ),
     ProgramEffects(
         names="openssl",
@@ -261,7 +275,19 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         gives=_D.FETCHED,
         input=_I.SEND,
     ),
-    ProgramEffects(names="openssl", source="openssl(1) 3.0", is_quiet=True),
+    ProgramEffects(
+        names="openssl",
+        source="openssl-dgst(1) 3.0",
+        words="dgst|sha256|sha512|sha1|md5",
+        values="-sign -verify -hmac -signature -prverify -passin",
+        writes="-out",
+        first=1,
+        operands=_O.READ,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="openssl", source="openssl(1) 3.0", values="-in -key", writes="-out -keyout", is_quiet=True
+    ),
     ProgramEffects(
         names="gpg gpg2 age rage ccrypt mcrypt ccencrypt sops ansible-vault",
         source="gpg(1) 2.2",
@@ -283,9 +309,9 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         is_quiet=True,
     ),
     ProgramEffects(
-        names="touch truncate",
-        source="coreutils(1) 9.1",
-        values="-d -r -t -s --size --date --reference",
+        names="touch truncate fallocate",
+        source="coreutils(1) 9.1, fallocate(1) 2.38",
+        values="-d -r -t -s -l -o --size --date --reference --length --offset",
         operands=_O.WRITE,
         is_quiet=True,
     ),
@@ -296,8 +322,8 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
             "ssh-keygen ssh-add ssh-agent mkdir rmdir rm rmtree unlink shred basename "
             "dirname realpath readlink fd fdfind locate mlocate plocate mdfind which whereis "
             "type command timeout gtimeout nice ionice nohup setsid stdbuf chrt taskset time "
-            "true false sleep wait seq expr date cal bc dc kill pkill exit return shift set shopt "
-            "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr fallocate "
+            "true false sleep wait seq expr date cal kill pkill exit return shift set shopt "
+            "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr "
             "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go javac pip pip3 "
             "docker podman kubectl helm terraform docker-compose "
             "install-info ldconfig visudo sudo gofmt black ruff isort mypy eslint prettier tsc "

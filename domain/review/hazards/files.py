@@ -204,7 +204,9 @@ def fill_in_generated(run: Invocation, whole: Invocation) -> Invocation:
     starts = run.program == "rm" and run.in_loop and whole.program in _SEARCHERS
     if not (starts and "{}" in run.arguments and _finds_only_generated(whole)):
         return run
-    name = next(whole.find_values("-name", "-iname"))
+    place, name = whole.arguments[0], next(whole.find_values("-name", "-iname"), "*")
+    if _begins_in_temporary(place):
+        name = f"{place.rstrip('/')}/found"
     return replace(
         run, arguments=tuple(name if word == "{}" else word for word in run.arguments), in_loop=False
     )
@@ -227,7 +229,11 @@ def _finds_only_generated(search: Invocation) -> bool:
     is_known = bool(names) and all(
         is_remade(name) or name == "node_modules" or _FILES.fullmatch(name) for name in names
     )
-    return is_known and all(map(_is_inside, words[:start])) and is_plain_find(words)
+    is_temporary_tree = start > 0 and all(
+        _begins_in_temporary(word) and (names or "/" in word.rstrip("/").removeprefix("./"))
+        for word in words[:start]
+    )
+    return (is_known or is_temporary_tree) and all(map(_is_inside, words[:start])) and is_plain_find(words)
 
 
 def _finds_only_empty(words: Sequence[str]) -> bool:
@@ -259,13 +265,17 @@ def _drop_negated(words: Sequence[str]) -> tuple[str, ...]:
 def is_generated(path: str) -> bool:
     """Whether a relative path is that of something that tools make from other files."""
     *folders, name = path.rstrip("/").removeprefix("./").split("/")
-    if folders[:1] in (["tmp"], [".tmp"], ["temp"]) and _is_inside("/".join((*folders, name))):
+    if folders and _begins_in_temporary(path) and _is_inside("/".join((*folders, name))):
         return True
     if "*" in name:
         is_known = is_remade(name) or _FILES.fullmatch(name) is not None
         return is_known and (not folders or _is_inside("/".join(folders)))
     is_made = name in _FOLDERS or not _UNMISTAKABLE.isdisjoint(folders) or is_remade(path)
     return (is_made or _FILES.fullmatch(name) is not None) and _is_inside(path)
+
+
+def _begins_in_temporary(path: str) -> bool:
+    return path.removeprefix("./").partition("/")[0] in ("tmp", ".tmp", "temp")
 
 
 def stays_in_workspace(script: Script) -> bool:

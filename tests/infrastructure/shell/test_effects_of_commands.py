@@ -644,12 +644,51 @@ def test_what_a_command_reads_writes_and_deletes_is_told() -> None:
         ("split -l 1 a part_", {("read", "a"), ("write", "part_*")}),
         ("patch a.py a.patch", {("write", "a.py"), ("read", "a.patch")}),
         ("python3 -m json.tool a.json", {("read", "a.json")}),
+        ("uniq -c a b", {("read", "a"), ("write", "b")}),
+        ("sdiff -o new a b", {("read", "a"), ("read", "b"), ("write", "new")}),
+        ("csplit -f part a 2", {("read", "a"), ("write", "part*")}),
+        ("patch --dry-run a.py a.patch", {("read", "a.py"), ("read", "a.patch")}),
+        ("sed '1r more' a", {("read", "a"), ("read", "more")}),
+        ("awk 'BEGIN{while((getline l < \"more\")>0) print l}'", {("read", "more")}),
+        ("tar --remove-files -cf a.tar f", {("write", "a.tar"), ("delete", "f")}),
+        ("zip -qm a.zip f", {("write", "a.zip"), ("delete", "f")}),
+        ("gunzip a.gz", {("read", "a.gz"), ("write", "a"), ("delete", "a.gz")}),
+        ("xz -dk a.xz", {("read", "a.xz"), ("write", "a")}),
+        ("zstd -q a -o b", {("read", "a"), ("write", "b")}),
+        ("fallocate -l 10 new", {("write", "new")}),
+        ("openssl rand -out new 8", {("write", "new")}),
+        ("openssl dgst -sha256 a", {("read", "a")}),
+        ("bc -q a", {("read", "a")}),
+        ("ed -s a <<< 'w new'", {("read", "a"), ("write", "new")}),
+        (
+            "curl -s -c jar -b kept -o new http://127.0.0.1/",
+            {("read", "kept"), ("write", "jar"), ("write", "new")},
+        ),
+        ("wget -q -o log http://127.0.0.1/a", {("write", "a"), ("write", "log")}),
     ],
 )
 def test_files_that_a_program_names_in_its_own_way_are_told(command: str, told: set[tuple[str, str]]) -> None:
     effects = {(each.kind.value, each.place) for each in reduce_command(command, read_script)}
     assert effects >= told
     assert ("write", "x.db") in told or ("write", "x.db") not in effects
+
+
+@pytest.mark.parametrize(
+    ("command", "never"),
+    [
+        ("patch --dry-run a.py a.patch", "write"),
+        ("xz -dk a.xz", "delete"),
+        ("gunzip -c a.gz", "write"),
+        ("frobnicate -version", "write"),
+    ],
+)
+def test_what_an_option_rules_out_is_not_told(command: str, never: str) -> None:
+    assert never not in {each.kind.value for each in reduce_command(command, read_script)}
+
+
+def test_each_file_that_gets_what_is_fetched_is_known_for_it() -> None:
+    effects = reduce_command("curl -s -c jar -o a.sh https://a.example/x; sh a.sh", read_script)
+    assert EffectKind.RUN_FETCHED in {each.kind for each in effects}
 
 
 def test_what_cannot_be_reduced_is_unknown_and_named() -> None:
