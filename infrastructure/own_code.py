@@ -94,20 +94,22 @@ class LoadedPlaces(Collection[str]):
 
 def _list_loaded_places() -> Iterator[str]:
     """The folders of the packages, and the files of the other modules, at the top of the import path."""
+    paths = _RealPaths()
     for _, file, folders in _list_loaded_modules():
         for folder in folders:
-            yield from _list_names(folder)
+            yield from _list_names(folder, paths)
         if file and not folders:
-            yield from _list_names(file)
+            yield from _list_names(file, paths)
             if file.endswith(".py"):
-                yield from _list_names(cache_from_source(file))
+                yield from _list_names(cache_from_source(file), paths)
 
 
 def _list_used_folders() -> Iterator[str]:
     """Where modules of others lie that were loaded, but for packages without a file of their own."""
+    paths = _RealPaths()
     for name, file, folders in _list_loaded_modules():
         if file and name not in _NOT_OF_OTHERS:
-            yield os.path.dirname(os.path.realpath(os.path.dirname(file) if folders else file))
+            yield os.path.dirname(paths.resolve(os.path.abspath(os.path.dirname(file) if folders else file)))
 
 
 def _list_loaded_modules() -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -264,11 +266,26 @@ def _follow_links(path: str) -> Iterator[str]:
         yield path
 
 
-def _list_names(path: str) -> Iterator[str]:
+class _RealPaths:
+    """Where paths lead, as at one moment: most lie in the same few folders, each of which is looked up once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def resolve(self, path: str) -> str:
+        """What `os.path.realpath` makes of an absolute path without detours."""
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        place = os.path.join(self._folders[folder], name)
+        return os.path.realpath(place) if os.path.islink(place) else place
+
+
+def _list_names(path: str, paths: _RealPaths | None = None) -> Iterator[str]:
     """A path as it is spelled, with the links on its way, and as it is."""
     path = os.path.abspath(path)
     yield path
-    real = os.path.realpath(path)
+    real = os.path.realpath(path) if paths is None else paths.resolve(path)
     if real != path:
         yield real
         yield from (str(above) for above in Path(path).parents if os.path.islink(above))
