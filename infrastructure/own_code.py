@@ -17,6 +17,7 @@ from quorum.application.program_lookup import WORD_PARTS, list_python_modules
 from quorum.domain.review.path_policy import OwnCode
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.files.real_paths import RealPaths
 from quorum.infrastructure.provider_types import split_program
 
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
@@ -94,7 +95,7 @@ class LoadedPlaces(Collection[str]):
 
 def _list_loaded_places() -> Iterator[str]:
     """The folders of the packages, and the files of the other modules, at the top of the import path."""
-    paths = _RealPaths()
+    paths = RealPaths()
     for _, file, folders in _list_loaded_modules():
         for folder in folders:
             yield from _list_names(folder, paths)
@@ -106,7 +107,7 @@ def _list_loaded_places() -> Iterator[str]:
 
 def _list_used_folders() -> Iterator[str]:
     """Where modules of others lie that were loaded, but for packages without a file of their own."""
-    paths = _RealPaths()
+    paths = RealPaths()
     for name, file, folders in _list_loaded_modules():
         if file and name not in _NOT_OF_OTHERS:
             yield os.path.dirname(paths.resolve(os.path.abspath(os.path.dirname(file) if folders else file)))
@@ -266,22 +267,7 @@ def _follow_links(path: str) -> Iterator[str]:
         yield path
 
 
-class _RealPaths:
-    """Where paths lead, as at one moment: most lie in the same few folders, each of which is looked up once."""
-
-    def __init__(self) -> None:
-        self._folders: dict[str, str] = {}
-
-    def resolve(self, path: str) -> str:
-        """What `os.path.realpath` makes of an absolute path without detours."""
-        folder, name = os.path.split(path)
-        if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder)
-        place = os.path.join(self._folders[folder], name)
-        return os.path.realpath(place) if os.path.islink(place) else place
-
-
-def _list_names(path: str, paths: _RealPaths | None = None) -> Iterator[str]:
+def _list_names(path: str, paths: RealPaths | None = None) -> Iterator[str]:
     """A path as it is spelled, with the links on its way, and as it is."""
     path = os.path.abspath(path)
     yield path
