@@ -20,9 +20,9 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import choose_roles
 from quorum.infrastructure.config.session_choices import choose_asked_models
 from quorum.infrastructure.container import Container, build_container
-from quorum.infrastructure.debug_log import log_events
 from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
+from quorum.infrastructure.logged_events import log_events
 from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs

@@ -10,56 +10,15 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from enum import Enum
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from quorum.application.ports.people import Observer
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import Event, ReasoningDelta, TextDelta, ToolCallDelta
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.paths import locate_state_folder
-
-_log = logging.getLogger("quorum.events")
-_NAMES = frozenset(
-    {"session_id", "call_id", "turn_id", "batch_id", "job_id", "tool", "model", "hook", "status"}
-)
-_LONGEST = 100
-
-
-class LoggingObserver:
-    """Logs every event but the pieces of an answer, and hands all of them on.
-
-    Of an event it logs its type, its numbers, and names such as that of a tool. Prompts, answers, arguments,
-    outputs and paths are not logged.
-    """
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-
-    def notify(self, event: Event) -> None:
-        """Log it and hand it on."""
-        if not isinstance(event, TextDelta | ReasoningDelta | ToolCallDelta):
-            _log.debug("%s", " ".join((event.type, *_list_facts(event))))
-        self._observer.notify(event)
-
-
-def _list_facts(event: Event) -> Iterator[str]:
-    for name in event.__struct_fields__:
-        value = getattr(event, name)
-        if isinstance(value, Enum):
-            yield f"{name}={value.value}"
-        elif isinstance(value, bool | int | float) or (name in _NAMES and isinstance(value, str)):
-            yield f"{name}={str(value)[:_LONGEST]}"
-
-
-def log_events(observer: Observer) -> Observer:
-    """The observer, with every event logged where a debug log is written."""
-    return LoggingObserver(observer) if _log.isEnabledFor(logging.DEBUG) else observer
-
 
 MOST_BYTES = 2_000_000
 """Of one file; a run keeps two: what it logged last, and what it logged before that."""

@@ -17,6 +17,7 @@ from quorum.application.program_lookup import WORD_PARTS, list_python_modules
 from quorum.domain.review.path_policy import OwnCode
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.files.real_paths import RealPaths
 from quorum.infrastructure.provider_types import split_program
 
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
@@ -94,20 +95,22 @@ class LoadedPlaces(Collection[str]):
 
 def _list_loaded_places() -> Iterator[str]:
     """The folders of the packages, and the files of the other modules, at the top of the import path."""
+    paths = RealPaths()
     for _, file, folders in _list_loaded_modules():
         for folder in folders:
-            yield from _list_names(folder)
+            yield from _list_names(folder, paths)
         if file and not folders:
-            yield from _list_names(file)
+            yield from _list_names(file, paths)
             if file.endswith(".py"):
-                yield from _list_names(cache_from_source(file))
+                yield from _list_names(cache_from_source(file), paths)
 
 
 def _list_used_folders() -> Iterator[str]:
     """Where modules of others lie that were loaded, but for packages without a file of their own."""
+    paths = RealPaths()
     for name, file, folders in _list_loaded_modules():
         if file and name not in _NOT_OF_OTHERS:
-            yield os.path.dirname(os.path.realpath(os.path.dirname(file) if folders else file))
+            yield os.path.dirname(paths.resolve(os.path.abspath(os.path.dirname(file) if folders else file)))
 
 
 def _list_loaded_modules() -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -264,11 +267,11 @@ def _follow_links(path: str) -> Iterator[str]:
         yield path
 
 
-def _list_names(path: str) -> Iterator[str]:
+def _list_names(path: str, paths: RealPaths | None = None) -> Iterator[str]:
     """A path as it is spelled, with the links on its way, and as it is."""
     path = os.path.abspath(path)
     yield path
-    real = os.path.realpath(path)
+    real = os.path.realpath(path) if paths is None else paths.resolve(path)
     if real != path:
         yield real
         yield from (str(above) for above in Path(path).parents if os.path.islink(above))

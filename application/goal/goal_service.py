@@ -98,10 +98,8 @@ class GoalService:
 
     async def note_claim(self, answer: str) -> None:
         """Say so where an answer speaks of tests and none can have run since the last edit."""
-        if not claims_tests(answer):
-            return
         run = find_last_test_run(self._events.state.recent_work)
-        if run is not None and run.predates_edit:
+        if run is not None and run.predates_edit and claims_tests(answer):
             files = run.edited[:_MOST_FILES]
             await self._events.record(
                 OutdatedTestsClaimed(command=run.command, exit_code=run.exit_code, files=files)

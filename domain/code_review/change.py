@@ -6,7 +6,6 @@ Each part fits into one question to a reviewer.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
@@ -286,11 +285,8 @@ def _render_head(file: FileDiff) -> str:
     return f"=== {name} · {file.status.value}{before}{facts}"
 
 
-_PULL = re.compile(r"(?:review\s+)?(?:pull request\s+|#)(\d{1,9})(?![\w.])", re.IGNORECASE)
-_RANGE = re.compile(
-    r"(?:review\s+)?([^\s.:~^?*\[\\-][^\s:?*\[\\]*?)?(\.\.\.?)([^\s.:?*\[\\-][^\s:?*\[\\]*)?(?=\s|$)",
-    re.IGNORECASE,
-)
+_PULL = r"(?i)(?:review\s+)?(?:pull request\s+|#)(\d{1,9})(?![\w.])"
+_RANGE = r"(?i)(?:review\s+)?([^\s.:~^?*\[\\-][^\s:?*\[\\]*?)?(\.\.\.?)([^\s.:?*\[\\-][^\s:?*\[\\]*)?(?=\s|$)"
 _PLAIN = r"(?i)(?:review\s+)?the (?:uncommitted changes|(given diff))"
 
 
@@ -319,15 +315,16 @@ class CodeReviewRequest(Struct, frozen=True, kw_only=True):
 def parse_request(text: str) -> CodeReviewRequest:
     """Read what a person says: `#12`, `main..HEAD`, or nothing, then what to look at above all."""
     said = text.strip()
-    found = _PULL.match(said) or _RANGE.match(said) or compile_once(_PLAIN).match(said)
-    if found is not None and found.re is _RANGE and not (found[3] or (found[1] and found[2] == "..")):
+    matches = (compile_once(form).match(said) for form in (_PULL, _RANGE, _PLAIN))
+    found = next(filter(None, matches), None)
+    if found is not None and found.re.pattern == _RANGE and not (found[3] or (found[1] and found[2] == "..")):
         found = None  # dots that end a sentence
     rest = said[found.end() :].strip() if found is not None else said
     is_all = rest == "--all" or rest.startswith(("--all ", "--all\n"))
     focus = rest.removeprefix("--all").strip() if is_all else rest
-    if found is not None and found.re is _PULL:
+    if found is not None and found.re.pattern == _PULL:
         return CodeReviewRequest(pull_request=int(found[1]), focus=focus, is_all=is_all)
-    if found is not None and found.re is _RANGE:
+    if found is not None and found.re.pattern == _RANGE:
         commits = f"{found[1] or 'HEAD'}{found[2]}{found[3] or 'HEAD'}"
         return CodeReviewRequest(commits=commits, focus=focus, is_all=is_all)
     is_given = found is not None and found[1] is not None

@@ -48,8 +48,8 @@ class Environment(Struct, frozen=True, kw_only=True):
             f"Platform: {self.platform}; commands run in {self.shell}",
             f"Date: {self.date}",
             f"Commands: {self._commands}",
-            f"Limits: a command ends after {self.command_timeout_secs} seconds unless its call sets another "
-            f"limit; a prompt may take {format_amount(self.max_tool_turns, 'round')} of tool calls",
+            f"Limits: {self.command_timeout_secs} seconds a command unless its call sets others, "
+            f"{format_amount(self.max_tool_turns, 'round')} of tool calls a prompt",
         )
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from fractions import Fraction
 from string import ascii_uppercase
 
 from msgspec import Struct, field
@@ -128,6 +127,8 @@ class RankedAnswer(Struct, frozen=True, kw_only=True):
 def rank_answers(labels: Sequence[str], reviews: Sequence[PeerReview]) -> tuple[RankedAnswer, ...]:
     """Sort answers by the mean of their scores, the best first; where that is the same, the order of `labels`
     decides. An answer without a score comes last. A participant's review of its own answer does not count."""
+    from fractions import Fraction  # few sessions rank answers, and it compiles a long pattern
+
     given: dict[str, list[int]] = {label: [] for label in labels}
     for peer in reviews:
         for review in peer.reviews:

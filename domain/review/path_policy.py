@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import translate
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import overload
 
 from msgspec import Struct
@@ -220,7 +220,11 @@ class NamePatterns:
         self._wild = _compile_alternatives(
             translate(each) for each in wild if each not in ends and each not in begins
         )
-        self._short = _compile_alternatives(filter(None, map(_build_short_name, sorted(self._plain))))
+
+    @cached_property
+    def _short(self) -> re.Pattern[str]:
+        """The names as old file systems shorten them; most names hold no `~`, and nobody asks for it."""
+        return _compile_alternatives(filter(None, map(_build_short_name, sorted(self._plain))))
 
     def covers(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""

@@ -153,13 +153,12 @@ _OPENING = (
     r"(?:(?:please|then|now|also|just|simply|recursively|forcibly|force|permanently|completely)[\s,]+)*"
 )
 # A refusal may be about this very call. "I do not need it" is none.
-_REFUSAL = re.compile(
-    r"\b(?:(?:do not|don['’]?t)(?! (?:need|use|belong|match|have|contain|exist)\b)|"
+_REFUSAL = (
+    r"(?i)\b(?:(?:do not|don['’]?t)(?! (?:need|use|belong|match|have|contain|exist)\b)|"
     r"never(?! (?:existed|pushed|used|needed|committed|been)\b)|"
     r"(?:must|should|may|can|could|would)(?: not|n['’]?t|not)|hands off|"
     r"without (?:deleting|removing|touching|rewriting|changing|losing|overwriting)|keep|"
-    r"leave|preserve|avoid|careful|dry[- ]run|stop (?:deleting|removing))\b",
-    re.IGNORECASE,
+    r"leave|preserve|avoid|careful|dry[- ]run|stop (?:deleting|removing))\b"
 )
 _REPORT = (
     r"(?i)\b(?:sa(?:ys?|id)|tells?|told me|writes?|wrote|written|reads?|reports?|prints?|printed|suggests?|"
@@ -332,7 +331,7 @@ _PRONOUNS = frozenset({"it", "them", "these", "those", "this", "that", "both", "
 _TOKEN = (
     r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)|['’]\w+|[^\s\"'`“”«»’,;:!?()\[\]]+|[,;:!?()]"
 )
-_PASTED = re.compile(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
+_PASTED = r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S"
 _QUOTED = r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)"
 _QUOTES = "\"'`“”«»"
 _WORD = rf"[^\s{_QUOTES},;:!?()\[\]]+"
@@ -483,7 +482,7 @@ class PlainRequest(Struct, frozen=True, dict=True):
             0 < len(text) <= _LONGEST
             and text.count("\n") <= _MOST_BREAKS
             and not any(unicodedata.category(each) in _UNSEEN for each in text if each != "\n")
-            and not any(pattern.search(text) for pattern in (_PASTED, _REFUSAL))
+            and not any(compile_once(pattern).search(text) for pattern in (_PASTED, _REFUSAL))
             and not compile_once(_REPORT).search(self._unquoted)
         )
 

@@ -20,11 +20,9 @@ _PIECE = r"(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)[0-9]{0,4}"
 _PART = rf"{_PIECE}(?:[_-](?:{_PIECE}|[0-9]{{1,4}}))*"
 _DOTTED = rf"(?:(?:{_PART}\.)+[A-Za-z]{{2,10}}|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})"
 _PORT_OR_PATH = r"(?::[0-9]{1,5})?(?:[:/][^@]*)?"
-_OPTION_OR_PATH = re.compile(rf"--?[A-Za-z]|[.~]{{0,2}}/|{_PART}(?:\.{_PART})*(?:/{_PART}(?:\.{_PART})*)+/?\Z")
-_HOST = re.compile(
-    rf"(?:[\w.+-]+@)?{_DOTTED}{_PORT_OR_PATH}\Z|[\w.+-]+@[\w-]+:[^@]*\Z|{_PART}:[0-9]{{1,5}}(?:/[^@]*)?\Z"
-)
-_VERSION = re.compile(
+_OPTION_OR_PATH = rf"--?[A-Za-z]|[.~]{{0,2}}/|{_PART}(?:\.{_PART})*(?:/{_PART}(?:\.{_PART})*)+/?\Z"
+_HOST = rf"(?:[\w.+-]+@)?{_DOTTED}{_PORT_OR_PATH}\Z|[\w.+-]+@[\w-]+:[^@]*\Z|{_PART}:[0-9]{{1,5}}(?:/[^@]*)?\Z"
+_VERSION = (
     rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=)v?[0-9]+(?:\.[0-9]+)*"
     rf"|{_PART}(?:\.[0-9]+)+)\Z"
 )
@@ -78,7 +76,9 @@ def looks_random(value: str) -> bool:
 def is_plain_name(value: str) -> bool:
     """Whether this is written as an option, a path of words, a file, a host, an account on one, or the version
     of a package, and is not random."""
-    return not is_random(value) and any(shape.match(value) for shape in (_OPTION_OR_PATH, _HOST, _VERSION))
+    return not is_random(value) and any(
+        compile_once(shape).match(value) for shape in (_OPTION_OR_PATH, _HOST, _VERSION)
+    )
 
 
 def is_stand_in(value: str) -> bool:
@@ -125,11 +125,11 @@ CLOUD_KEYS = frozenset(
 )
 """Variables that our providers and exporters, or the SDKs below them, read a key from by themselves."""
 
-_TELLING = re.compile(
+_TELLING = (
     r"(?:API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|MASTER|ACCOUNT|ADMIN)_?KEY(?:_ID|_BASE)?\Z"
     r"|TOKEN\Z|SECRET|PASSW|PASSPHRASE|CREDENTIAL|CONNECTION_?STRING|_PWD\Z|_PASS\Z|_PAT\Z|_AUTH\Z|AUTH_?TOKEN"
 )
-_TELLING_IN_FILES = _TELLING.pattern + r"|\AAUTH\Z|\APASS\Z|KEY\Z|\APWD\Z|DSN\Z|SALT\Z|PEPPER\Z"
+_TELLING_IN_FILES = _TELLING + r"|\AAUTH\Z|\APASS\Z|KEY\Z|\APWD\Z|DSN\Z|SALT\Z|PEPPER\Z"
 _HINTS = frozenset(
     {
         "KEY",
@@ -154,7 +154,7 @@ def is_secret_name(variable: str) -> bool:
     """Whether an environment variable of this name holds a secret."""
     name = variable.upper()
     return variable in CLOUD_KEYS or (
-        _TELLING.search(name) is not None and compile_once(_PUBLIC).search(name) is None
+        compile_once(_TELLING).search(name) is not None and compile_once(_PUBLIC).search(name) is None
     )
 
 

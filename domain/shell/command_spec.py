@@ -9,10 +9,12 @@ from functools import cache
 
 from msgspec import Struct, field
 
-_NUMBER = re.compile(r"-[0-9]+")
+from quorum.domain.text.pattern import compile_once
+
+_NUMBER = r"-[0-9]+"
 # Part of an expression to `find`, and no path. To others they are paths, and may exist.
 _PUNCTUATION = frozenset({"(", ")", "!"})
-_EXCLUDING = re.compile(r"![^!]")
+_EXCLUDING = r"![^!]"
 
 
 class NotReadOnly(Exception):
@@ -96,9 +98,9 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     narrowing: frozenset[str] = frozenset()
     widening: frozenset[str] = frozenset()
     revealing: frozenset[str] = frozenset()
-    first: re.Pattern[str] | None = None
-    values: re.Pattern[str] | None = None
-    obsolete: re.Pattern[str] | None = None
+    first: str | None = None
+    values: str | None = None
+    obsolete: str | None = None
     permutes: bool = False
 
     @property
@@ -185,7 +187,7 @@ class _WordReader:
                 # What follows is meant as an operand, whatever it looks like.
                 self._found.behind_dashes.extend(rest)
                 self._found.operands.extend(self._found.behind_dashes)
-            elif _NUMBER.fullmatch(word) and "-NUM" in self._known:
+            elif compile_once(_NUMBER).fullmatch(word) and "-NUM" in self._known:
                 self._add("-NUM")
             elif word.startswith("--"):
                 self._read_long(word)
@@ -194,7 +196,7 @@ class _WordReader:
         return self._found
 
     def _require_current_syntax(self, word: str) -> None:
-        if self._spec.obsolete is not None and self._spec.obsolete.fullmatch(word):
+        if self._spec.obsolete is not None and compile_once(self._spec.obsolete).fullmatch(word):
             raise NotReadOnly(f"{self._name} reads {word} in a way that is not known only to read")
 
     def _is_late(self) -> bool:
@@ -258,7 +260,7 @@ class _WordReader:
             self._found.narrowing.append(value)
 
     def _require_plain_value(self, option: str, value: str) -> None:
-        if self._spec.values is not None and not self._spec.values.fullmatch(value):
+        if self._spec.values is not None and not compile_once(self._spec.values).fullmatch(value):
             raise NotReadOnly(f"{self._name} {option} {value} is not known only to read")
 
     def _build_unknown_error(self, option: str, word: str) -> NotReadOnly:
@@ -287,7 +289,7 @@ def _list_operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator
     reading = Reading.ALL_BELOW if searches else spec.reading
     if spec.following & found.options:
         searches, reading = True, Reading.ALL_LINKED
-    wanted = [pattern for pattern in found.narrowing if not _EXCLUDING.match(pattern)]
+    wanted = [pattern for pattern in found.narrowing if not compile_once(_EXCLUDING).match(pattern)]
     is_narrowed = reading not in (Reading.NAMES, Reading.FILE) and not spec.widening & found.options
     only = _list_endings(wanted) if is_narrowed else ()
     # A pattern that is no plain ending may name hidden files.
@@ -305,7 +307,7 @@ def _select_paths(spec: CommandSpec, name: str, found: _Found) -> list[str]:
     operands = found.operands
     if spec.most_operands is not None and len(operands) > spec.most_operands:
         raise NotReadOnly(f"{name} may write to {operands[spec.most_operands]}")
-    if operands and spec.first is not None and not spec.first.fullmatch(operands[0]):
+    if operands and spec.first is not None and not compile_once(spec.first).fullmatch(operands[0]):
         raise NotReadOnly(f"{name} {operands[0]} is not known only to read")
     match spec.operands:
         case Operands.NONE if operands:

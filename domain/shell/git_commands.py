@@ -241,7 +241,7 @@ _STATUS_WITH_HASHES = frozenset({"--porcelain=v2", "--porcelain=2"})
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
 _SIGNATURE = r"%[-+ ]?G|%\(\*?signature"
 
-SORT_KEY = re.compile(
+SORT_KEY = (
     r"-?\*?(?:(?:version:|v:)?refname(?::short|:(?:l|r)?strip=-?\d+)?|(?:creator|tagger|committer|author)"
     r"(?:date(?::[a-z0-9-]+)?|name|email)?|object(?:name|type|size)|subject|contents|upstream|push|HEAD|worktreepath|numparent)"
 )
@@ -289,7 +289,9 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
     use = parse_use(spec.arguments, f"git {name}", rest[1:])
     if any(compile_once(_SIGNATURE).search(word) for word in rest[1:]):
         raise NotReadOnly(f"git {name} may check signatures, for which it runs another program")
-    if unknown := next((key for key in _sort_keys(rest[1:]) if not SORT_KEY.fullmatch(key)), None):
+    if unknown := next(
+        (key for key in _sort_keys(rest[1:]) if not compile_once(SORT_KEY).fullmatch(key)), None
+    ):
         raise NotReadOnly(f"git {name} would sort by {unknown}, for which it may run another program")
     if spec.listing and use.operands and not spec.listing & use.options:
         raise NotReadOnly(f"git {name} {use.operands[0]} would make something of that name")

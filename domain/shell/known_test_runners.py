@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from posixpath import basename, normpath
@@ -14,7 +13,7 @@ _LONGEST = 4_000
 _SEPARATORS = "();<>|&\n"
 _ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]*\+?="
 _VERSION = r"[0-9.]+\Z"
-_TEST_WORD = re.compile(r"(?:\w+[:-])*(?:tests?|spec|check|verify)(?:[:-]\w+)*\Z")
+_TEST_WORD = r"(?:\w+[:-])*(?:tests?|spec|check|verify)(?:[:-]\w+)*\Z"
 _NO_RUN_WORDS = """
 --help -h --version -V --collect-only --co --fixtures --markers --list --listTests --no-run --dry-run"""
 _NO_RUN: Final = frozenset(_NO_RUN_WORDS.split())
@@ -26,8 +25,8 @@ nose2 stestr nextest busted shellspec trial"""
 _PROGRAMS: Final = frozenset(_PROGRAM_WORDS.split())
 # Programs that run tests where this word is the first that is no option.
 _COMMAND_WORDS = (
-    ("cargo deno dart flutter dotnet swift go mix bazel playwright hatch", re.compile(r"(?:nex)?test\Z")),
-    ("npm pnpm yarn bun", re.compile(r"(?:tst?|t|(?:\w+[:-])*(?:tests?|spec)(?:[:-]\w+)*)\Z")),
+    ("cargo deno dart flutter dotnet swift go mix bazel playwright hatch", r"(?:nex)?test\Z"),
+    ("npm pnpm yarn bun", r"(?:tst?|t|(?:\w+[:-])*(?:tests?|spec)(?:[:-]\w+)*)\Z"),
     ("just task", _TEST_WORD),
 )
 _COMMANDS: Final = {name: word for names, word in _COMMAND_WORDS for name in names.split()}
@@ -133,9 +132,9 @@ def _judge(words: Sequence[str]) -> bool | None:
     if name in _PROGRAMS:
         return True
     if name in _BUILDERS:
-        return True if any(_TEST_WORD.match(word) for word in operands) else None
+        return True if any(compile_once(_TEST_WORD).match(word) for word in operands) else None
     if (wanted := _COMMANDS.get(name)) is not None:
-        return True if operands and wanted.match(operands[0]) else None
+        return True if operands and compile_once(wanted).match(operands[0]) else None
     return False if name in _OTHERS else None
 
 

@@ -11,7 +11,6 @@ passwords may stand (`ps`), what speaks to the network or the kernel (`dig`, `pi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from quorum.domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, Reading, Style, parse_use
@@ -102,28 +101,26 @@ _DIFF = CommandSpec(
 # even behind a backslash: whoever reads such a script in another way finds an error in it.
 _SED_LINE = r"(?:[0-9]+|\$)"
 _SED_PATTERN = r"/(?:[^/\\\n]|\\[^/\n])+/"
-_SED_SCRIPT = re.compile(
+_SED_SCRIPT = (
     rf"{_SED_LINE}(?:,(?:{_SED_LINE}|\+[0-9]+))?p(?:; ?{_SED_LINE}(?:,{_SED_LINE})?p)*"
     rf"|(?:{_SED_LINE}(?:,(?:{_SED_LINE}|\+[0-9]+))?|{_SED_PATTERN}(?:,(?:{_SED_LINE}|\+[0-9]+))?)!?[pdq=]"
     r"|s([/|,#@:!%_^=+])(?:(?!\1)[^\n])*\1(?:(?!\1)[^\n])*\1[0-9gIip]*"
 )
 # Filters that read the environment or other files are left out, and with them any that so much as name them.
 # Blanks and comments may stand between a $ and its name, so names are refused wherever they are.
-_JQ_FILTER = re.compile(
-    r"(?!.*(?:\benv\b|\bgetenv\b|ENV|\bimport\b|\binclude\b|\bmodulemeta\b|__)).*", re.DOTALL | re.ASCII
-)
+_JQ_FILTER = r"(?sa)(?!.*(?:\benv\b|\bgetenv\b|ENV|\bimport\b|\binclude\b|\bmodulemeta\b|__)).*"
 # `+5` and `-5cf` are of the syntax before POSIX, in which an `f` at the end follows the file for ever.
-_OLD_TAIL = re.compile(r"\+.*|-[^-].*f", re.DOTALL)
+_OLD_TAIL = r"(?s)\+.*|-[^-].*f"
 
 # Programs of awk that neither run programs nor open files, and do not show the environment. What compares with
 # `>` cannot be distinguished from what writes; with ARGV and its like a program names files to read.
-_AWK_PROGRAM = re.compile(
-    r"(?!.*(?:[|>@]|\\\n|system|getline|ENVIRON|PROCINFO|ARGV|ARGC|ARGIND|SYMTAB|FUNCTAB|extension|load|include|textdomain)).*",
-    re.DOTALL | re.ASCII,
+_AWK_PROGRAM = (
+    r"(?sa)(?!.*(?:[|>@]|\\\n|system|getline|ENVIRON|PROCINFO|ARGV|ARGC|ARGIND|SYMTAB|FUNCTAB|extension|load"
+    r"|include|textdomain)).*"
 )
 
 # Only conversions that print: in bash `%n` sets a variable, such as PATH. In front an option could be -v.
-_FORMAT = re.compile(r"(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+", re.DOTALL)
+_FORMAT = r"(?s)(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+"
 
 READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
     "awk": CommandSpec(
@@ -131,7 +128,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         operands=Operands.TEXT_THEN_PATHS,
         first=_AWK_PROGRAM,
         # Variables in capitals may be awk's own. What has no = can only be a separator.
-        values=re.compile(r"[a-z_][a-z0-9_]*=[^\\]*|=?[^=]*", re.DOTALL),
+        values=r"(?s)[a-z_][a-z0-9_]*=[^\\]*|=?[^=]*",
     ),
     "arch": CommandSpec(operands=Operands.NONE),
     "base64": CommandSpec(options="-d -D -w= --decode --wrap="),
@@ -161,9 +158,9 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         ),
         operands=Operands.TEXTS,
         most_operands=1,
-        first=re.compile(r"\+.*", re.DOTALL),
+        first=r"(?s)\+.*",
         # A time zone may be the name of any file.
-        values=re.compile(r"(?!.*TZ=).*", re.DOTALL),
+        values=r"(?s)(?!.*TZ=).*",
     ),
     "df": CommandSpec(
         options="-h -H -k -m -T -i -P -a -l --human-readable --inodes --print-type --total --output=?",

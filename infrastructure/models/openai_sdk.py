@@ -20,6 +20,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from quorum.infrastructure.models.shared.answer_reading import AnswerReader, read_answer
 from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.error_bodies import PASSING
 from quorum.infrastructure.models.shared.exchange import post_body
 from quorum.infrastructure.models.shared.failures import find_direct_cause
 from quorum.infrastructure.models.shared.json_fields import parse_foreign_json
@@ -134,7 +135,9 @@ class OpenAiClient:
                     response = await client.post(url, cast_to=httpx2.Response, body=body)
             value = parse_foreign_json(response.content)
         except openai.APIStatusError as error:
-            if (refusal := self._failures.explain_refusal(error.response)).is_loading:
+            # Most servers have no such facts: their refusal is not explained, for nobody reads it.
+            is_passing = error.response.status_code in PASSING
+            if is_passing and (refusal := self._failures.explain_refusal(error.response)).is_loading:
                 raise refusal from error
             return {}
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError):

@@ -501,7 +501,9 @@ class JsonSchema:
         return {
             "name": definition.name,
             "description": definition.description,
-            "input_schema": _build_input_schema(definition),
+            "input_schema": definition.input_schema
+            if definition.input_schema is not None
+            else _leave_out_bounds(_build_input_schema(definition)),
         }
 
     def all_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
@@ -653,6 +655,26 @@ def _build_input_schema(definition: ToolDefinition) -> JsonObject:
         "required": [parameter.name for parameter in definition.parameters if parameter.required],
         "additionalProperties": False,
     }
+
+
+def _leave_out_bounds(schema: JsonObject) -> JsonObject:
+    """The schema for a request: bounds cost tokens in each, and what a model sends beyond them is repaired or
+    refused here."""
+    shown: dict[str, JsonValue] = {}
+    for key, value in schema.items():
+        match key, value:
+            case (("additionalProperties" | "minimum" | "minLength"), _):
+                continue
+            case "properties", Mapping():
+                shown[key] = {
+                    name: _leave_out_bounds(each) if isinstance(each, Mapping) else each
+                    for name, each in value.items()
+                }
+            case "items", Mapping():
+                shown[key] = _leave_out_bounds(value)
+            case _:
+                shown[key] = value
+    return shown
 
 
 def _build_property(parameter: ToolParameter) -> JsonObject:

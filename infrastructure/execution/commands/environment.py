@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Collection, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from quorum.domain.errors import ToolError
 from quorum.domain.secrets.patterns import find_pattern_spans, holds_a_secret
@@ -119,7 +118,7 @@ _HAZARDS = (
     "SSH_ASKPASS",
     "SUDO_ASKPASS",
 )
-_OURS = "QUORUM_*"
+_OURS = "QUORUM_"
 _KEPT = ("GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSL_CA*", MARKER_PREFIX + "*")
 _ADDED = {
     "GIT_EDITOR": "true",
@@ -157,7 +156,7 @@ def compute_environment_delta(inherited: Mapping[str, str], given: Mapping[str, 
 
 
 def _is_withheld(name: str, value: str) -> bool:
-    return _matches(name, _HAZARDS) or fnmatchcase(name.upper(), _OURS) or _is_secret(name.upper(), name, value)
+    return _matches(name, _HAZARDS) or name.upper().startswith(_OURS) or _is_secret(name.upper(), name, value)
 
 
 def _is_secret(capitals: str, name: str, value: str) -> bool:
@@ -169,4 +168,7 @@ def _is_secret(capitals: str, name: str, value: str) -> bool:
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    """Whether one of them is the name, or what it begins with where a star is behind it."""
+    return any(
+        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in patterns
+    )

@@ -48,8 +48,9 @@ class RunningCommands:
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
 # What the system and usual programs say where there is no network, without regard to case.
-_UNREACHABLE = re.compile(
-    "|".join(
+_UNREACHABLE = (
+    "(?i)"
+    + "|".join(
         map(
             re.escape,
             (
@@ -69,8 +70,7 @@ _UNREACHABLE = re.compile(
             ),
         )
     )
-    + r"|dial (?:tcp|udp).*: (?:connect: network is|server misbehaving|no such host|i/o timeout)",
-    re.IGNORECASE,
+    + r"|dial (?:tcp|udp).*: (?:connect: network is|server misbehaving|no such host|i/o timeout)"
 )
 _DAEMONS = r"(?i)cannot connect to the docker daemon|failed to connect to bus"
 # A path that a program could not find, as usual programs print it.
@@ -202,7 +202,7 @@ class Launch(Struct, frozen=True, kw_only=True):
             return f"{_WRITES}; {way_out}"
         if self.asked_hosts:
             return None
-        if not self.has_network and _UNREACHABLE.search(output):
+        if not self.has_network and compile_once(_UNREACHABLE).search(output):
             if self.proxy is not None:
                 return _NO_NETWORK
             return f"it may have failed because the sandbox has no network; {way_out}"

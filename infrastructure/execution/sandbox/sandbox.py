@@ -48,6 +48,7 @@ from quorum.infrastructure.execution.sandbox.repository_places import (
 from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome, SessionTmp, SharedTmp
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
 from quorum.infrastructure.files.mounts import are_local
+from quorum.infrastructure.files.real_paths import RealPaths
 
 if TYPE_CHECKING:  # loaded where one is made
     from quorum.infrastructure.execution.network.host_proxy import HostProxy
@@ -139,7 +140,8 @@ class Sandbox:
         with self._looking:
             if self._state is None:
                 # No command of the session has run: a link that leads to programs now is the person's.
-                self._first_tools = {path: os.path.realpath(path) for path in self._list_named_tools()}
+                paths = RealPaths()
+                self._first_tools = {path: paths.resolve(path) for path in self._list_named_tools()}
                 self._state = self._detect_state()
             return self._state
 

@@ -91,10 +91,10 @@ svn: *
 svn-remote: *
 """
 # Settings that are harmless with these values only.
-_HARMLESS_VALUES: Mapping[tuple[str, str], re.Pattern[str]] = {
+_HARMLESS_VALUES: Mapping[tuple[str, str], str] = {
     ("tag", "sort"): SORT_KEY,
     # What is in this file and is no revision is printed, so that no other file may stand in its place.
-    ("blame", "ignorerevsfile"): re.compile(r"\.?(?:git)?-?(?:blame)?-?ignore(?:-?revs?)?(?:\.txt)?"),
+    ("blame", "ignorerevsfile"): r"\.?(?:git)?-?(?:blame)?-?ignore(?:-?revs?)?(?:\.txt)?",
 }
 # In all others a name in quotes is what makes a driver, a filter or a condition.
 _NAMED = frozenset({"remote", "branch", "submodule", "lfs", "color"})
@@ -199,7 +199,7 @@ def _is_harmless_value(section: str, key: str, value: str, top: str) -> bool:
     if harmless is None:
         return True
     # A link by such a name may lead to any file.
-    return bool(harmless.fullmatch(value)) and not (
+    return bool(compile_once(harmless).fullmatch(value)) and not (
         key == "ignorerevsfile" and os.path.islink(os.path.join(top, value))
     )
 

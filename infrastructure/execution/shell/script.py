@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _MAX_BYTES = 65_536
 _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
-_ALWAYS_HOLDS = re.compile(r"true|:|!\s*false|\(\(\s*[1-9]\d*\s*\)\)|\[\[?\s*(1|true)\s*\]\]?")
-_NEVER_HOLDS = re.compile(r"false|!\s*(true|:)|\(\(\s*0\s*\)\)")
+_ALWAYS_HOLDS = r"true|:|!\s*false|\(\(\s*[1-9]\d*\s*\)\)|\[\[?\s*(1|true)\s*\]\]?"
+_NEVER_HOLDS = r"false|!\s*(true|:)|\(\(\s*0\s*\)\)"
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _ESCAPED_IN_QUOTES = r"\\([\\\"$`])|\\\n"
 _ESCAPED = r"(?s)\\(?:\n|(.))"
@@ -264,7 +264,7 @@ def _is_endless(loop: Node) -> bool:
         return condition is None
     text = "" if condition is None else read_source(condition)
     wanted = _NEVER_HOLDS if read_source(loop).startswith("until") else _ALWAYS_HOLDS
-    return wanted.fullmatch(text.rstrip("; \n")) is not None
+    return compile_once(wanted).fullmatch(text.rstrip("; \n")) is not None
 
 
 def _read_word(node: Node) -> str:

@@ -264,7 +264,9 @@ _OF_PAYMENT = (
     r"|\bcheck your (?:plan|billing)\b|\bbilling details\b|\brecharge\b"
     r"|\baccount (?:is|was|has been) suspended\b|余额不足|欠费|请充值"
 )
-_PASSING = frozenset({425, 429, 500, 502, 503, 504})
+PASSING = frozenset({425, 429, 500, 502, 503, 504})
+"""The statuses with which a server may say that it loads the model."""
+
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
@@ -311,7 +313,7 @@ def speaks_of_length(status: int | None, text: str) -> bool:
 
 def speaks_of_loading(error: JsonObject, status: int | None, text: str) -> bool:
     """Whether the server says that it loads the model, so that it can be asked again later."""
-    if status not in _PASSING:
+    if status not in PASSING:
         return False
     words = (read_text_field(error, "message"), read_text_field(error, "detail"), "" if error else text)
     return compile_once(_LOADING).search(" ".join(words)[:_LONGEST_SEARCHED]) is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,11 +16,12 @@ from quorum.domain.errors import BlobError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.output import Content, Structured, Text
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.store.blobs.line_index import FileLines
 from quorum.infrastructure.store.blobs.spill import BLOB_ID, FileSpill, open_temporary
 
-_ID = re.compile(BLOB_ID)
+_ID = BLOB_ID
 _TEXT, _JSON = ".txt", ".json"
 _PIECE_CHARS = 1 << 20
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -61,11 +61,11 @@ class FileBlobStore:
 
     def is_id(self, blob_id: str) -> bool:
         """Whether an output could have this id."""
-        return _ID.fullmatch(blob_id) is not None
+        return compile_once(_ID).fullmatch(blob_id) is not None
 
     def find_path(self, blob_id: str) -> Path | None:
         """The file of that id, or None where there is none. Raises BlobError if the folder cannot be read."""
-        if not _ID.fullmatch(blob_id):
+        if not compile_once(_ID).fullmatch(blob_id):
             return None
         files = (self._folder / f"{blob_id}{suffix}" for suffix in (_TEXT, _JSON))
         with _translate_errors(f"{self._folder} cannot be looked into"):
@@ -74,7 +74,7 @@ class FileBlobStore:
     def receive(self, name: str, pieces: Iterable[bytes]) -> None:
         """Keep a file that comes from elsewhere, under its name there. Blocks. Raises BlobError."""
         blob_id, dot, suffix = name.partition(".")
-        if not _ID.fullmatch(blob_id) or dot + suffix not in (_TEXT, _JSON):
+        if not compile_once(_ID).fullmatch(blob_id) or dot + suffix not in (_TEXT, _JSON):
             raise BlobError(f"{_quote_id(name)} is not the name of a stored output")
         self._put(name, pieces, Stop())
 
@@ -82,7 +82,7 @@ class FileBlobStore:
         """The names of all files of this store. Blocks. Raises BlobError."""
         with _translate_errors(f"{self._folder} cannot be looked into"):
             found = [path for path in self._folder.glob("*") if path.suffix in (_TEXT, _JSON)]
-        return [path.name for path in found if _ID.fullmatch(path.stem) and not path.is_symlink()]
+        return [path.name for path in found if compile_once(_ID).fullmatch(path.stem) and not path.is_symlink()]
 
     def read(self, name: str) -> Iterator[bytes]:
         """The bytes of a file of that name, piece by piece. Blocks. Raises BlobError."""
@@ -112,7 +112,7 @@ class FileBlobStore:
                 assert_never(content)
 
     def _require_existing(self, blob_id: str) -> Path:
-        if not _ID.fullmatch(blob_id):
+        if not compile_once(_ID).fullmatch(blob_id):
             raise BlobError(
                 f"{_quote_id(blob_id)} is not an id of a stored output: an id looks like {generate_id()}"
             )

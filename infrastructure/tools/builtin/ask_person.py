@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
 _OPTION: JsonObject = {
     "type": "object",
     "properties": {
-        "label": {"type": "string", "minLength": 1, "description": "The answer in one to five words."},
-        "description": {"type": "string", "description": "What choosing it means, in a sentence."},
+        "label": {"type": "string", "minLength": 1, "description": "One to five words."},
+        "description": {"type": "string", "description": "What choosing it means."},
     },
     "required": ["label"],
     "additionalProperties": False,
@@ -59,29 +59,28 @@ class AskPerson:
             name=ASK_PERSON,
             description=(
                 f"Ask the person one question with {LEAST_OPTIONS} to {MOST_OPTIONS} answers to choose from; "
-                "they can also answer in their own words. Use it where the answer changes what you do next and "
-                "you cannot find it out yourself: never for a permission, which is asked by itself, nor for "
-                "what has a sensible default. Put the answer that you recommend first. Where nobody is there "
-                "to answer, the run ends with the question."
+                "they can also answer in their own words. Never for a permission, which is asked by itself, "
+                "nor for what has a sensible default. Put the answer that you recommend first. Where nobody is "
+                "there to answer, the run ends with the question."
             ),
             parameters=(
                 ToolParameter(
                     name="question",
                     type="string",
-                    description="The whole question; the person may not have read what you wrote before.",
+                    description="The whole question, clear without what you wrote before.",
                     required=True,
                 ),
                 ToolParameter(
                     name="options",
                     type="array",
-                    description="The answers to choose from; none for “something else”.",
+                    description="The answers; none for “something else”.",
                     required=True,
                     items=_OPTION,
                 ),
                 ToolParameter(
                     name="several",
                     type="boolean",
-                    description="Whether more than one of them may be chosen. False if left out.",
+                    description="Whether more than one may be chosen.",
                 ),
             ),
             risk=RiskLevel.LOW,

@@ -257,9 +257,9 @@ def _estimate_likeness(line: str, wanted: str, letters: Counter[str]) -> float:
 _EDIT: JsonObject = {
     "type": "object",
     "properties": {
-        "old_text": {"type": "string", "description": "The passage to replace."},
-        "new_text": {"type": "string", "description": "What stands there afterwards."},
-        "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."},
+        "old_text": {"type": "string"},
+        "new_text": {"type": "string"},
+        "replace_all": {"type": "boolean"},
     },
     "required": ["old_text", "new_text"],
     "additionalProperties": False,
@@ -293,31 +293,28 @@ class EditFile:
             name="edit_file",
             description=(
                 "Replace a passage of a file: old_text must occur exactly once (or set replace_all) and be "
-                "copied exactly, with its line breaks and indentation, without the line numbers that read_file "
-                "shows. With edits, several passages at once. If the file changed since you last saw it, the "
-                "edit is refused: read it again first."
+                "copied exactly, with indentation, without the line numbers that read_file "
+                "shows. If the file changed since you last saw it, read it again first."
             ),
             parameters=(
                 FILE_PARAMETER,
                 ToolParameter(
                     name="old_text",
                     type="string",
-                    description="The passage to replace, with enough surrounding lines to be unique.",
+                    description="The passage, with enough around it to be unique.",
                 ),
                 ToolParameter(
                     name="new_text",
                     type="string",
-                    description="What stands there afterwards; empty to delete the passage.",
+                    description="What replaces it; empty deletes it.",
                 ),
-                ToolParameter(
-                    name="replace_all", type="boolean", description="Replace every occurrence. Default false."
-                ),
+                ToolParameter(name="replace_all", type="boolean", description="Replace every occurrence."),
                 ToolParameter(
                     name="edits",
                     type="array",
                     description=(
-                        "Several replacements in place of old_text and new_text, made in this order, each on "
-                        "what those before it left. If one fails, none is made."
+                        "Several replacements instead, in this order, each on what those before it left; all "
+                        "or none."
                     ),
                     items=_EDIT,
                 ),

@@ -46,7 +46,6 @@ class GlobSearch:
             name="glob_search",
             description=(
                 "Find files by name, in path order. The pattern is matched against the path from base_dir: "
-                "* and ? stay within a name, ** crosses folders, [a-z] and {py,md} work as usual; "
                 "*.py finds files of base_dir itself, **/*.py also those below. "
                 "What .gitignore and .ignore files exclude is left out; links are not followed."
             ),
@@ -54,13 +53,11 @@ class GlobSearch:
                 ToolParameter(
                     name="pattern", type="string", description='For example "src/**/*.{ts,tsx}".', required=True
                 ),
-                ToolParameter(
-                    name="base_dir", type="path", description='The folder to search in. Default ".".'
-                ),
+                ToolParameter(name="base_dir", type="path", description='Default ".".'),
                 ToolParameter(
                     name="max_results",
                     type="integer",
-                    description=f"How many paths to list at most. Default {_DEFAULT_RESULTS}.",
+                    description=f"Default {_DEFAULT_RESULTS}.",
                     minimum=1,
                 ),
             ),

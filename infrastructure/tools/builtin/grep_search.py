@@ -165,33 +165,38 @@ class GrepSearch:
             name="grep_search",
             description=(
                 "Search file contents for a regular expression, line by line. Matches come as path:line:text, "
-                "lines around them as path-line-text. RE2 syntax: no lookaround, no backreferences. "
-                "Files come in path order; what .gitignore and .ignore files exclude, binary files, files over "
+                "lines around them as path-line-text. "
+                "What .gitignore and .ignore files exclude, binary files, files over "
                 "5 MB and sensitive files are left out unless path names the file itself."
             ),
             parameters=(
-                ToolParameter(name="pattern", type="string", description="What to search for.", required=True),
+                ToolParameter(
+                    name="pattern",
+                    type="string",
+                    description="RE2 syntax: no lookaround, no backreferences.",
+                    required=True,
+                ),
                 ToolParameter(
                     name="path",
                     type="path",
-                    description='The file, or the folder to search below; "." is the working directory.',
+                    description='The file or folder to search; "." is the working directory.',
                     required=True,
                 ),
                 ToolParameter(
                     name="file_pattern",
                     type="string",
-                    description='Only files of this glob: "*.py" by name at any depth, "src/**/*.py" by path.',
+                    description='Only these files: "*.py" at any depth, "src/**/*.py" by path.',
                 ),
                 ToolParameter(
                     name="context_lines",
                     type="integer",
-                    description=f"Lines to show around each match, at most {_MOST_CONTEXT}. Default 0.",
+                    description=f"Around each match, at most {_MOST_CONTEXT}.",
                     minimum=0,
                 ),
                 ToolParameter(
                     name="case_insensitive",
                     type="boolean",
-                    description="Take upper and lower case as equal. Default false.",
+                    description="Default false.",
                 ),
             ),
             risk=RiskLevel.LOW,

@@ -317,24 +317,22 @@ class Inspect:
             name="inspect",
             description=(
                 "Read more of a long output of which only a summary was given; the summary begins with "
-                f"[blob:ID]. Shows at most {MOST_BYTES // 1000} kB at a time and says how to continue. "
-                "Without a selector: what it is, and its beginning."
+                f"[blob:ID]. Shows at most {MOST_BYTES // 1000} kB at a time; without a selector its beginning."
             ),
             parameters=(
                 ToolParameter(
                     name="blob_id",
                     type="string",
-                    description="The id that stands after [blob: in the summary.",
+                    description="The ID.",
                     required=True,
                 ),
                 ToolParameter(
                     name="selector",
                     type="string",
                     description=(
-                        "lines:20-50 for lines of text or chars:1-2000 for characters of it (from 1, the last "
-                        "included); slice:3..8 for entries of a JSON array (from 0, the last left out); "
-                        "key:results or key:results.0.name for a part of JSON. A key may be followed by a page "
-                        "of it: key:results slice:3..8."
+                        "lines:20-50 or chars:1-2000 of text (from 1, the last included); slice:3..8 of a JSON "
+                        "array (from 0, the last left out); key:results.0.name for a part of JSON, or for a "
+                        "page of it key:results slice:3..8."
                     ),
                 ),
             ),

@@ -51,26 +51,24 @@ class Jobs:
         self.definition = ToolDefinition(
             name="jobs",
             description=(
-                "The background commands and subagents of this session. action = list: all of them. read: what "
-                "the job job_id printed since you last read it, or from offset on, and whether it has ended; "
-                "with wait_secs it first waits until the job has ended, or so long, or the person says "
-                "something. "
-                "stop: end the job with all it started. You are notified of the end of a job "
-                "without asking, with the next results or prompt."
+                "The background commands and subagents of this session. list: all of them. read: what "
+                "one printed since you last read it, or from offset on, and whether it has ended; "
+                "with wait_secs it first waits for the end, or so long, or until the person says something. "
+                "stop: end it with all it started. You are told of the end of a job without asking."
             ),
             parameters=(
                 ToolParameter(name="action", type="string", description="list, read or stop", required=True),
-                ToolParameter(name="job_id", type="string", description="Which job, for read and stop"),
+                ToolParameter(name="job_id", type="string", description="For read and stop"),
                 ToolParameter(
                     name="offset",
                     type="integer",
-                    description="Character to read from, as an earlier answer named it",
+                    description="Character to read from, as an answer named it",
                     minimum=0,
                 ),
                 ToolParameter(
                     name="wait_secs",
                     type="integer",
-                    description=f"How long read may wait for the end of the job (at most {MOST_WAIT_SECS})",
+                    description=f"At most {MOST_WAIT_SECS}",
                     minimum=0,
                 ),
             ),

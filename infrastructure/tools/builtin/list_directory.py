@@ -46,14 +46,13 @@ class ListDirectory:
             name="list_directory",
             description=(
                 "List a folder, hidden entries included: folders first, with a slash; then files with their "
-                "size in bytes and symbolic links with their target. "
-                f"At most {_MOST_ENTRIES} entries. To find files further down use glob_search."
+                "size in bytes and symbolic links with their target."
             ),
             parameters=(
                 ToolParameter(
                     name="path",
                     type="path",
-                    description='The folder, absolute or from the working directory. Default ".".',
+                    description='Default ".".',
                 ),
             ),
             risk=RiskLevel.LOW,

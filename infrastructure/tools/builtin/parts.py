@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from quorum.infrastructure.language_servers.servers import LanguageServers
 
 FILE_PARAMETER = ToolParameter(
-    name="path", type="path", description="The file, absolute or from the working directory.", required=True
+    name="path", type="path", description="Absolute, or from the working directory.", required=True
 )
 """Which file a call is about."""
 

@@ -343,30 +343,28 @@ class ReadFile:
         self.definition = ToolDefinition(
             name="read_file",
             description=(
-                "Read a text file, or look at an image (PNG, JPEG, GIF, WebP) or a PDF. Each line comes with "
+                "Read a text file, or look at an image or a PDF. Each line comes with "
                 "its number and a tab, which are not part of the file. Long files come in pages of at most "
-                f"{LINES_PER_PAGE} lines and 60 kB; the end of a page says how to get the next one. Lines are "
-                f"cut at {LONGEST_LINE} characters. Encodings are detected; of any other binary file only size "
-                "and kind are given."
+                f"{LINES_PER_PAGE} lines and 60 kB; lines are cut at {LONGEST_LINE} characters."
             ),
             parameters=(
                 FILE_PARAMETER,
                 ToolParameter(
                     name="offset",
                     type="integer",
-                    description="Number of the first line to show, counted from 1. Default 1.",
+                    description="Number of the first line, from 1 (default).",
                     minimum=1,
                 ),
                 ToolParameter(
                     name="limit",
                     type="integer",
-                    description=f"How many lines to show at most. Default {LINES_PER_PAGE}.",
+                    description="How many lines at most.",
                     minimum=1,
                 ),
                 ToolParameter(
                     name="raw",
                     type="boolean",
-                    description="Show a notebook (.ipynb) as the JSON that it is. Default false: as its cells.",
+                    description="Show a notebook (.ipynb) as its JSON instead of its cells.",
                 ),
             ),
             risk=RiskLevel.LOW,

@@ -39,18 +39,15 @@ Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 DEFAULT_TIMEOUT_SECS = 60
 DEFAULT_OUTPUT_BYTES = 32768
 _IN_BACKGROUND = (
-    " With background = true it runs while you work, as a server or a watcher does: you get the id of its "
-    "job, the tool jobs reads its output and stops it, and it ends with the session."
+    " With background = true it runs while you work, as a server does: you get the id of its "
+    "job for the tool jobs, and it ends with the session."
 )
-_BACKGROUND = ToolParameter(
-    name="background", type="boolean", description="Whether it runs in the background (default false)"
-)
+_BACKGROUND = ToolParameter(name="background", type="boolean", description="Run it in the background")
 _HOSTS = ToolParameter(
     name="hosts",
     type="string",
     description=(
-        'Hosts that this command is to reach where the sandbox has no network, for example "pypi.org, '
-        'files.pythonhosted.org"; programs reach them through the proxy that HTTPS_PROXY names. The person is '
+        'Hosts to reach where the sandbox has no network, as "pypi.org, files.pythonhosted.org". The person is '
         "asked about hosts that nothing allows"
     ),
 )
@@ -163,24 +160,24 @@ class RunCommand:
             name="opens_git",
             type="boolean",
             description=(
-                "In the sandbox .git is read-only. Let this and later commands of the session write to it, for "
-                "example to commit; git's settings and hooks stay closed. The person is asked once"
+                "Let this and later commands write to .git, read-only in the sandbox, for example to commit; "
+                "git's settings and hooks stay closed. The person is asked once"
             ),
         )
         outside = ToolParameter(
             name="outside_sandbox",
             type="boolean",
             description=(
-                "Run it outside the sandbox that commands are otherwise kept in, with the network and all that "
-                "the person may do. The person is always asked. Only for a command that failed for want of that"
+                "Run it outside the sandbox, with all that the person may do. The person is always asked. Only "
+                "for a command that failed for want of that"
             ),
         )
         return ToolDefinition(
             name="run_command",
             description=(
-                "Run a shell command (bash) in the workspace and get what it printed, standard output and "
-                "standard error in order, with its exit code. Standard input is empty: nothing can be typed. "
-                "Processes that it leaves behind are ended when the command ends."
+                "Run a shell command (bash) in the workspace and get its output and errors in order, with its "
+                "exit code. Standard input is empty. "
+                "Processes that it leaves behind are ended with it."
                 + (_IN_BACKGROUND if self._jobs is not None else "")
             ),
             parameters=(
@@ -188,13 +185,13 @@ class RunCommand:
                 ToolParameter(
                     name="working_dir",
                     type="path",
-                    description="Folder to run it in, inside the workspace (default: the workspace root)",
+                    description="Folder to run it in, inside the workspace (default: its root)",
                 ),
                 ToolParameter(
                     name="timeout_secs",
                     type="integer",
-                    description=f"Seconds after which it is ended (default {self._timeout_secs})"
-                    + ("; in the background none, unless given" if self._jobs is not None else ""),
+                    description=f"Seconds until it is ended (default {self._timeout_secs}"
+                    + ("; in the background none)" if self._jobs is not None else ")"),
                     minimum=1,
                 ),
                 *((git,) if self._sandbox is not None and self._sandbox.can_open_git else ()),

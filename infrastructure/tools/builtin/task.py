@@ -68,32 +68,28 @@ class Task:
         self.definition = ToolDefinition(
             name=NAME,
             description=(
-                "Give a part of your work to a subagent: an agent with a fresh conversation, which knows only "
-                "your prompt, reads and searches by itself, and answers with one report. Its tools only look, "
-                "unless it is an agent that the system prompt lists and that has others. "
-                "Use it where finding something out takes many calls whose outputs you do not need, such as "
-                "searching a large project. Several tasks in one answer run at the same time. What one or two "
-                "calls tell you, find out yourself."
+                "Give a part of your work to a subagent, which knows only your prompt, reads and searches by "
+                "itself, and answers with one report. Its tools only look, unless the system prompt lists an "
+                "agent that has others. Use it where finding something out takes many calls whose outputs you "
+                "do not need. Several tasks in one answer run at the same time."
             ),
             parameters=(
                 ToolParameter(
                     name="prompt",
                     type="string",
                     description="The whole task: what to find out or do, where, what you know already, and "
-                    "what its report has to say.",
+                    "what to report.",
                     required=True,
                 ),
                 ToolParameter(
                     name="agent",
                     type="string",
-                    description="The agent that does it, by its name in the list of the system prompt. Left "
-                    "out, it is one whose tools only look.",
+                    description="Its name in the system prompt; by default one whose tools only look.",
                 ),
                 ToolParameter(
                     name="background",
                     type="boolean",
-                    description="true: do not wait for it. You get the id of a job and work on; its report "
-                    "comes with later results or the next prompt. It ends with the session.",
+                    description="Do not wait for it: you get the id of a job, and its report comes later.",
                 ),
             ),
             risk=RiskLevel.LOW,

@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
 _ITEM: JsonObject = {
     "type": "object",
     "properties": {
-        "text": {"type": "string", "minLength": 1, "description": "The step in a few words."},
-        "status": {"type": "string", "description": "pending (if left out), in_progress or done."},
+        "text": {"type": "string", "minLength": 1},
+        "status": {"type": "string", "description": "pending (default), in_progress or done."},
     },
     "required": ["text"],
     "additionalProperties": False,
@@ -45,7 +45,7 @@ class UpdatePlan:
                 ToolParameter(
                     name="items",
                     type="array",
-                    description="All steps of the plan, each with its text and status.",
+                    description="All steps, each in a few words.",
                     required=True,
                     items=_ITEM,
                 ),

@@ -63,20 +63,17 @@ class WriteFile:
         self.definition = ToolDefinition(
             name="write_file",
             description=(
-                "Create a file as UTF-8 text exactly as given, or replace the whole content of one, whose "
-                "encoding, byte order mark and line ends (LF in content means them) stay. An existing file is "
-                "replaced only as you last saw it: read all of it before. To change a part of a file use "
-                "edit_file. The file is replaced in one step: nobody ever sees a half-written one."
+                "Create a file as UTF-8 text, or replace the whole content of one, whose encoding, byte order "
+                "mark and line ends (LF in content means them) stay. Read all of an existing file before; to "
+                "change a part of it use edit_file."
             ),
             parameters=(
                 FILE_PARAMETER,
-                ToolParameter(
-                    name="content", type="string", description="The complete new content.", required=True
-                ),
+                ToolParameter(name="content", type="string", description="All of it.", required=True),
                 ToolParameter(
                     name="create_dirs",
                     type="boolean",
-                    description="Whether to create missing parent folders (default true).",
+                    description="Create missing parent folders (default true).",
                 ),
             ),
             risk=RiskLevel.HIGH,

@@ -84,7 +84,6 @@ def test_a_declared_tool_is_described_to_the_model_like_any_other(root: Path):
                 "files": {"type": "array", "description": "Where", "items": {"type": "string"}},
             },
             "required": ["word"],
-            "additionalProperties": False,
         },
     }
     assert tool.definition.risk is RiskLevel.HIGH

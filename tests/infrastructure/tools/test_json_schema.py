@@ -41,7 +41,6 @@ def test_each_type_of_parameter_has_its_type_in_the_schema(type_: ParameterType,
         "type": "object",
         "properties": {"p": {"type": shown, "description": "d"}},
         "required": [],
-        "additionalProperties": False,
     }
 
 
@@ -56,9 +55,39 @@ def test_the_neutral_schema_has_name_description_and_input_schema() -> None:
             "type": "object",
             "properties": {"p": {"type": "string", "description": "d"}},
             "required": ["p"],
-            "additionalProperties": False,
         },
     }
+
+
+def test_bounds_of_a_tool_are_checked_without_being_part_of_each_request() -> None:
+    step: JsonObject = {
+        "type": "object",
+        "properties": {"text": {"type": "string", "minLength": 1}},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    definition = a_definition(
+        "t",
+        ToolParameter(name="limit", type="integer", description="d", minimum=1),
+        ToolParameter(name="steps", type="array", description="s", items=step),
+    )
+    schemas = JsonSchema()
+
+    assert schemas.tool_to_schema(definition)["input_schema"] == {
+        "type": "object",
+        "properties": {
+            "limit": {"type": "integer", "description": "d"},
+            "steps": {
+                "type": "array",
+                "description": "s",
+                "items": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+            },
+        },
+        "required": [],
+    }
+    for refused in ({"limit": 0}, {"other": 1}, {"steps": [{"text": ""}]}, {"steps": [{"text": "a", "b": 1}]}):
+        assert schemas.find_problems(definition, refused)
+    assert not schemas.find_problems(definition, {"limit": 1, "steps": [{"text": "a"}]})
 
 
 def a_brought_definition(schema: JsonObject) -> ToolDefinition:
