@@ -64,8 +64,8 @@ class AgentSession:
     `user_commands`, `exchanges`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`,
     `tool_servers`, `language_servers`, `attachments`, `goals`, `outputs`, `reviewed_files`, `inbox`, `record`,
     `external`, the turns where an agent of another vendor makes them, and `effects`, their review where the
-    process stands in a layer. All front ends hold these parts as they are. What takes the conversation apart, as `context.compact`
-    and `rewind.rewind_to` do, is not called while a turn runs.
+    process stands in a layer. All front ends hold these parts as they are. What takes the conversation apart,
+    as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
