@@ -83,6 +83,7 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --explicit-package-bases docs benchmarks
 	$(BIN)/lint-imports --no-logo --no-cache
 
 # Each worker rewrites the assertions of all tests, unless the compiled form is there: kept also where the environment

@@ -17,6 +17,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 SECTION = (
     "## Heading\n\nSome **bold** text with `code`, and words enough to fill more than one line of a terminal "
@@ -103,22 +104,22 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _answer(request: dict) -> Iterator[tuple[float, bytes]]:
+def _answer(request: dict[str, Any]) -> Iterator[tuple[float, bytes]]:
     """The events of an answer, each with the second at which it is due."""
     messages = request["messages"]
     asked = max(number for number, each in enumerate(messages) if each["role"] == "user")
     match _parse_prompt(str(messages[asked]["content"])):
-        case "reads", calls, turns if (turn := _count_answers(messages[asked:])) < turns:
+        case "reads", (calls, turns) if (turn := _count_answers(messages[asked:])) < turns:
             for index in range(calls):
                 yield 0, _chunk({"tool_calls": [_read(turn, index, calls)]})
             yield 0, _chunk({}, "tool_calls")
-        case "writes", turns if (turn := _count_answers(messages[asked:])) < turns:
+        case "writes", (turns,) if (turn := _count_answers(messages[asked:])) < turns:
             yield 0, _chunk({"tool_calls": [_change(turn)]})
             yield 0, _chunk({}, "tool_calls")
-        case ("reads", _, turns) | ("writes", turns):
+        case ("reads", (_, turns)) | ("writes", (turns,)):
             yield 0, _chunk({"content": f"{END}{turns}"})
             yield 0, _chunk({}, "stop")
-        case "text", pieces, *pace:
+        case "text", (pieces, *pace):
             text = SECTION * (pieces * PIECE // len(SECTION) + 1)
             for number in range(pieces):
                 due_secs = number / pace[0] if pace else 0
@@ -130,34 +131,35 @@ def _answer(request: dict) -> Iterator[tuple[float, bytes]]:
             yield 0, _chunk({}, "stop")
 
 
-def _parse_prompt(prompt: str) -> tuple[str | int, ...]:
-    """The words of a prompt, numbers as such; nothing for any other text, such as a request for a summary."""
+def _parse_prompt(prompt: str) -> tuple[str, tuple[int, ...]]:
+    """The word that a prompt begins with, and its numbers; nothing for any other text, such as a request for a
+    summary."""
     words = prompt.split()
     if words[:1] not in (["reads"], ["writes"], ["text"]) or not all(word.isdigit() for word in words[1:]):
-        return ()
-    return (words[0], *map(int, words[1:]))
+        return "", ()
+    return words[0], tuple(map(int, words[1:]))
 
 
-def _count_answers(messages: list) -> int:
+def _count_answers(messages: list[dict[str, Any]]) -> int:
     return sum(each["role"] == "assistant" for each in messages)
 
 
-def _read(turn: int, index: int, calls: int) -> dict:
+def _read(turn: int, index: int, calls: int) -> dict[str, Any]:
     return _call(turn, index, "read_file", {"path": f"f{(turn * calls + index) % FILES:03}.txt"})
 
 
-def _change(turn: int) -> dict:
+def _change(turn: int) -> dict[str, Any]:
     if turn % 2:
         return _call(turn, 0, "write_file", {"path": "notes.txt", "content": f"note {turn}\n"})
     return _call(turn, 0, "run_command", {"command": f"echo {turn} > command.txt"})
 
 
-def _call(turn: int, index: int, name: str, arguments: dict) -> dict:
+def _call(turn: int, index: int, name: str, arguments: dict[str, str]) -> dict[str, Any]:
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {"index": index, "id": f"call_{turn}_{index}", "type": "function", "function": function}
 
 
-def _chunk(delta: dict, stop: str | None = None) -> bytes:
+def _chunk(delta: dict[str, Any], stop: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": stop}
     chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"

@@ -183,7 +183,7 @@ def run_prompt(
     home = {
         name: str(folder / "home") for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
     }
-    command = [
+    command: list[str | Path] = [
         sys.executable,
         "-m",
         "quorum",

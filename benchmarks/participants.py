@@ -97,6 +97,7 @@ def discuss(port: int, participants: int) -> Figures:
         with Terminal(project, home, rows=40, columns=120, arguments=[]) as terminal:
             terminal.wait_for("p/decision")
             pid = terminal.process.pid
+            assert pid is not None
             cpu, began = _read_cpu(pid), time.perf_counter()
             terminal.submit("/discuss which one?")
             terminal.wait_for("gave no synthesis", timeout=60)

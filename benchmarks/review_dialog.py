@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -87,6 +88,14 @@ class _Openings:
         return ask_all
 
 
+def _is_asked(openings: _Openings, times: int) -> bool:
+    return openings.asked == times
+
+
+def _is_answered(stage: Stage, times: int) -> bool:
+    return len(stage.agent.answers) == times
+
+
 async def _measure(kind: str, count: int, folder: Path, *, kept: bool) -> float:
     """The median of `count` openings, in milliseconds of CPU."""
     total = count + _WARM_UP
@@ -96,11 +105,11 @@ async def _measure(kind: str, count: int, folder: Path, *, kept: bool) -> float:
         await stage.send("go")
         for place in range(total):
             openings.turn.set()
-            await stage.until(lambda place=place: openings.asked == place + 1)
+            await stage.until(partial(_is_asked, openings, place + 1))
             await stage.asked()
             spent.append(time.process_time() - openings.asked_at)
             stage.hit("n")
-            await stage.until(lambda place=place: len(stage.agent.answers) == place + 1)
+            await stage.until(partial(_is_answered, stage, place + 1))
             if not kept:
                 await _closed(stage)
     return median(spent[_WARM_UP:]) * 1000

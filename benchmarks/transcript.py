@@ -90,7 +90,12 @@ async def beside(app: Bench, entries: int) -> dict[str, float]:
     """Beside so many entries: a frame, a key press until it is painted, a resize, idling for a second."""
     await _filled(app, entries)
     key = await _each(50, lambda: app.query_one(TextArea).insert("x"))
-    frame = await _each(50, lambda: (app.view.apply(ev.TextDelta(text="word ")), app.view.flush()))
+
+    def draw_frame() -> None:
+        app.view.apply(ev.TextDelta(text="word "))
+        app.view.flush()
+
+    frame = await _each(50, draw_frame)
     width = app.size.width
     app.view.resized.clear()
     begun = time.perf_counter()

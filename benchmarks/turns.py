@@ -130,7 +130,7 @@ def main() -> None:
         server.configure(home)
         for measure, front_end in ((measure_sdk, "SDK"), (measure_run, "quorum run"), (measure_app, "app")):
             for calls in (1, 10):
-                taken = {program: [] for program in programs}
+                taken: dict[str, list[tuple[list[float], float]]] = {program: [] for program in programs}
                 for _ in range(runs):
                     for program in programs:
                         taken[program].append(measure(server, program, calls, home, cwd))

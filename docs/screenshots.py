@@ -29,6 +29,7 @@ from quorum.infrastructure.container import build_container
 from quorum.infrastructure.staging.entered import find_layer_over
 from quorum.infrastructure.storage import open_unrecorded
 from quorum.starting import enter_layer
+from quorum.tui.agent.opening import ComposeAgent
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.review.choice_bar import ChoiceBar
@@ -63,7 +64,7 @@ STAGED_PROMPT = (
 )
 
 
-def compose_in(root: Path, mode: str = "ask") -> Callable[[Approver, Observer], object]:
+def compose_in(root: Path, mode: str = "ask") -> ComposeAgent:
     async def compose(
         person: Approver, observer: Observer, choice: SessionChoice, folder: Path
     ) -> AgentSession:

@@ -111,7 +111,9 @@ def read_signed(data: bytes, public_key: bytes) -> bytes:
     if not isinstance(parts, (list, tuple)) or len(parts) != 4:
         raise Unsound("it is not a COSE_Sign1 message")
     protected, unprotected, payload, signature = parts
-    if not all(isinstance(part, bytes) for part in (protected, payload, signature)) or unprotected:
+    if not (isinstance(protected, bytes) and isinstance(payload, bytes) and isinstance(signature, bytes)):
+        raise Unsound("its parts are not those of an export")
+    if unprotected:
         raise Unsound("its parts are not those of an export")
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(

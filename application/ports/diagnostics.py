@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from quorum.domain.calls.language_servers import LanguageServerStatus
 from quorum.domain.events.event import DiagnosticsReported
 
 
@@ -48,6 +49,29 @@ class EditDiagnostics(Protocol):
         for once, within the limits of the settings; what takes longer comes the next time. `is_last`: there may
         be no next time, so that they are waited for once more."""
         ...
+
+
+class LanguageServerControl(Protocol):
+    """The language servers of a session, as people see them."""
+
+    def list_statuses(self) -> tuple[LanguageServerStatus, ...]:
+        """As they are now, in the order of the settings."""
+        ...
+
+    async def restart(self, name: str) -> LanguageServerStatus | None:
+        """End a server and start it anew, also one that failed too often; what became of it, None where there
+        is none of that name."""
+        ...
+
+
+class NoLanguageServers:
+    """Implements the port where the settings name none."""
+
+    def list_statuses(self) -> tuple[LanguageServerStatus, ...]:
+        return ()
+
+    async def restart(self, name: str) -> LanguageServerStatus | None:
+        return None
 
 
 class EditWatcher(Protocol):

@@ -17,6 +17,7 @@ from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService
 from quorum.application.ports.changes import ReviewedFiles
+from quorum.application.ports.diagnostics import LanguageServerControl, NoLanguageServers
 from quorum.application.ports.instructions import OfferCatalog
 from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.mcp import ToolServers
@@ -61,10 +62,10 @@ class AgentSession:
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
     `user_commands`, `exchanges`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`,
-    `tool_servers`, `attachments`, `goals`, `outputs`, `reviewed_files`, `inbox`, `record`, `external`, the
-    turns where an agent of another vendor makes them, and `effects`, their review where the process stands in a
-    layer. All front ends hold these parts as they are. What takes the conversation apart, as `context.compact`
-    and `rewind.rewind_to` do, is not called while a turn runs.
+    `tool_servers`, `language_servers`, `attachments`, `goals`, `outputs`, `reviewed_files`, `inbox`, `record`,
+    `external`, the turns where an agent of another vendor makes them, and `effects`, their review where the
+    process stands in a layer. All front ends hold these parts as they are. What takes the conversation apart,
+    as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -102,6 +103,7 @@ class AgentSession:
         background: Sequence[BackgroundWork] = (),
         external: ExternalTurns | None = None,
         staged: StagedTurns | None = None,
+        language_servers: LanguageServerControl | None = None,
     ) -> None:
         self.external = external
         self.staged = staged
@@ -127,6 +129,7 @@ class AgentSession:
         self.skills = skills
         self.agents = agents
         self.tool_servers = tool_servers
+        self.language_servers = language_servers or NoLanguageServers()
         self.jobs = jobs
         self.plans = plans
         self._plan_tasks = plan_tasks

@@ -282,6 +282,7 @@ class AgentParts:
             sandbox=shared.sandbox,
             external=turns,
             staged=staged,
+            language_servers=shared.language_servers,
         )
 
 

@@ -32,6 +32,7 @@ from quorum.infrastructure.config.people_tables import (
 )
 from quorum.infrastructure.config.policy_table import (
     ALLOWED_MODELS,
+    LANGUAGE_SERVERS,
     MIN_FAMILIES,
     MIN_REVIEWERS,
     MODES,
@@ -39,6 +40,7 @@ from quorum.infrastructure.config.policy_table import (
     PROVIDERS,
     REQUIRED_GUARDS,
     SERVERS,
+    LanguageServerIdentity,
     ManagedPolicy,
     ModelPattern,
     ProviderIdentity,
@@ -200,6 +202,12 @@ class _PolicyReading(Struct):
                 self.problems.append(
                     f"{self.file.locate(where)}: {format_key(where)} needs either command or url"
                 )
+        language_servers = self._pop(
+            data,
+            LANGUAGE_SERVERS,
+            dict[Annotated[str, Meta(pattern=SERVER_NAME)], LanguageServerIdentity],
+            'tables of language servers, each with command = ["PROGRAM", …]',
+        )
         people = self._read_people(data)
         checked = check_source(data, origin=str(self.file.path), place=self.file.locate)
         self.problems += checked.problems
@@ -217,6 +225,7 @@ class _PolicyReading(Struct):
             allowed_models=allowed,
             providers=providers or {},
             servers=servers,
+            language_servers=language_servers,
             guards=guards or (),
             bounds=bounds,
             prices=prices,
@@ -408,6 +417,13 @@ class PolicyLimits(Struct):
             if why is not None:
                 self._drop(table)
                 self.notices.append(f"the tool server {name} is left out: {why}")
+
+        for name in dict.fromkeys(str(path[1]) for path in self.values if path[:1] == LANGUAGE_SERVERS):
+            table = (*LANGUAGE_SERVERS, name)
+            command = cast("Sequence[str]", self._get((*table, "command"), ()))
+            if (why := self.policy.explain_language_server_refusal(name, command)) is not None:
+                self._drop(table)
+                self.notices.append(f"the language server {name} is left out: {why}")
 
     def _drop_prices(self) -> None:
         """A cap on the cost is worth no more than the prices: those of the policy, and the published ones."""

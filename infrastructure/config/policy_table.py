@@ -25,6 +25,7 @@ REQUIRED_GUARDS: KeyPath = ("review", "guards")
 ALLOWED_MODELS: KeyPath = ("models", "allowed")
 PROVIDERS: KeyPath = ("providers",)
 SERVERS: KeyPath = ("mcp", "servers")
+LANGUAGE_SERVERS: KeyPath = ("lsp",)
 
 ModelPattern = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]+/[!-~]+\Z", max_length=200)]
 
@@ -45,13 +46,19 @@ class ServerIdentity(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     url: str = ""
 
 
+class LanguageServerIdentity(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a language server of one name must be: this very command with its arguments."""
+
+    command: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
 class ManagedPolicy(Struct, frozen=True, kw_only=True):
     """The demands of one policy file; those of the default are none.
 
     `file` is the file as it was read. `modes` and `allowed_models`, patterns of "provider/model", are None
-    where all are allowed, `servers` likewise. `guards` are those that nobody switches off. `bounds` are
-    settings by their own names, beyond which none may go; `prices` are those that a cap on the cost is kept
-    with. `people` are those who sign, and what.
+    where all are allowed, `servers` and `language_servers` likewise. `guards` are those that nobody switches
+    off. `bounds` are settings by their own names, beyond which none may go; `prices` are those that a cap on
+    the cost is kept with. `people` are those who sign, and what.
     """
 
     file: TomlFile | None = None
@@ -61,6 +68,7 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
     allowed_models: tuple[str, ...] | None = None
     providers: Mapping[str, ProviderIdentity] = field(default_factory=dict)
     servers: Mapping[str, ServerIdentity] | None = None
+    language_servers: Mapping[str, LanguageServerIdentity] | None = None
     guards: tuple[GuardName, ...] = ()
     bounds: tuple[Assignment, ...] = ()
     prices: tuple[Assignment, ...] = ()
@@ -179,6 +187,18 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
             return f"{self.locate((*SERVERS, name))}: mcp.servers.{name} allows it for {wanted} alone"
         return None
 
+    def explain_language_server_refusal(self, name: str, command: Sequence[str]) -> str | None:
+        """Why a language server may not be used, one clause; None where it may."""
+        if self.language_servers is None:
+            return None
+        if (identity := self.language_servers.get(name)) is None:
+            listed = ", ".join(self.language_servers) or "none"
+            return f"{self.locate(LANGUAGE_SERVERS)}: lsp does not list it, only: {listed}"
+        if tuple(command) != identity.command:
+            wanted = format_literal(identity.command)
+            return f"{self.locate((*LANGUAGE_SERVERS, name))}: lsp.{name} allows it for {wanted} alone"
+        return None
+
     def describe(self) -> tuple[str, ...]:
         """The demands that are no bounds of single settings, each with its place."""
         if self.file is None:
@@ -202,6 +222,9 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
             demands.append(f"{rule.rule.text} takes {rule.needed} signatures of {whom} ({rule.rule.source})")
         if self.servers is not None:
             demands.append(f"mcp.servers: {', '.join(self.servers) or 'none'} ({self.locate(SERVERS)})")
+        if self.language_servers is not None:
+            listed = ", ".join(self.language_servers) or "none"
+            demands.append(f"lsp: {listed} ({self.locate(LANGUAGE_SERVERS)})")
         return (f"{escape_path(self.file.path)} holds on this machine, whatever is set elsewhere", *demands)
 
 

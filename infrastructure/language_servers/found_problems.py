@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.language_servers.positions import read_line, read_uri
 from quorum.infrastructure.models.shared.json_fields import (
@@ -19,6 +20,7 @@ from quorum.infrastructure.models.shared.json_fields import (
 _MOST_OF_A_FILE = 200
 _MOST_FILES = 2_000
 _LONGEST_MESSAGE = 300
+_SEVERITY = r":[0-9]+: (error|warning): "
 _SEVERITIES = {1: "error", 2: "warning"}  # information and hints are for people
 
 
@@ -100,6 +102,12 @@ class FoundProblems:
         names = (read_text_field(item, "source"), str(code) if isinstance(code, str | int) else "")
         about = flatten(" ".join(filter(None, names)), 80)
         yield f"{self._label(path)}:{line + 1}: {severity}: {message}{f' ({about})' if about else ''}"
+
+
+def is_error(line: str) -> bool:
+    """Whether a line tells of an error, and not of a warning."""
+    found = compile_once(_SEVERITY).search(line)
+    return found is not None and found[1] == _SEVERITIES[1]
 
 
 def flatten(text: str, most: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +12,7 @@ from typing import cast
 
 from msgspec import Struct
 
+from quorum.domain.calls.language_servers import LanguageServerState, LanguageServerStatus
 from quorum.domain.errors import ToolError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
@@ -25,7 +27,7 @@ from quorum.infrastructure.language_servers.channel import (
     RefusedByServer,
     UnknownRequest,
 )
-from quorum.infrastructure.language_servers.found_problems import FoundProblems
+from quorum.infrastructure.language_servers.found_problems import FoundProblems, is_error
 from quorum.infrastructure.language_servers.launching import ServerProgram
 from quorum.infrastructure.language_servers.positions import PositionEncoding, build_uri, read_uri
 from quorum.infrastructure.language_servers.sources import SourceFiles, find_changes, select_below
@@ -146,6 +148,29 @@ class LanguageServer:
     def renew(self) -> None:
         """Have it started anew at its next use: the workspace is another one. From any thread."""
         self._is_stale = True
+
+    @property
+    def status(self) -> LanguageServerStatus:
+        """As people see it."""
+        lines = [line for lines in self.problems.list_lines().values() for line in lines]
+        return LanguageServerStatus(
+            name=self.name,
+            command=shlex.join(self.table.command),
+            languages=self.table.languages,
+            state=self._state,
+            version=self.version,
+            problem=self._problem,
+            errors=sum(is_error(line) for line in lines),
+            warnings=sum(not is_error(line) for line in lines),
+        )
+
+    @property
+    def _state(self) -> LanguageServerState:
+        if self._starting is not None and not self._starting.done():
+            return LanguageServerState.STARTING
+        if self.is_running:
+            return LanguageServerState.RUNNING
+        return LanguageServerState.FAILED if self._problem else LanguageServerState.NOT_STARTED
 
     # ---------------------------------------------------------------- its life
 

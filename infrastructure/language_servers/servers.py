@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
+from quorum.domain.calls.language_servers import LanguageServerStatus
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import DiagnosticsReported
+from quorum.infrastructure.language_servers.channel import LanguageServerFailed
 from quorum.infrastructure.language_servers.edit_checks import EditChecks
 from quorum.infrastructure.language_servers.server import LanguageServer
 from quorum.infrastructure.language_servers.sources import SourceFiles
 
 
 class LanguageServers:
-    """Implements the ports `EditDiagnostics` and `BackgroundWork`."""
+    """Implements the ports `EditDiagnostics`, `LanguageServerControl` and `BackgroundWork`."""
 
     def __init__(self, servers: Sequence[LanguageServer], sources: SourceFiles) -> None:
         self._servers = tuple(servers)
@@ -27,6 +30,18 @@ class LanguageServers:
     def find_servers(self, path: str | None) -> tuple[LanguageServer, ...]:
         """Those whose business a file is; without one all of them."""
         return tuple(each for each in self._servers if path is None or each.serves(path))
+
+    def list_statuses(self) -> tuple[LanguageServerStatus, ...]:
+        return tuple(server.status for server in self._servers)
+
+    async def restart(self, name: str) -> LanguageServerStatus | None:
+        server = next((each for each in self._servers if each.name == name), None)
+        if server is None:
+            return None
+        server.renew()
+        with suppress(LanguageServerFailed):  # the status says so
+            await server.ensure()
+        return server.status
 
     def begin(self) -> None:
         """Nothing is started before it is needed."""

@@ -61,6 +61,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "HunksScreen": "hunks",
     "InboxScreen": "inbox",
     "JobsScreen": "jobs",
+    "LanguageServersScreen": "language_servers",
     "LocalServerDialog": "local_server",
     "LoginScreen": "login",
     "McpScreen": "mcp",

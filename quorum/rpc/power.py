@@ -38,7 +38,7 @@ _FREE = frozenset(
         *("submit", "new_line", "older", "newer", "delete_or_leave", "complete", "search_history"),
     )
 )
-_FREE_WITHOUT_WORDS = frozenset({"export", "show_mcp"})
+_FREE_WITHOUT_WORDS = frozenset({"export", "show_mcp", "show_language_servers"})
 """A word behind them names a file to write, or a server to start. Without one, an export is a new file with a
 name of its own, and the servers are listed."""
 

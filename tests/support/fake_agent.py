@@ -12,6 +12,7 @@ from quorum.application.ports.storage import LineSource
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.domain.calls.execution import Outcome, Seal, SealedFile, ToolExecution, ToolExecutionContext
 from quorum.domain.calls.found_file import FoundFile
+from quorum.domain.calls.language_servers import LanguageServerStatus
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.attachment import Image
@@ -366,6 +367,7 @@ class FakeAgent:
         self.goals = FakeGoals()
         self.memory = FakeMemory(self)
         self.tool_servers = FakeToolServers()
+        self.language_servers = FakeLanguageServers()
         self.commands: list[tuple[str, bool]] = []
         self._custom_commands = FakeCustomCommands()
         self.definitions = FakeDefinitions()
@@ -769,6 +771,21 @@ class FakeMemory:
         self._agent.tell(
             MemoryAdded(file=draft.target, scope=draft.scope, line=draft.line, sha256=draft.sha256)
         )
+
+
+class FakeLanguageServers:
+    """Shows `servers`; one that is started anew is as it was."""
+
+    def __init__(self) -> None:
+        self.servers: tuple[LanguageServerStatus, ...] = ()
+
+    def list_statuses(self) -> tuple[LanguageServerStatus, ...]:
+        """Those given."""
+        return self.servers
+
+    async def restart(self, name: str) -> LanguageServerStatus | None:
+        """The one of this name."""
+        return next((each for each in self.servers if each.name == name), None)
 
 
 class FakeToolServers:

@@ -83,7 +83,8 @@ def test_a_slash_alone_offers_all_commands_by_groups_and_letters_offer_none():
 
 
 @pytest.mark.parametrize(
-    ("typed", "first"), [("/usage", "/cost"), ("/settings", "/config "), ("/exit", "/quit"), ("/ls", "/skills")]
+    ("typed", "first"),
+    [("/usage", "/cost"), ("/settings", "/config "), ("/exit", "/quit"), ("/plugin", "/skills")],
 )
 def test_the_menu_offers_first_what_a_whole_word_means(typed, first):
     assert find_offers(typed, typed).rows[0].insert == first

@@ -259,6 +259,14 @@ COMMANDS = (
         sample="login issues",
         is_free=True,
     ),
+    Command(
+        "lsp",
+        "Language servers: state, problems and restart",
+        "show_language_servers",
+        free="restart NAME",
+        sample="restart python",
+        is_free=True,
+    ),
     Command("permissions", "Permission rules: list, add, remove, test", "show_permissions", is_free=True),
     Command(
         "config",
@@ -490,6 +498,7 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("/agent", "claude codex gemini copilot opencode kimi vibe acp"),
     ("/skills", "skill plugin plugins extensions"),
     ("/mcp", "servers tools-servers"),
+    ("/lsp", "language-servers diagnostics"),
     ("/timeline", "log todos trace"),
     ("/inbox", "waiting decisions"),
     ("/init", "agents.md claude.md"),
@@ -588,7 +597,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
     ("Ask", "ask discuss debate review findings"),
     ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),
     ("Sessions", "new resume rename fork tab agent worktree result close"),
-    ("Set up", "permissions config mcp skills agents add-dir read-calls"),
+    ("Set up", "permissions config mcp lsp skills agents add-dir read-calls"),
     ("App", "help theme layout quit"),
 )
 """The title of each group, and its commands in the order in which they are listed."""

@@ -328,6 +328,31 @@ def test_a_server_is_used_only_by_its_name_and_as_what_it_is(
     assert any("is left out" in warning for warning in loaded.warnings) is not stays
 
 
+@pytest.mark.parametrize(
+    ("command", "listed", "stays"),
+    [
+        ('["/usr/bin/pylsp"]', '[lsp.python]\ncommand = ["/usr/bin/pylsp"]', True),
+        ('["/usr/bin/pylsp", "-v"]', '[lsp.python]\ncommand = ["/usr/bin/pylsp"]', False),
+        ('["/home/me/pylsp"]', '[lsp.python]\ncommand = ["/usr/bin/pylsp"]', False),
+        ('["/usr/bin/pylsp"]', '[lsp.other]\ncommand = ["/usr/bin/pylsp"]', False),
+        ('["/usr/bin/pylsp"]', "[lsp]", False),
+        ('["/usr/bin/pylsp"]', "", True),
+    ],
+)
+def test_a_language_server_is_used_only_by_its_name_and_as_what_it_is(
+    machine: Machine, command: str, listed: str, stays: bool
+) -> None:
+    machine.user(f'[lsp.python]\ncommand = {command}\nlanguages = ["python"]\n')
+    machine.policy(listed)
+
+    loaded = machine.load()
+
+    assert bool(loaded.settings.lsp) is stays
+    left_out = [each for each in loaded.warnings if "the language server python is left out" in each]
+    assert bool(left_out) is not stays
+    assert all(f"{machine.policy_file}:1: lsp" in each for each in left_out)
+
+
 def test_servers_of_a_flag_are_held_to_the_policy_too(machine: Machine) -> None:
     machine.policy("[mcp.servers]\n")
 
@@ -493,6 +518,7 @@ def test_commands_write_in_addition_only_in_paths_that_the_policy_lists(
         ("storage.url = 'x'", "storage.url"),
         ("mcp.servers.git = {}", "needs either command or url"),
         ('mcp.servers.git = {command = ["x"], env = ["y"]}', "mcp.servers must be"),
+        ("lsp.python = {command = []}", "lsp must be"),
         ('[prices."a/b"]\ninput = 1.0', "is missing"),
     ],
 )
@@ -554,7 +580,9 @@ def test_a_link_counts_as_what_it_leads_to(machine: Machine) -> None:
 
 def test_the_report_names_the_demands_that_bound_no_single_setting(machine: Machine) -> None:
     machine.policy(
-        'review.modes = ["ask"]\nquorum.min_families = 2\nmodels.allowed = ["offline/*"]\n' + _SERVERS
+        'review.modes = ["ask"]\nquorum.min_families = 2\nmodels.allowed = ["offline/*"]\n'
+        + _SERVERS
+        + '[lsp.python]\ncommand = ["/usr/bin/pylsp"]\n'
     )
 
     loaded = machine.load()
@@ -564,3 +592,4 @@ def test_the_report_names_the_demands_that_bound_no_single_setting(machine: Mach
         assert f'review.modes = ["ask"] ({machine.policy_file}:1)' in text
         assert f"quorum.min_families = 2 ({machine.policy_file}:2)" in text
         assert "mcp.servers: git, docs" in text
+        assert "lsp: python" in text

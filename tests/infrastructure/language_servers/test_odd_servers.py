@@ -42,6 +42,39 @@ async def test_a_server_is_started_by_its_first_use_and_ended_with_the_session(t
     assert [bool(bench.list_told(method)) for method in ("shutdown", "exit")] == [True, True]
 
 
+async def test_its_status_says_whether_it_runs_and_counts_what_it_found(tmp_path: Path) -> None:
+    async with a_bench(tmp_path) as bench:
+        [before] = bench.servers.list_statuses()
+        await bench.edit("a.py", "new BROKEN\n")
+        [after] = bench.servers.list_statuses()
+
+        assert (before.state, before.errors, before.problem) == ("not started", 0, "")
+        assert (after.state, after.errors, after.warnings) == ("running", 1, 0)
+        assert (after.name, after.languages) == ("odd", ("python",))
+
+
+async def test_a_server_is_started_anew_by_its_name(tmp_path: Path) -> None:
+    async with a_bench(tmp_path) as bench:
+        assert await bench.servers.restart("other") is None
+        for _ in range(2):
+            status = await bench.servers.restart("odd")
+            assert status is not None
+            assert (status.state, status.problem) == ("running", "")
+
+        first, second = (each["started"] for each in bench.list_told() if "started" in each)
+        assert not is_alive(first)
+        assert is_alive(second)
+
+
+async def test_a_server_that_cannot_start_is_shown_as_failed_with_the_reason(tmp_path: Path) -> None:
+    async with a_bench(tmp_path, command=("/no/such/server",)) as bench:
+        status = await bench.servers.restart("odd")
+
+        assert status is not None
+        assert status.state == "failed"
+        assert "/no/such/server" in status.problem
+
+
 async def test_an_edit_tells_what_it_broke_and_not_what_was_broken_before(tmp_path: Path) -> None:
     async with a_bench(tmp_path) as bench:
         bench.write("a.py", "old BROKEN\n")

@@ -125,6 +125,30 @@ class ViewController:
             known = ", ".join(server.name for server in agent.tool_servers.list_statuses()) or "none"
             self._host.refuse(f"there is no MCP server {name!r}; there is: {known}")
 
+    def action_show_language_servers(self, order: str = "") -> None:
+        """Show the language servers; `restart NAME` starts one anew."""
+        if (session := self._current.require_session("look at the language servers")) is None:
+            return
+        verb, _, name = order.strip().partition(" ")
+        if not verb:
+            from quorum.tui.screens.accounts.language_servers_screen import LanguageServersScreen
+
+            self._host.app.push_screen(LanguageServersScreen(session.agent.language_servers.list_statuses()))
+        elif verb == "restart":
+            self._host.run_worker(self._restart_language_server(session.agent, name.strip()), group="lsp")
+        else:
+            self._host.refuse("/lsp shows the language servers, /lsp restart NAME starts one of them anew")
+
+    async def _restart_language_server(self, agent: AgentSession, name: str) -> None:
+        servers = agent.language_servers
+        if (status := await servers.restart(name)) is None:
+            known = ", ".join(server.name for server in servers.list_statuses()) or "none"
+            self._host.refuse(f"there is no language server {name!r}; there is: {known}")
+        elif status.problem:
+            self._host.refuse(f"the language server {name} does not start: {status.problem}")
+        else:
+            self._host.say(f"the language server {name} runs")
+
     def action_show_findings(self, panel_id: str = "") -> None:
         """Show what a code review on the screen found, the latest if none is named."""
         if (session := self._current.require_session("look at the findings")) is None:

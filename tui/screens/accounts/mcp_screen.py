@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from quorum.domain.mcp.offers import ServerStatus
 
 
-_STYLES = {
+STYLES = {
     "running": "$text-success",
     "starting": "$text-warning",
     "needs login": "$text-warning",
@@ -62,7 +62,7 @@ class McpScreen(HoldsLetters, AccountSheet):
     def build_lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, where it is, what went wrong, and its tools."""
         if not self._servers:
-            yield from _wrap(_NONE, width)
+            yield from wrap_words(_NONE, width)
         for place, server in enumerate(self._servers):
             if place:
                 yield Content("")
@@ -70,23 +70,23 @@ class McpScreen(HoldsLetters, AccountSheet):
             yield Content.assemble(
                 (server.name, "bold"),
                 "  ",
-                (server.state.value, _STYLES.get(server.state.value, QUIET)),
+                (server.state.value, STYLES.get(server.state.value, QUIET)),
                 (f"  {tools}  {server.version}".rstrip(), QUIET),
             )
-            yield from (line.stylize(QUIET) for line in _wrap(server.target, width))
+            yield from (line.stylize(QUIET) for line in wrap_words(server.target, width))
             if server.problem:
-                yield from (line.stylize("$text-error") for line in _wrap(server.problem, width))
+                yield from (line.stylize("$text-error") for line in wrap_words(server.problem, width))
             if server.state.value == "needs login":
                 key = "l logs in · " if server is self._waiting else ""
-                yield from _wrap(f"{key}/mcp login {server.name}", width)
+                yield from wrap_words(f"{key}/mcp login {server.name}", width)
             if server.state.value == "failed":
-                yield from _wrap(f"/mcp restart {server.name} tries again", width)
+                yield from wrap_words(f"/mcp restart {server.name} tries again", width)
             if server.tools:
                 prefix = f"mcp__{server.name}__"
-                yield from _wrap(", ".join(name.removeprefix(prefix) for name in server.tools), width)
+                yield from wrap_words(", ".join(name.removeprefix(prefix) for name in server.tools), width)
 
 
-def _wrap(text: str, width: int) -> Iterator[Content]:
+def wrap_words(text: str, width: int) -> Iterator[Content]:
     for line in textwrap.wrap(make_printable(" ".join(text.split()), newlines=False), max(20, width - 3)):
         yield Content(f"  {line}")
 
