@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from hashlib import sha256
 
 from msgspec import Struct, field
@@ -60,7 +61,7 @@ class LayerCommit(Struct, frozen=True, kw_only=True):
     conflict: str = ""
 
 
-class LayerEffects(Struct, frozen=True, kw_only=True):
+class LayerEffects(Struct, frozen=True, kw_only=True, dict=True):
     """All effects of a layer, ordered by path. `workspace` is its canonical path.
 
     `not_captured` names, in words, what a layer cannot hold back or hold. `read_meanwhile` are files that the
@@ -77,7 +78,7 @@ class LayerEffects(Struct, frozen=True, kw_only=True):
     def is_empty(self) -> bool:
         return not self.effects and not self.commits
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of all of it as canonical JSON, in hexadecimal: an approval of one is none of another."""
         text = json.dumps(struct_to_json(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
