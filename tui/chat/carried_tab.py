@@ -60,7 +60,8 @@ def _take_attached(content: bytes, attachments: Attachments) -> None:
     from quorum.domain.conversation.attachment import Document, Image
 
     images, documents = msgpack.decode(content, type=tuple[tuple[Image, ...], tuple[Document, ...]])
-    for each in (*images, *documents):
+    attached: tuple[Image | Document, ...] = (*images, *documents)
+    for each in attached:
         attachments.take_over(each)
 
 
