@@ -599,6 +599,20 @@ async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp
         )
 
 
+async def test_the_careful_choice_is_still_marked_after_the_window_was_too_small(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE)), size=(100, 20)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.resize_terminal(30, 6)
+        await stage.shows("too small a window")
+        await stage.pilot.resize_terminal(100, 20)
+        await stage.shows("[2/n no]")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [Reject()]
+
+
 async def test_what_another_program_will_run_cannot_be_changed_here(tmp_path):
     async with on_stage(
         tmp_path, review(replace(a_request(MAKE), can_be_edited=False)), size=(100, 20)

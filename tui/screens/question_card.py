@@ -29,7 +29,7 @@ _BESIDE_ROWS = 6  # border, what is out of sight, the gap and the choices, and a
 class QuestionFrame(VerticalGroup):
     """The box of a card."""
 
-    class Covered(Message):
+    class HeightChanged(Message):
         """It takes that many lines of the screen."""
 
         def __init__(self, lines: int) -> None:
@@ -38,7 +38,7 @@ class QuestionFrame(VerticalGroup):
 
     def on_resize(self) -> None:
         """Tell how much of the screen is covered now."""
-        self.post_message(self.Covered(self.outer_size.height))
+        self.post_message(self.HeightChanged(self.outer_size.height))
 
 
 class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
@@ -91,8 +91,8 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         self._on_height = on_height
         self.add_class("-below")
 
-    @on(QuestionFrame.Covered)
-    def _tell_height(self, message: QuestionFrame.Covered) -> None:
+    @on(QuestionFrame.HeightChanged)
+    def _tell_height(self, message: QuestionFrame.HeightChanged) -> None:
         if self._on_height is not None:
             self._on_height(message.lines + 1)
 

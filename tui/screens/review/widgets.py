@@ -18,6 +18,7 @@ from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from quorum.domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
@@ -43,6 +44,8 @@ class Cramped(Static):
 
     def __init__(self) -> None:
         super().__init__("! too small a window for this question: enlarge it, or esc", markup=False)
+        self.focused_before: Widget | None = None
+        """What had the focus of the screen as it became too small, and loses it where it is not drawn."""
 
 
 def is_cramped(screen: Screen[Any]) -> bool:
@@ -54,8 +57,19 @@ def fit_to_screen(screen: Screen[Any]) -> bool:
     """Go by the size there is now; whether the question has come into sight by that."""
     width, height = screen.app.size
     was, now = is_cramped(screen), width < _LEAST_WIDTH or height < _LEAST_HEIGHT
+    words = screen.query_one(Cramped)
+    if now and not was:
+        words.focused_before = screen.focused
     screen.set_class(now, CRAMPED_CLASS)
+    if was and not now:
+        screen.call_after_refresh(_give_back_focus, screen, words)
     return was and not now
+
+
+def _give_back_focus(screen: Screen[Any], words: Cramped) -> None:
+    widget, words.focused_before = words.focused_before, None
+    if screen.focused is None and widget is not None and widget.is_attached:
+        screen.set_focus(widget)
 
 
 _NOT_APPROVED = frozenset({LineKind.CONTEXT, LineKind.QUIET, LineKind.HUNK})
