@@ -405,12 +405,9 @@ class FleetTable:
         begun and none ended well, the first one again where one did, and none where nothing had begun."""
         if (session := self.find(session_id)) is None:
             return
-        most, losses = MOST_UNCLEAR_LOSSES, session.losses
-        match self._read_progress(session_id):
-            case (_, True):
-                losses = 0
-            case (True, False):
-                most, losses = MOST_LOSSES if was_alone else most, losses + 1
+        began, went_on = self._read_progress(session_id)
+        most = MOST_LOSSES if was_alone and began and not went_on else MOST_UNCLEAR_LOSSES
+        losses = 0 if went_on else session.losses + began
         self._put_end(session, _PUT_LOSSES, losses, most, "its worker was killed")
 
     def _read_progress(self, session_id: str) -> tuple[bool, bool]:
