@@ -423,7 +423,7 @@ class CallRun(DeclaredCall):
             except StaleSeal as error:
                 stale = await self.look_again(error, stale)
                 continue
-            if decision.answer is Answer.ALLOW and self.seal is not None and self.seal.diff:
+            if self.seal is not None and self.seal.diff:
                 decision = await self.decide()  # by now it is known what the files hold
             if decision.by_mode and decision.answer is Answer.ASK:
                 await self._state.review.offer_sandboxed(self.subject, self.context.call_index)

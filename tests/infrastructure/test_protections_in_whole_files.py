@@ -33,6 +33,16 @@ async def test_a_protection_that_a_new_whole_text_leaves_out_is_asked_about(
     assert all("takes a protection out of" in reason for each in person.requests for reason in each.reasons)
 
 
+async def test_the_person_is_told_where_each_edit_is_asked_about(tmp_path: Path) -> None:
+    stage, person = SessionStage(tmp_path), FakePerson()
+    (stage.root / "views.py").write_text(_VIEW)
+    async with stage.opened(person=person) as session:
+        await session.turn(call("read_file", path="views.py"))
+        await session.turn(call("write_file", path="views.py", content="def show(request):\n    pass\n"))
+    (request,) = person.requests
+    assert any("takes a protection out of views.py" in reason for reason in request.reasons)
+
+
 async def test_a_new_file_takes_no_protection_away(tmp_path: Path) -> None:
     stage, person = SessionStage(tmp_path), FakePerson()
     async with stage.opened(person=person) as session:

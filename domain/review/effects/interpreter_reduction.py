@@ -35,10 +35,10 @@ _LANGUAGES = {
 }
 """Programs that read code, each with one that takes its words alike."""
 _CONSOLES = re.compile(
-    r"(?:rails (?:c|console|runner|r)|flask shell|(?:stack|cabal) (?:ghci|repl|runghc)|dotnet fsi|lein repl"
-    r"|(?:\S*/)?artisan tinker|(?:\S*/)?manage\.py shell(?:_plus)?)(?: .*)?"
+    r"(?:rails (?:c|console|runner|r)|flask shell|mix run|(?:stack|cabal) (?:ghci|repl|runghc)|dotnet fsi"
+    r"|lein repl|(?:\S*/)?artisan tinker|(?:\S*/)?manage\.py shell(?:_plus)?)(?: .*)?"
 )
-_HAVE_CONSOLES = frozenset({"rails", "flask", "stack", "cabal", "dotnet", "lein"})
+_HAVE_CONSOLES = frozenset({"mix", "rails", "flask", "stack", "cabal", "dotnet", "lein"})
 """Programs of which some subcommands take code from their input."""
 _LOADING_OPTIONS: dict[str, tuple[str, ...]] = {
     "ruby": ("-r", "--require"),
@@ -175,7 +175,7 @@ class InterpreterReduction(Struct, frozen=True):
         reducer = self._scope.reducer
         codes, files = _divide_words(run)
         for path in run.find_values(*_LOADING_OPTIONS.get(run.program, ())):
-            if "/" in path or reducer.find_file(path):
+            if "/" in path or any(reducer.find_file(f"{path}{end}") for end in ("", *_ENDINGS)):
                 self.run_file(path, NO_DATA)
         if not codes and ((files[:1] and files[0] in INPUTS) or _CONSOLES.fullmatch(" ".join(files))):
             files = []

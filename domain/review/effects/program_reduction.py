@@ -281,7 +281,19 @@ def _names_module(used: UsedProgram) -> bool:
     return used.name == "go" and used.run.arguments[:1] in (("install",), ("get",))
 
 
-_MAIN_FILES = {"go run": "main.go", "cargo run": "src/main.rs"}
+_MAIN_FILES = {
+    **{
+        "go run": "main.go",
+        "cargo run": "src/main.rs",
+        "brew bundle": "Brewfile",
+        "docker build": "Dockerfile",
+    },
+    **dict.fromkeys(
+        ("npm install", "npm i", "npm ci", "pnpm install", "pnpm i", "yarn install"), "package.json"
+    ),
+    **{"pip install": "setup.py", "conda env": "environment.yml", "mamba env": "environment.yml"},
+}
+"""What programs take by itself that get no file."""
 _COMPILED = (
     ".go",
     ".rs",

@@ -82,7 +82,7 @@ _TAKES_AWAY = frozenset(
 _SLIGHT = frozenset(
     {
         *("label", "tag", "reaction", "emoji", "star", "like", "pin", "bookmark", "highlight", "mark", "vote"),
-        *("assignee", "reviewer", "follower", "watcher", "subscription", "parent", "relation", "link"),
+        *("assignee", "reviewer", "follower", "watcher", "parent", "relation", "link"),
         *("console", "screen", "terminal", "output", "selection", "input", "form", "field", "cursor"),
         *("breakpoint", "watchpoint", "filter", "sort", "search", "cache", "override", "listener"),
         *(

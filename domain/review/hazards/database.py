@@ -40,6 +40,8 @@ CLIENTS = frozenset(
         "presto",
         "beeline",
         "surreal",
+        "wrangler",
+        "turso",
     }
 )
 _STATEMENT = re.compile(

@@ -84,7 +84,7 @@ LIBRARY_CALLS = (
     LibraryCall(
         "ruby", "system exec spawn IO.popen Open3.capture2 Open3.capture2e Open3.capture3 PTY.spawn", "run"
     ),
-    LibraryCall("ruby", "load require", "source"),
+    LibraryCall("ruby", "load require require_relative", "source"),
     # PHP 8.2
     LibraryCall("php", "unlink rmdir", "rm -r {0}"),
     LibraryCall("php", "rename", "mv {0} {1}"),

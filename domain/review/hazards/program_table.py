@@ -92,6 +92,7 @@ DATA_USES = (
         "hg update|checkout|up|co", "-C|--clean", "throws uncommitted changes away", request=_DISCARDED_CHANGES
     ),
     HarmfulUse("hg|jj", "purge|strip|abandon|prune", "throws changes away", _DRY, request=_DISCARDED),
+    HarmfulUse("svn delete|del|remove|rm", r"[\w+]+://.*", "deletes what others see"),
     HarmfulUse("svn", "--remove-unversioned|--remove-ignored", "deletes files that svn does not know"),
     HarmfulUse("git reflog", "expire|delete", "removes the way back to lost commits"),
     HarmfulUse("git filter-branch", "", "rewrites history"),
@@ -155,7 +156,7 @@ DATA_USES = (
     HarmfulUse(
         "helm", "delete|uninstall|rollback", "deletes what runs in a cluster", "--dry-run.*", request=_DELETION
     ),
-    HarmfulUse("terraform|tofu|pulumi", "destroy|apply|up", "changes infrastructure", "-help|-h"),
+    HarmfulUse("terraform|tofu|terragrunt|pulumi", "destroy|apply|up", "changes infrastructure", "-help|-h"),
     HarmfulUse(
         "aws|gcloud|gsutil|az|doctl|heroku|fly|flyctl|s3cmd|mc",
         _CLOUD,
@@ -206,6 +207,7 @@ DATA_USES = (
         "migrate:(fresh|reset|refresh)|db:wipe|doctrine:(database|schema):drop",
         "deletes a database",
     ),
+    HarmfulUse("mix", r"(ecto|ash)\.(drop|reset|rollback)", "deletes data of a database"),
     HarmfulUse(
         "sequelize|knex|typeorm|drizzle-kit|supabase",
         "db:drop|schema:drop|drop|reset|migrate:rollback",

@@ -151,7 +151,7 @@ SERVICE_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse("redis-cli|valkey-cli|keydb-cli", "requirepass|masterauth", "reads credentials", guard="secret"),
     HarmfulUse(
         "redis-cli|valkey-cli|keydb-cli",
-        "(?i)slaveof|replicaof|shutdown|module|dbfilename",
+        "(?i)slaveof|replicaof|shutdown|module|dbfilename|protected-mode",
         "has the database load, write or become something else",
         "(?i)get",
     ),
