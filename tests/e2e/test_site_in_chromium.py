@@ -21,7 +21,6 @@ _DESKTOP, _PHONE = (1280, 800), (390, 844)
 _PAGES = ("", "docs/sandbox/", "docs/command-line/", "docs/keyboard-shortcuts/")
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH"),
     pytest.mark.skipif(not _HAS_BUILDER, reason="zensical is not installed: make site installs it"),
 ]
@@ -75,6 +74,7 @@ async def _open(tab: Tab, address: str) -> None:
     await tab.shows(f"location.href === {address!r} && document.readyState === 'complete'")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [_DESKTOP, _PHONE], ids=["desktop", "phone"])
 async def test_no_page_is_wider_than_the_window(
     site: tuple[str, Path], tab: Tab, size: tuple[int, int]
@@ -87,6 +87,7 @@ async def test_no_page_is_wider_than_the_window(
         assert len(await tab.evaluate("document.querySelector('article').innerText")) > 500, page
 
 
+@pytest.mark.long
 async def test_the_search_finds_a_page_by_a_word_of_it(site: tuple[str, Path], tab: Tab) -> None:
     await tab.resize(*_DESKTOP)
     await _open(tab, site[0])
@@ -99,6 +100,7 @@ async def test_the_search_finds_a_page_by_a_word_of_it(site: tuple[str, Path], t
     await tab.shows(_FINDS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("scheme", "is_light"), [("light", True), ("dark", False)])
 async def test_the_colours_are_those_that_the_system_prefers(
     site: tuple[str, Path], tab: Tab, scheme: str, is_light: bool
@@ -112,6 +114,7 @@ async def test_the_colours_are_those_that_the_system_prefers(
     assert (sum(map(float, colour)) / 3 > 127) is is_light
 
 
+@pytest.mark.long
 async def test_every_link_leads_to_a_page_and_a_place_that_are_there(site: tuple[str, Path], tab: Tab) -> None:
     """The browser reads the links and the names of places, so that it is what it makes of them that counts."""
     address, folder = site
@@ -135,6 +138,7 @@ async def test_every_link_leads_to_a_page_and_a_place_that_are_there(site: tuple
                 assert (folder / target.removeprefix(address)).is_file(), f"{where} links to {link}"
 
 
+@pytest.mark.long
 async def test_a_visit_asks_no_other_host_for_anything(site: tuple[str, Path], tab: Tab) -> None:
     await _open(tab, site[0])
 
