@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 REPRESENTED = {
+    "tests/e2e/test_site_in_chromium.py": "tests/architecture/test_site.py::"
+    "test_the_site_holds_whatever_its_pages_link_to",
     "tests/e2e/test_shared_page_in_chromium.py": "tests/infrastructure/audit/test_shared_page.py::"
     "test_the_page_holds_the_signed_export_and_allows_its_own_script_and_style_alone",
     "tests/contracts/test_doors.py": "tests/quorum/gate/test_other_dialects.py::"

@@ -477,11 +477,16 @@ async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 async def _shake_hands(stream: TlsStream, why: str) -> None:
     try:
-        await stream.shake_hands()
+        async with asyncio.timeout(_HEAD_SECS):
+            await stream.shake_hands()
     except ssl.SSLCertVerificationError as error:
         raise Refused(f"{why}: {error.verify_message}") from error
     except ssl.SSLError as error:
         raise Refused(f"{why}: {error.reason or error}") from error
+    except TimeoutError as error:
+        raise Refused("its TLS did not begin in time") from error
+    except OSError as error:
+        raise Refused(f"its TLS broke off: {error.strerror or error}") from error
 
 
 def _explain_misplaced(name: str) -> str:

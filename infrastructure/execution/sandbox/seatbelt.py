@@ -25,6 +25,8 @@ _SERVICES = (
     "com.apple.bsd.dirhelper",
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper", "/dev/random", "/dev/urandom")
+# Who reads a terminal reads what is typed there; a disk holds all files, for root.
+_TERMINALS_AND_DISKS = '(regex #"^/dev/(tty[a-z.]|pty|cu[.]|r?disk)")'
 _QUOTED = re.compile(r'(["\\])')
 
 
@@ -59,6 +61,7 @@ def _list_rules(places: VisiblePlaces, *, network: bool, tmp: str | None) -> Ite
     yield "(allow default)"
     yield "(deny file-write*)"
     yield _rule("allow", "file-write*", [*_list_literals(_DEVICES), *_list_subpaths(places.writable)])
+    yield _rule("deny", "file-read* file-write* file-ioctl", [_TERMINALS_AND_DISKS])
     if places.hidden:
         yield _rule("deny", "file-read* file-write*", _list_subpaths(places.hidden))
         # Programs look at the folders on their way, and see nothing of what these hold.
@@ -82,6 +85,9 @@ def _list_rules(places: VisiblePlaces, *, network: bool, tmp: str | None) -> Ite
     yield "(deny mach-lookup)"
     yield _rule("allow", "mach-lookup", [f"(global-name {_quote(name)})" for name in _SERVICES])
     yield "(deny mach-register mach-priv* appleevent-send job-creation)"
+    # Drivers of keyboards and screens; sleep and power are asked about by many programs.
+    yield "(deny iokit-open)"
+    yield _rule("allow", "iokit-open", ['(iokit-registry-entry-class "RootDomainUserClient")'])
     yield "(deny signal process-info*)"
     yield "(allow signal process-info* (target same-sandbox))"
     yield "(deny file-write-setugid)"

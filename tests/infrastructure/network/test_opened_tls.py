@@ -15,6 +15,7 @@ from typing import TypeAlias
 import pytest
 
 from quorum.domain.shell.network_hosts import HostList, HostPattern, sort_entries
+from quorum.infrastructure.execution.network import host_proxy
 from quorum.infrastructure.execution.network.command_secrets import CommandSecret, HandedSecrets
 from quorum.infrastructure.execution.network.host_proxy import HostProxy
 from quorum.infrastructure.execution.network.session_authority import SessionAuthority
@@ -300,6 +301,30 @@ async def test_an_answer_that_is_cut_does_not_look_whole(authority: Authority) -
     async with a_raw_server(authority, serve) as port, a_proxy(port, authority) as client:
         with pytest.raises(OSError):
             await client.ask()
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_server_without_tls_is_said(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, hangs: bool
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if hangs:
+            with suppress(OSError):
+                await reader.read()
+                await reader.read()
+        writer.close()
+
+    if hangs:
+        monkeypatch.setattr(host_proxy, "_HEAD_SECS", 0.2)
+    async with (
+        await asyncio.start_server(serve, "127.0.0.1", 0) as server,
+        a_proxy(server.sockets[0].getsockname()[1], authority) as client,
+    ):
+        answer = await client.ask()
+
+        refusal = client.proxy.asked[-1].refusal
+        assert refusal.encode() in answer
+        assert refusal.startswith("its TLS did not begin in time" if hangs else "its ")
 
 
 async def test_a_server_that_speaks_another_protocol_is_named_as_such(authority: Authority) -> None:

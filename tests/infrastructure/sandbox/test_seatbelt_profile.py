@@ -29,14 +29,21 @@ def last_rule(profile: str, operation: str, path: str) -> str:
         words, *filters = rule[1].split("\n  ")
         if not any(fnmatchcase(operation, name) for name in words.split()):
             continue
-        places = [re.fullmatch(r'\((subpath|literal) "(.*)"\)', each) for each in filters]
-        if not filters or any(
-            place is not None
-            and (path == place[2] or (place[1] == "subpath" and path.startswith(f"{place[2]}/")))
-            for place in places
-        ):
+        if not filters or any(_speaks_of(each, path) for each in filters):
             answer = rule[0]
     return answer
+
+
+def _speaks_of(filter_: str, path: str) -> bool:
+    place = re.fullmatch(r'\((subpath|literal|regex) #?"(.*)"\)', filter_)
+    match place and place.groups():
+        case ("regex", pattern):
+            return re.search(pattern, path) is not None
+        case ("subpath", above):
+            return path == above or path.startswith(f"{above}/")
+        case ("literal", named):
+            return path == named
+    return False
 
 
 @pytest.mark.parametrize(
@@ -66,6 +73,12 @@ def last_rule(profile: str, operation: str, path: str) -> str:
         ("file-read-metadata", "/Users/a/Documents/x", "deny"),
         ("file-read-data", "/Users/a/.ssh/id_ed25519", "deny"),
         ("file-read-data", "/Users/a/project/.env", "deny"),
+        ("file-read-data", "/dev/ttys003", "deny"),
+        ("file-ioctl", "/dev/ttys003", "deny"),
+        ("file-read-data", "/dev/rdisk0", "deny"),
+        ("file-write-data", "/dev/tty", "allow"),
+        ("file-read-data", "/dev/urandom", "allow"),
+        ("iokit-open", "anything", "deny"),
         ("network-outbound", "/private/var/run/docker.sock", "deny"),
         ("network-bind", "/Users/a/project/own.sock", "allow"),
         ("mach-lookup", "anything", "deny"),

@@ -13,6 +13,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.secrets import known
 from quorum.infrastructure.secrets.file_values import find_secrets
 from quorum.infrastructure.secrets.known import SessionSecrets
+from quorum.infrastructure.settings_conversion import list_key_names
 from tests.support.settings_machine import Machine
 
 KEY = "q7Zrt9vX2m4kPwd3Ls8Y"
@@ -50,6 +51,17 @@ def test_keys_of_the_environment_are_known_by_the_name_of_their_variable(machine
     assert mask.mask_text(f"{KEY} | just some words | correct horse 1 | IQoJb3JpZ2lu//x") == (
         "[secret:ANTHROPIC_API_KEY] | [secret:PLAINNAME] | [secret:MY_DB_PASSWORD] | [secret:AWS_SESSION_TOKEN]"
     )
+
+
+def test_a_secret_of_commands_is_known_from_the_start_whatever_its_name(machine: Machine) -> None:
+    machine.user('[tools.run_command.secrets.FORGE]\nhosts = ["forge.example"]\n')
+    machine.environ["FORGE"] = KEY
+    mask, secrets = secrets_of(machine)
+
+    secrets.learn_surroundings()
+
+    assert mask.mask_text(f"it is {KEY}") == "it is [secret:FORGE]"
+    assert "FORGE" in list_key_names(machine.load().settings)  # which no command gets
 
 
 @pytest.mark.parametrize(
