@@ -138,7 +138,7 @@ REQUEST_SENT: ContextVar[object] = ContextVar("REQUEST_SENT", default=None)
 """The id of the request that a task has sent last."""
 
 _EXTENSIONS = frozenset({"session/delete"})
-_log = logging.getLogger("quorum.acp")
+_log = logging.getLogger(__name__)
 
 
 class RequestRouting:
