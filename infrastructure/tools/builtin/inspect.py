@@ -350,7 +350,7 @@ class Inspect:
         if not self._known(blob_id):
             raise ToolError(
                 f"this conversation has no stored output {shorten_piece(ascii(blob_id))}: "
-                "use an id that a [blob:…] line of a result gave"
+                "use an id that a [blob:…] line of a result gave; a result without such a line is whole"
             )
         try:
             content = await self._store.load(blob_id)

@@ -314,6 +314,7 @@ def test_only_outputs_of_this_conversation_are_opened(inspector):
         with pytest.raises(ToolError, match="this conversation has no stored output") as caught:
             call(inspect, blob_id=unknown)
         assert str(caught.value).isprintable()
+        assert str(caught.value).endswith("; a result without such a line is whole")
 
 
 @pytest.mark.requirement("D12")
