@@ -191,6 +191,8 @@ _STRATEGY = "recursive"
 _FIXED = {
     "commit.gpgSign": "false",
     "core.editor": "false",
+    # Without it a ref may be empty after a loss of power, which what is recorded of it is not.
+    "core.fsync": "committed,reference",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "merge.autoStash": "false",

@@ -256,10 +256,10 @@ class ChangeJournal:
                     _Step(step, root, stage, self.stage).require_undoable(is_folder_now=step.path in made)
 
     def _sync_places(self, plan: ChangePlan) -> None:
-        """Have the names of the folders that were changed on the disk."""
+        """Have the names of the folders that were changed on the disk, and those of what was taken out."""
         folders = {step.path.rstrip("/").rpartition("/")[0] for step in plan.steps}
-        with open_root(self.workspace) as root:
-            self._sync([(root, folder or ".") for folder in folders])
+        with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
+            self._sync([*((root, folder or ".") for folder in folders), (stage, ".")])
 
     def _sync(self, places: Sequence[tuple[int, str]]) -> None:
         """Some files and folders one by one, which costs by them; many with all else on the file system. Links

@@ -60,9 +60,10 @@ def _take_attached(content: bytes, attachments: Attachments) -> None:
     from quorum.domain.conversation.attachment import Document, Image
 
     images, documents = msgpack.decode(content, type=tuple[tuple[Image, ...], tuple[Document, ...]])
-    attached: tuple[Image | Document, ...] = (*images, *documents)
-    for each in attached:
-        attachments.take_over(each)
+    for image in images:
+        attachments.take_over(image)
+    for document in documents:
+        attachments.take_over(document)
 
 
 def put_draft(carried: CarriedTab, prompt: Prompt) -> None:
