@@ -336,8 +336,7 @@ class SlashCommands:
 
     async def _pursue_goal(self, text: str) -> RunReport | str:
         """Set a goal and work until it is reached, take it away, or tell how it stands."""
-        if (goals := self._agent.goals) is None:
-            raise CommandRefused("a goal needs a session in which one model works with its tools")
+        goals = self._agent.require_goals()
         if text == "off":
             await goals.drop()
             return "the goal is taken away"
