@@ -159,8 +159,9 @@ def test_other_lines_of_both_are_merged(bench: LayerBench) -> None:
     assert bench.read_effects().is_empty
 
 
+@pytest.mark.long
 def test_what_several_subagents_have_noted_at_once_is_merged_as_well(bench: LayerBench) -> None:
-    names = [f"f{number}" for number in range(15)]
+    names = [f"f{number}" for number in range(40)]
     for name in names:
         bench.write(name, f"{name}\n{_TEN}")
     bench.work("sed -i 's/^2$/layer/' f*")
