@@ -99,9 +99,9 @@ class HandedSecrets(Struct, frozen=True, kw_only=True):
     def mounts(self) -> tuple[str, ...]:
         return ("--ro-bind", self.file, CERTIFICATES_IN_SANDBOX) if self.secrets else ()
 
-    def opens(self, host: str, port: int) -> bool:
-        """Whether TLS to this host is opened."""
-        return any(each.is_for(host, port) for each in self.secrets)
+    def list_for(self, host: str, port: int) -> tuple[CommandSecret, ...]:
+        """Those of this host: where there are any, TLS to it is opened."""
+        return tuple(each for each in self.secrets if each.is_for(host, port))
 
     def put_in(self, value: bytes, host: str, port: int) -> tuple[bytes, tuple[str, ...]]:
         """The value of a header to this host, and the names of the secrets that stand in it now."""
@@ -116,10 +116,10 @@ class HandedSecrets(Struct, frozen=True, kw_only=True):
     def find_held(self, values: Iterable[bytes]) -> str | None:
         """The name of a secret whose placeholder is in one of these values."""
         for value in values:
-            login = _decode(value.partition(b" ")[2])
+            logins = [login for each in value.split() if (login := _decode(each)) is not None]
             for each in self.secrets:
                 word = each.placeholder.encode()
-                if word in value or (login is not None and word in login):
+                if any(word in text for text in (value, *logins)):
                     return each.name
         return None
 
