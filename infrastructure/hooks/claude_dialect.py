@@ -6,10 +6,11 @@ Where a form has no equal, it moves towards asking: a hook may deny a call, and 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from quorum.application.calls.hooks import (
     CallDraft,
@@ -26,14 +27,26 @@ from quorum.application.calls.hooks import (
 )
 from quorum.domain.calls.hook_points import (
     AnyAnswer,
+    Continue,
     ContinueWithMessages,
     HookPoint,
     Skip,
     describe_point,
 )
+from quorum.domain.calls.tool import PATCH_TOOL
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import HookFailure
+from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.patch import (
+    AddFile,
+    BadPatch,
+    DeleteFile,
+    PatchHunk,
+    PatchOperation,
+    UpdateFile,
+    parse_patch,
+)
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.hooks.command_hook import EXIT_SKIP, CommandAnswer, CommandHook
 
@@ -57,8 +70,20 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
     "write_file": {"file_path": "path", "content": "content"},
     "read_file": {"file_path": "path", "offset": "offset", "limit": "limit"},
     "edit_file": {"file_path": "path"},
+    "list_directory": {"path": "path"},
+    "glob_search": {"pattern": "pattern", "path": "path"},
+    "grep_search": {
+        "pattern": "pattern",
+        "path": "path",
+        "glob": "file_pattern",
+        "-C": "context_lines",
+        "-i": "case_insensitive",
+    },
+    "task": {"prompt": "prompt", "subagent_type": "agent"},
 }
+_SAME_FIELDS = {"list_directory": "LS", "glob_search": "Glob", "grep_search": "Grep", "task": "Task"}
 _EDIT_FIELDS = {"old_string": "old_text", "new_string": "new_text", "replace_all": "replace_all"}
+_Call: TypeAlias = CallDraft | PermissionRequest
 _PLAIN_MATCHER = re.compile(r"[\w| -]*", re.ASCII)
 
 
@@ -111,13 +136,38 @@ class ClaudeCommandHook(CommandHook):
         self._sent: tuple[str, ...] = ()
 
     async def answer(self, subject: HookSubject) -> AnyAnswer:
-        """Remembers what it made a turn continue with, to tell it so at the next end."""
+        """Remembers what it made a turn continue with, to tell it so at the next end. Of a patch it is asked
+        about each file: there is none there, and who guards files guards them from that, too."""
+        if isinstance(subject, CallDraft | PermissionRequest):
+            for part in self._list_wanted(subject):
+                answer = await self._answer_part(subject, part)
+                if not isinstance(answer, Continue):
+                    return answer
+            return Continue()
         answer = await super().answer(subject)
         if isinstance(answer, ContinueWithMessages):
             self._sent = tuple(each if isinstance(each, str) else each.text for each in answer.messages)
         return answer
 
+    async def _answer_part(self, whole: _Call, part: _Call) -> AnyAnswer:
+        if isinstance(part, PermissionRequest) and isinstance(whole, PermissionRequest):
+            part.note = whole.note
+        before = part.arguments
+        answer = await super().answer(part)
+        if part is not whole and part.arguments != before:
+            raise HookFailure(
+                f"it changes the input of a part of {PATCH_TOOL}, which can only be changed whole"
+            )
+        if isinstance(part, PermissionRequest) and isinstance(whole, PermissionRequest):
+            whole.note = part.note
+        return answer
+
+    def _list_wanted(self, call: _Call) -> list[_Call]:
+        return [each for each in _list_parts(call) if matches(self._matcher, find_matched_value(each))]
+
     def wants(self, subject: HookSubject) -> bool:
+        if isinstance(subject, CallDraft | PermissionRequest):
+            return bool(self._list_wanted(subject))
         return isinstance(subject, TurnEnd) or matches(self._matcher, find_matched_value(subject))
 
     def encode(self, subject: HookSubject) -> JsonObject:
@@ -128,14 +178,24 @@ class ClaudeCommandHook(CommandHook):
             "cwd": str(self.cwd),
             "permission_mode": "default",
             "hook_event_name": _NAMES[find_point(subject)],
-            **(self._encode_end(subject) if isinstance(subject, TurnEnd) else _encode(subject)),
+            **self._encode_own(subject),
         }
 
     def put_back(self, subject: HookSubject, carried: JsonValue) -> None:
         """New input of a call becomes its arguments, and is validated and reviewed as these are."""
         if isinstance(subject, CallDraft) and isinstance(carried, Mapping):
-            carried = translate_input(subject.tool, subject.arguments, carried)
+            carried = translate_input(subject.tool, subject.arguments, carried, str(self.cwd))
         super().put_back(subject, carried)
+
+    def _encode_own(self, subject: HookSubject) -> JsonObject:
+        match subject:
+            case TurnEnd():
+                return self._encode_end(subject)
+            case CallDraft() | PermissionRequest():
+                tool, given = _translate_call(subject.tool, subject.arguments, str(self.cwd))
+                return {"tool_name": tool, "tool_input": given, "tool_use_id": subject.context.call_id}
+            case _:
+                return _encode(subject)
 
     def _encode_end(self, end: TurnEnd) -> JsonObject:
         """Whether the turn went on because of this hook, which else might never let it end."""
@@ -159,7 +219,7 @@ def find_matched_value(subject: HookSubject) -> str:
         case SessionEnd():
             return _ENDS.get(subject.reason, "other")
         case PermissionRequest() | CallDraft():
-            return _translate_call(subject.tool, subject.arguments)[0]
+            return _translate_call(subject.tool, subject.arguments, "")[0]
         case Notification():
             return _KINDS.get(subject.kind, subject.kind)
         case CompactionDraft():
@@ -176,37 +236,40 @@ def _encode(subject: HookSubject) -> JsonObject:
             return {"source": find_matched_value(subject), "model": subject.model}
         case SessionEnd():
             return {"reason": find_matched_value(subject)}
-        case PermissionRequest() | CallDraft():
-            tool, given = _translate_call(subject.tool, subject.arguments)
-            return {"tool_name": tool, "tool_input": given, "tool_use_id": subject.context.call_id}
         case Notification():
             kind = find_matched_value(subject)
             return {"message": subject.message, "title": "quorum", "notification_type": kind}
         case CompactionDraft():
             return {"trigger": subject.trigger, "custom_instructions": subject.focus}
-        case RequestDraft() | ResultDraft() | TurnEnd():
+        case RequestDraft() | CallDraft() | PermissionRequest() | ResultDraft() | TurnEnd():
             return {}
         case _:
             assert_never(subject)
 
 
-def _translate_call(tool: str, given: JsonObject) -> tuple[str, JsonObject]:
-    """The call as a tool of Claude Code would have it; one that it does not have keeps its name."""
+def _translate_call(tool: str, given: JsonObject, cwd: str) -> tuple[str, JsonObject]:
+    """The call as a tool of Claude Code would have it, with whole paths; one that it does not have keeps its
+    name."""
+    path = given.get("path")
+    path = os.path.normpath(os.path.join(cwd, path)) if isinstance(path, str) and cwd else path
     match tool:
         case "run_command":
             background: JsonObject = {"run_in_background": True} if given.get("background") is True else {}
             return "Bash", {"command": given.get("command"), **background}
         case "write_file":
-            return "Write", {"file_path": given.get("path"), "content": given.get("content")}
+            return "Write", {"file_path": path, "content": given.get("content")}
         case "read_file":
             rest = {name: given[name] for name in ("offset", "limit") if name in given}
-            return "Read", {"file_path": given.get("path"), **rest}
+            return "Read", {"file_path": path, **rest}
         case "edit_file":
             edits = given.get("edits")
             found = [_translate_edit(each) for each in (edits if isinstance(edits, list | tuple) else (given,))]
             if len(found) == 1:
-                return "Edit", {"file_path": given.get("path"), **found[0]}
-            return "MultiEdit", {"file_path": given.get("path"), "edits": found}
+                return "Edit", {"file_path": path, **found[0]}
+            return "MultiEdit", {"file_path": path, "edits": found}
+        case "list_directory" | "glob_search" | "grep_search" | "task":
+            had = {**given, "path": path} if "path" in given else given
+            return _SAME_FIELDS[tool], {name: had[ours] for name, ours in _FIELDS[tool].items() if ours in had}
         case "web_fetch":
             return "WebFetch", given
         case "web_search":
@@ -215,10 +278,42 @@ def _translate_call(tool: str, given: JsonObject) -> tuple[str, JsonObject]:
             return tool, given
 
 
-def translate_input(tool: str, given: JsonObject, wanted: JsonObject) -> dict[str, JsonValue]:
+def _list_parts(call: _Call) -> Iterator[_Call]:
+    """What a call is asked about as: a patch as edits of its files, and as what it is; any other as that."""
+    patch = call.arguments.get("patch")
+    if call.tool == PATCH_TOOL and isinstance(patch, str):
+        try:
+            operations = parse_patch(patch)
+        except BadPatch:
+            operations = ()  # it will not be applied
+        for operation in operations:
+            for tool, arguments in _split_operation(operation):
+                yield replace(call, tool=tool, arguments=arguments)
+    yield call
+
+
+def _split_operation(operation: PatchOperation) -> Iterator[tuple[str, dict[str, JsonValue]]]:
+    match operation:
+        case AddFile(path=path, lines=lines):
+            yield "write_file", {"path": path, "content": "".join(f"{line}\n" for line in lines)}
+        case DeleteFile(path=path):
+            yield "write_file", {"path": path, "content": ""}
+        case UpdateFile(path=path, move_to=target, hunks=hunks):
+            for each in (path, *((target,) if target is not None else ())):
+                yield "edit_file", {"path": each, "edits": [_build_edit(hunk) for hunk in hunks]}
+        case _:
+            assert_never(operation)
+
+
+def _build_edit(hunk: PatchHunk) -> dict[str, JsonValue]:
+    old, new = ("\n".join(text for sign, text in hunk.lines if sign != other) for other in "+-")
+    return {"old_text": old, "new_text": new}
+
+
+def translate_input(tool: str, given: JsonObject, wanted: JsonObject, cwd: str) -> dict[str, JsonValue]:
     """The arguments of a call with the input that a hook wants for it. Raises HookFailure for an input that the
     tool does not have here."""
-    now = _translate_call(tool, given)[1]
+    now = _translate_call(tool, given, cwd)[1]
     changed = {name for name in {*now, *wanted} if now.get(name) != wanted.get(name)}
     fields = _FIELDS.get(tool)
     if fields is None:
@@ -252,6 +347,8 @@ def read_claude_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     given = _parse(text)
     if point is HookPoint.ON_TURN_END:
         return _read_end(given or {})
+    if given is None and text.startswith("{") and Skip in describe_point(point).answers:
+        raise HookFailure("what it printed begins as a JSON object and is none, so it may hold a denial")
     if given is None:
         is_read = point in (HookPoint.ON_SESSION_START, HookPoint.ON_COMPACTION)
         return CommandAnswer(decision="continue", carried=text if is_read and text else None)

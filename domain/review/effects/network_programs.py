@@ -12,18 +12,19 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         names="curl curlie",
         source="curl(1) 7.88",
         values=(
-            "-A -e -m -x -X -w -r -y -Y -z -C -K -E --cert --key --cacert --capath --user-agent "
-            "--referer --max-time --proxy --request --write-out --retry --connect-timeout "
-            "--limit-rate --resolve "
+            "-m -x -w -y -Y -z -C -K -E --cert --key --cacert --capath --max-time --proxy --preproxy "
+            "--write-out --retry --connect-timeout --limit-rate --resolve "
             "--interface --dns-servers --retry-delay --max-redirs --connect-to --output-dir "
-            "--ciphers --socks5 --socks5-hostname --config -P --range "
-            "--retry-max-time --noproxy --unix-socket --hostpubmd5 --mail-from --mail-rcpt"
+            "--ciphers --socks4 --socks4a --socks5 --socks5-hostname --config -P "
+            "--retry-max-time --noproxy --unix-socket --hostpubmd5"
         ),
         writes="-o --output -D --dump-header -c --cookie-jar --etag-save --trace --trace-ascii --stderr",
         sends="-T --upload-file",
         posts=(
             "-d --data --data-binary --data-raw --data-ascii --data-urlencode --json -F --form --variable "
-            "--form-string -H --header -b --cookie --url-query -u --user -Q --quote"
+            "--form-string -H --header -b --cookie --url-query -u --user -Q --quote -A --user-agent "
+            "-e --referer -X --request --request-target -r --range --oauth2-bearer -U --proxy-user "
+            "--proxy-header --mail-from --mail-rcpt"
         ),
         hosts="--url",
         operands=_O.HOST,
@@ -34,13 +35,12 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         names="wget wget2",
         source="wget(1) 1.21",
         values=(
-            "-t -T -w -U --user-agent -P --directory-prefix -l "
-            "-A -R -D -X -I -Q --tries --timeout --method --limit-rate -e --user --password "
-            "--referer --ca-certificate --config"
+            "-t -T -w -P --directory-prefix -l -A -R -D -X -I -Q --tries --timeout --limit-rate -e "
+            "--ca-certificate --config"
         ),
         writes="-O --output-document -o --output-file -a --append-output",
         sends="--post-file --body-file",
-        posts="--post-data --body-data --header",
+        posts="--post-data --body-data --header -U --user-agent --referer --method --user --password",
         shows="-i --input-file",
         operands=_O.HOST,
         gives=_D.FETCHED,

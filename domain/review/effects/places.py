@@ -123,7 +123,7 @@ _LOCAL = re.compile(
     r"(?i)([a-z+]+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|"
     r"host\.docker\.internal|[\w-]+\.(local|test|localhost))(:\d+)?([/?#].*)?$"
 )
-_HOST = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*:/+)?(?:[^/@\s]*@)?([^/:?#\s]+)")
+_HOST = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*:/+)?(?:[^/?#\\\s]*@)?([^/:?#\\\s]+)")
 
 
 _LONGEST = 1_024

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
@@ -240,6 +240,30 @@ class UsedProgram(Struct, frozen=True):
     def read(self, *paths: str) -> Data:
         """The data of words that name files."""
         return NO_DATA.union(*(self.scope.read(path, self.substituted) for path in paths))
+
+
+_TAKES_ADDRESSES = frozenset({"curl", "curlie", "wget", "wget2", "aria2c"})
+_UNVERIFIED = r"-[a-zA-Z#]*k[a-zA-Z]*|--insecure|--no-check-certificate|--check-certificate=false"
+_NO_HOST = re.compile(r"-|@\S+|\+\S+|[A-Z]+")
+
+
+def list_hosts(used: UsedProgram) -> list[str]:
+    """Where a program connects to, at least one place; what it sends it sends to each."""
+    hosts = [*used.words.find(used.row.hosts), *used.words.operands]
+    shown = [each for each in hosts if not VARIABLE.fullmatch(each) and not _NO_HOST.fullmatch(each)]
+    named = [each for each in shown if "://" in each or "." in each or ":" in each]
+    found = named or shown[:1] or ["another machine"]
+    return [*found, *_list_betweens(used, found)] if used.name in _TAKES_ADDRESSES else found[:1]
+
+
+def _list_betweens(used: UsedProgram, hosts: Sequence[str]) -> Iterator[str]:
+    """Those in between, who see what is sent or answer in the place of the host where nothing verifies that."""
+    if all(each.startswith("https://") for each in hosts) and not used.has_option(_UNVERIFIED):
+        return
+    yield from used.words.find("-x --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname")
+    for word in used.words.find("--connect-to --resolve"):
+        if target := ":".join(word.split(":")[2:]):
+            yield target
 
 
 def drop_kind(data: Data, kind: DataKind) -> Data:

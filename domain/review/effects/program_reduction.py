@@ -36,6 +36,7 @@ from quorum.domain.review.effects.program_effects import (
     drop_kind,
     find_encoding,
     find_given_secret,
+    list_hosts,
     parse_words,
     unescape,
 )
@@ -70,26 +71,30 @@ _NAMED_FILES = frozenset({"--data-urlencode", "--url-query", "--variable"})
 _CONFIGURATIONS = frozenset({"-K", "--config"})
 _CONFIGURED = frozenset({"curl", "wget", "wget2"})
 _FOLLOWS_LISTS = frozenset({"wget", "wget2", "aria2c"})
-_HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
+_HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user", "--password", "--oauth2-bearer"})
+_PROXIES = frozenset({"-x", "--proxy", "--preproxy"})
 _COOKIES = frozenset({"-b", "--cookie"})
 _HEADER = re.compile(r"[\w-]+:(?![/=])")
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
 _FILE = re.compile(r"(?:[^=@]*=)?[@<](.+)", re.DOTALL)
 _NAMED_FILE = re.compile(r"[^=@]*@(.+)", re.DOTALL)
-_NO_HOST = re.compile(r"-|@\S+|\+\S+|[A-Z]+")
 _FETCHED_PACKAGE = re.compile(r"(git\+)?(https?|ftp|git|ssh)://|github:|git\+|[\w.-]+\.[a-z]{2,}/\S+@")
 
 
 def connect(used: UsedProgram) -> Data:
     """Take what goes to another machine, and return what comes from there."""
-    reducer, host = used.scope.reducer, _find_host(used)
+    reducer, hosts = used.scope.reducer, list_hosts(used)
+    host = hosts[0]
     used.scope.add(EffectKind.CONNECT, f"connects to {find_host(host)}", host)
     for path in used.words.find(used.row.sends):
         is_input = path in ("-", ".", "/dev/stdin")
-        reducer.send(used.piped if is_input else used.read(path), host)
+        for each in hosts:
+            reducer.send(used.piped if is_input else used.read(path), each)
     for option, text in used.words.values:
-        if option in used.row.posts.split():
-            post(used, text, host, option)
+        for each in hosts if option in used.row.posts.split() else ():
+            post(used, text, each, option)
+        if option in _PROXIES:  # with a login, as in an address
+            reducer.send(drop_own(used.find_data(text), text), text)
         _judge_configuration(used, option, text)
     _follow_lists(used, host)
     for word in used.words.operands:
@@ -136,13 +141,6 @@ def _judge_configuration(used: UsedProgram, option: str, path: str) -> None:
     if used.name in _CONFIGURED and option in _CONFIGURATIONS and path != "/dev/null":
         does = f"takes addresses and files to send from a configuration that is not shown: {path}"
         used.scope.add(EffectKind.SEND, does, path)
-
-
-def _find_host(used: UsedProgram) -> str:
-    hosts = [*used.words.find(used.row.hosts), *used.words.operands]
-    shown = [each for each in hosts if not VARIABLE.fullmatch(each) and not _NO_HOST.fullmatch(each)]
-    named = (each for each in shown if "://" in each or "." in each or ":" in each)
-    return next(named, next(iter(shown), "another machine"))
 
 
 def _fetch(used: UsedProgram, host: str) -> Data:

@@ -7,37 +7,34 @@ from collections.abc import Iterable
 from quorum.domain.review.effects.places import find_host
 from quorum.domain.review.effects.side_effect import Data, DataKind, Datum
 
-# The documentation of each service; left out are those that people run on hosts of their own.
+# The documentation of each service; left out are those that people run on hosts of their own, and hosts where
+# programs of anybody answer.
 _SERVICES = {
     "GITHUB GH": "github.com githubusercontent.com ghcr.io githubcopilot.com",
     "OPENAI": "openai.com openai.azure.com",
     "ANTHROPIC CLAUDE": "anthropic.com claude.ai",
-    "GEMINI GOOGLE GCP GCLOUD FIREBASE": (
-        "googleapis.com google.com pkg.dev gcr.io run.app cloudfunctions.net firebaseio.com"
-    ),
+    "GEMINI GOOGLE GCP GCLOUD FIREBASE": "googleapis.com google.com pkg.dev gcr.io",
     "MISTRAL": "mistral.ai",
     "GROQ": "groq.com",
     "COHERE": "cohere.com cohere.ai",
     "DEEPSEEK": "deepseek.com",
     "OPENROUTER": "openrouter.ai",
     "REPLICATE": "replicate.com",
-    "HF HUGGINGFACE HUGGING": "huggingface.co hf.co hf.space huggingface.cloud",
+    "HF HUGGINGFACE HUGGING": "huggingface.co hf.co",
     "NPM": "npmjs.org npmjs.com",
     "PYPI TWINE": "pypi.org",
     "CARGO": "crates.io",
     "RUBYGEMS": "rubygems.org",
     "AWS": "amazonaws.com aws.amazon.com amazonaws.com.cn",
-    "AZURE": (
-        "azure.com windows.net microsoft.com microsoftonline.com azurewebsites.net azurecr.io visualstudio.com"
-    ),
-    "CLOUDFLARE CF": "cloudflare.com workers.dev",
+    "AZURE": "azure.com windows.net microsoft.com microsoftonline.com azurecr.io visualstudio.com",
+    "CLOUDFLARE CF": "cloudflare.com",
     "DIGITALOCEAN": "digitalocean.com digitaloceanspaces.com",
     "HCLOUD HETZNER": "hetzner.cloud hetzner.com",
     "LINODE": "linode.com",
     "VERCEL": "vercel.com",
     "NETLIFY": "netlify.com",
     "HEROKU": "heroku.com",
-    "FLY": "fly.io fly.dev machines.dev",
+    "FLY": "fly.io machines.dev",
     "SLACK": "slack.com",
     "DISCORD": "discord.com discordapp.com",
     "TELEGRAM": "telegram.org",
@@ -64,6 +61,10 @@ _SERVICES = {
     "DROPBOX": "dropbox.com dropboxapi.com",
 }
 _HOSTS = {name: tuple(hosts.split()) for names, hosts in _SERVICES.items() for name in names.split()}
+_OF_CUSTOMERS = frozenset(
+    {"elb", "compute", "compute-1", "execute-api", "elasticbeanstalk", "cloudapp", "script"}
+)
+"""Parts of the names of hosts that a service gives to programs of its customers."""
 _OWN_SERVERS = frozenset({"ENTERPRISE", "GHE", "PROXY", "SELFHOSTED", "LOCAL", "COMPATIBLE"})
 
 
@@ -80,6 +81,8 @@ def belongs_to(variable: str, address: str) -> bool | None:
         or _OWN_SERVERS.intersection(words)
     ):
         return None
+    if not _OF_CUSTOMERS.isdisjoint(host.split(".")):
+        return False
     return any(host == each or host.endswith(f".{each}") for each in _HOSTS[owner])
 
 

@@ -102,9 +102,9 @@ class HandedSecrets(Struct, frozen=True, kw_only=True):
     def mounts(self) -> tuple[str, ...]:
         return ("--ro-bind", self.file, CERTIFICATES_IN_SANDBOX) if self.secrets else ()
 
-    def opens(self, host: str, port: int) -> bool:
-        """Whether TLS to this host is opened."""
-        return any(each.is_for(host, port) for each in self.secrets)
+    def list_for(self, host: str, port: int) -> tuple[CommandSecret, ...]:
+        """Those of this host: where there are any, TLS to it is opened."""
+        return tuple(each for each in self.secrets if each.is_for(host, port))
 
     def put_in(self, value: bytes, host: str, port: int) -> tuple[bytes, tuple[str, ...]]:
         """The value of a header to this host, and the names of the secrets that stand in it now."""
@@ -119,10 +119,10 @@ class HandedSecrets(Struct, frozen=True, kw_only=True):
     def find_held(self, values: Iterable[bytes]) -> str | None:
         """The name of a secret whose placeholder is in one of these values or lines, or in a login there."""
         for value in values:
-            logins = filter(None, map(_decode, value.split()))
-            held = b"\n".join((value, *logins))
+            logins = [login for each in value.split() if (login := _decode(each)) is not None]
             for each in self.secrets:
-                if each.placeholder.encode() in held:
+                word = each.placeholder.encode()
+                if any(word in text for text in (value, *logins)):
                     return each.name
         return None
 

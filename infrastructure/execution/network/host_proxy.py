@@ -44,6 +44,8 @@ from quorum.infrastructure.execution.network.tls_stream import TlsStream
 if TYPE_CHECKING:  # loaded with the first connection that is opened
     import h11
 
+    from quorum.infrastructure.execution.network.answer_filter import AnswerFilter
+
 _MOST_CONNECTIONS = 256
 # Of the files that this process may open, one in so many for the clients of one proxy; as many go to servers.
 _SHARE_OF_FILES = 8
@@ -167,7 +169,7 @@ class HostProxy:
             await _answer(writer, refusal.status, f"{target.authority} was not reached: {refusal}")
             return
         try:
-            if request.is_tunnel and target.address is None and self._handed.opens(target.host, target.port):
+            if request.is_tunnel and target.address is None and self._handed.list_for(target.host, target.port):
                 await self._serve_opened(target, reader, writer, their_reader, their_writer)
             elif request.is_tunnel:
                 await self._serve_tunnel(target, reader, writer, their_reader, their_writer)
@@ -213,6 +215,7 @@ class HostProxy:
         """Take the part of the server, and that of its client, and put in what the command has not."""
         import h11
 
+        from quorum.infrastructure.execution.network.answer_filter import AnswerFilter
         from quorum.infrastructure.execution.network.opened_requests import (
             pass_requests,
             refuse_request,
@@ -233,21 +236,22 @@ class HostProxy:
                 self._context.set_alpn_protocols(HTTP_1)
             server = TlsStream(their_reader, their_writer, self._context, server_name=host)
             theirs, ours = take_sides(client, server)
+            answers = AnswerFilter(self._handed.list_for(host, target.port))
             try:
                 await _shake_hands(server, "its certificate is not valid")
                 self._note(target)
-                await pass_requests(theirs, ours, partial(self._put_in, target))
+                await pass_requests(theirs, ours, partial(self._put_in, target, answers), answers)
                 await server.write_eof()
             except Refused as refusal:
                 self._note(target, str(refusal))
                 await refuse_request(theirs, f"{target.authority} was not reached: {refusal}")
-            except h11.RemoteProtocolError as error:
+            except h11.ProtocolError as error:
                 raise Refused(f"one end does not speak HTTP/1.1: {error}") from error
             await client.write_eof()
         except Refused as refusal:
             self._note(target, str(refusal))
 
-    def _put_in(self, target: ProxyTarget, request: h11.Request) -> h11.Request:
+    def _put_in(self, target: ProxyTarget, answers: AnswerFilter, request: h11.Request) -> h11.Request:
         """The request with the secrets of this host in its headers. Raises Refused."""
         import h11
 
@@ -265,6 +269,8 @@ class HostProxy:
             new, names = self._handed.put_in(value, target.host, target.port)
             headers.append((name, new))
             used += names
+            if names and new.lower().startswith(b"basic "):
+                answers.hide(new[len(b"basic ") :].strip())
         if held := self._handed.find_held([request.target, *(value for _, value in headers)]):
             raise Refused(_explain_misplaced(held))
         with self._lock:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import h11
 
+from quorum.infrastructure.execution.network.answer_filter import AnswerFilter
 from quorum.infrastructure.execution.network.proxy_request import LONGEST_HEAD
 from quorum.infrastructure.execution.network.tls_stream import TlsStream
 
@@ -39,15 +40,15 @@ def take_sides(client: TlsStream, server: TlsStream) -> tuple[HttpSide, HttpSide
     return HttpSide(client, h11.SERVER), HttpSide(server, h11.CLIENT)
 
 
-async def pass_requests(theirs: HttpSide, ours: HttpSide, prepare: Prepare) -> None:
-    """Pass requests on, as `prepare` changes them, and answers, until one end is done.
+async def pass_requests(theirs: HttpSide, ours: HttpSide, prepare: Prepare, answers: AnswerFilter) -> None:
+    """Pass requests on, as `prepare` changes them, and answers without secrets, until one end is done.
 
     What `prepare` raises passes, and the request with it has gone nowhere. Raises OSError and
     h11.ProtocolError where an end breaks off or speaks no HTTP.
     """
     while isinstance(request := await theirs.read(), h11.Request):
         await ours.write(prepare(request))
-        await _exchange(theirs, ours)
+        await _exchange(theirs, ours, answers)
         if theirs.http.our_state is h11.SWITCHED_PROTOCOL:
             await _relay_both(theirs, ours)
             return
@@ -78,10 +79,10 @@ async def refuse_request(side: HttpSide, reason: str) -> None:
     await side.write(h11.EndOfMessage())
 
 
-async def _exchange(theirs: HttpSide, ours: HttpSide) -> None:
+async def _exchange(theirs: HttpSide, ours: HttpSide, answers: AnswerFilter) -> None:
     """The body of a request, and the answer, which may be there before the body has ended."""
     sending = asyncio.ensure_future(_pass_body(theirs, ours))
-    answering = asyncio.ensure_future(_pass_answer(ours, theirs))
+    answering = asyncio.ensure_future(_pass_answer(ours, theirs, answers))
     try:
         await asyncio.wait((sending, answering), return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
@@ -100,14 +101,32 @@ async def _pass_body(theirs: HttpSide, ours: HttpSide) -> None:
         await ours.write(event)
 
 
-async def _pass_answer(ours: HttpSide, theirs: HttpSide) -> None:
+async def _pass_answer(ours: HttpSide, theirs: HttpSide, answers: AnswerFilter) -> None:
     while True:
-        event = await ours.read()
-        if not isinstance(event, h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage):
-            raise EOFError("the server ended without an answer")
-        await theirs.write(event)
-        if isinstance(event, h11.EndOfMessage) or ours.http.their_state is h11.SWITCHED_PROTOCOL:
+        match await ours.read():
+            case h11.InformationalResponse() | h11.Response() as head:
+                await theirs.write(_clean_head(head, answers))
+            case h11.Data(data=data):
+                await theirs.write(h11.Data(data=answers.feed(bytes(data))))
+            case h11.EndOfMessage() as end:
+                await theirs.write(h11.Data(data=answers.end()))
+                headers = [(name, answers.clean(value)) for name, value in end.headers]
+                await theirs.write(h11.EndOfMessage(headers=headers))
+                return
+            case _:
+                raise EOFError("the server ended without an answer")
+        if ours.http.their_state is h11.SWITCHED_PROTOCOL:
             return
+
+
+def _clean_head(
+    head: h11.InformationalResponse | h11.Response, answers: AnswerFilter
+) -> h11.InformationalResponse | h11.Response:
+    return type(head)(
+        status_code=head.status_code,
+        headers=[(name, answers.clean(value)) for name, value in head.headers.raw_items()],
+        reason=answers.clean(bytes(head.reason)),
+    )
 
 
 async def _relay_both(theirs: HttpSide, ours: HttpSide) -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
-from quorum.application.calls.hooks import CompactionDraft, Notification, SessionEnd, TurnEnd
+from quorum.application.calls.hooks import (
+    CallDraft,
+    CompactionDraft,
+    Notification,
+    PermissionRequest,
+    SessionEnd,
+    TurnEnd,
+)
 from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import HookFailure
@@ -42,18 +50,28 @@ async def test_a_hook_reads_the_fields_that_all_events_have_and_its_own(programs
     ("tool", "given", "name", "tool_input"),
     [
         ("run_command", {"command": "make", "timeout_secs": 5}, "Bash", {"command": "make"}),
-        ("write_file", {"path": "a", "content": "x"}, "Write", {"file_path": "a", "content": "x"}),
+        ("write_file", {"path": "a", "content": "x"}, "Write", {"file_path": "/w/a", "content": "x"}),
+        ("read_file", {"path": "b/../../a"}, "Read", {"file_path": "/a"}),
+        ("list_directory", {"path": "."}, "LS", {"path": "/w"}),
+        ("glob_search", {"pattern": "*.py", "path": "a"}, "Glob", {"pattern": "*.py", "path": "/w/a"}),
+        (
+            "grep_search",
+            {"pattern": "x", "path": "/b", "file_pattern": "*.py", "case_insensitive": True},
+            "Grep",
+            {"pattern": "x", "path": "/b", "glob": "*.py", "-i": True},
+        ),
+        ("task", {"prompt": "look", "agent": "scout"}, "Task", {"prompt": "look", "subagent_type": "scout"}),
         (
             "edit_file",
             {"path": "a", "old_text": "x", "new_text": "y"},
             "Edit",
-            {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": False},
+            {"file_path": "/w/a", "old_string": "x", "new_string": "y", "replace_all": False},
         ),
         (
             "edit_file",
             {"path": "a", "edits": [{"old_text": "x", "new_text": "y"}] * 2},
             "MultiEdit",
-            {"file_path": "a", "edits": [{"old_string": "x", "new_string": "y", "replace_all": False}] * 2},
+            {"file_path": "/w/a", "edits": [{"old_string": "x", "new_string": "y", "replace_all": False}] * 2},
         ),
         ("mcp__time__now", {"zone": "UTC"}, "mcp__time__now", {"zone": "UTC"}),
     ],
@@ -63,7 +81,8 @@ async def test_a_call_has_the_name_and_the_arguments_that_it_would_have_there(
 ) -> None:
     await programs.claude(_KEEP).answer(a_permission_request(tool, given))  # type: ignore[arg-type]
 
-    seen = _seen(programs)
+    said = json.dumps(_seen(programs)).replace(str(programs.workspace), "/w")
+    seen = json.loads(said.replace(str(programs.workspace.parent), ""))
     assert (seen["hook_event_name"], seen["tool_name"], seen["tool_input"]) == (
         "PermissionRequest",
         name,
@@ -147,10 +166,68 @@ def test_a_call_that_a_hook_wants_asked_about_does_not_run_unasked() -> None:
     assert answer.reason.endswith("let it pass or not: it is late")
 
 
-@pytest.mark.parametrize("printed", [_use("maybe"), _use(5), _use("allow", updatedInput="make")])
+@pytest.mark.parametrize(
+    "printed",
+    [
+        _use("maybe"),
+        _use(5),
+        _use("allow", updatedInput="make"),
+        b'{"hookSpecificOutput": {"permissionDecision": "deny"',
+    ],
+)
 def test_an_answer_about_a_call_that_means_nothing_is_a_failure(printed: bytes) -> None:
     with pytest.raises(HookFailure):
         read_claude_answer(printed, HookPoint.BEFORE_TOOL_CALL)
+
+
+_PATCH = """*** Begin Patch
+*** Update File: src/a.py
+*** Move to: src/b.py
+@@
+ same
+-old
++new
+*** Add File: notes.txt
++a line
+*** Delete File: .env
+*** End Patch
+"""
+
+
+@pytest.mark.parametrize("make", [a_call_draft, a_permission_request])
+@pytest.mark.parametrize(
+    ("matcher", "seen"),
+    [
+        (
+            "Edit|Write|MultiEdit",
+            ["Edit /w/src/a.py", "Edit /w/src/b.py", "Write /w/notes.txt", "Write /w/.env"],
+        ),
+        ("Edit", ["Edit /w/src/a.py", "Edit /w/src/b.py"]),
+        ("apply_patch", ["apply_patch "]),
+        ("Bash", []),
+    ],
+)
+async def test_a_hook_that_guards_files_is_asked_about_each_one_of_a_patch(
+    programs: Programs, make: Callable[..., CallDraft | PermissionRequest], matcher: str, seen: list[str]
+) -> None:
+    call = make("apply_patch", {"patch": _PATCH})
+    name = "given['tool_name'] + ' ' + given['tool_input'].get('file_path', '')"
+    hook = programs.claude(f"print({name}, file=open('log', 'a'))", matcher=matcher)
+
+    assert hook.wants(call) == bool(seen)
+    assert await hook.answer(call) == Continue()
+    file = programs.workspace / "log"
+    found = file.read_text().replace(str(programs.workspace), "/w").splitlines() if file.exists() else []
+    assert found == seen
+
+
+async def test_a_hook_that_refuses_one_file_of_a_patch_refuses_the_patch(programs: Programs) -> None:
+    body = "sys.exit(2 if given['tool_input'].get('file_path', '').endswith('.env') else 0)"
+
+    assert isinstance(
+        await programs.claude(body, matcher="Write").answer(a_call_draft("apply_patch", {"patch": _PATCH})),
+        Skip,
+    )
 
 
 async def test_exit_code_2_before_a_call_skips_it_with_what_was_said(programs: Programs) -> None:
@@ -171,7 +248,7 @@ async def test_exit_code_2_before_a_call_skips_it_with_what_was_said(programs: P
         (
             "write_file",
             {"path": "a", "content": "x"},
-            {"file_path": "a", "content": "y"},
+            {"file_path": "/w/a", "content": "y"},
             {"path": "a", "content": "y"},
         ),
         (
@@ -183,8 +260,14 @@ async def test_exit_code_2_before_a_call_skips_it_with_what_was_said(programs: P
         (
             "edit_file",
             {"path": "a", "old_text": "x", "new_text": "y"},
-            {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": True},
+            {"file_path": "/w/a", "old_string": "x", "new_string": "y", "replace_all": True},
             {"path": "a", "old_text": "x", "new_text": "y", "replace_all": True},
+        ),
+        (
+            "grep_search",
+            {"pattern": "x", "path": "a", "context_lines": 2},
+            {"pattern": "y", "path": "/w/a", "-C": 2},
+            {"pattern": "y", "path": "a", "context_lines": 2},
         ),
         ("mcp__time__now", {"zone": "UTC"}, {"zone": "CET"}, {"zone": "CET"}),
     ],
@@ -192,7 +275,7 @@ async def test_exit_code_2_before_a_call_skips_it_with_what_was_said(programs: P
 def test_input_that_a_hook_changed_becomes_arguments(
     tool: str, given: dict[str, JsonValue], wanted: dict[str, JsonValue], arguments: dict[str, JsonValue]
 ) -> None:
-    assert translate_input(tool, given, wanted) == arguments
+    assert translate_input(tool, given, wanted, "/w") == arguments
 
 
 @pytest.mark.parametrize(
@@ -211,7 +294,7 @@ def test_input_that_a_tool_does_not_have_here_is_a_failure_and_the_call_does_not
     tool: str, given: dict[str, JsonValue], wanted: dict[str, JsonValue]
 ) -> None:
     with pytest.raises(HookFailure, match="of the input"):
-        translate_input(tool, given, wanted)
+        translate_input(tool, given, wanted, "/w")
 
 
 async def test_what_a_hook_changed_is_what_is_decided_on(programs: Programs) -> None:

@@ -146,7 +146,7 @@ def test_a_secret_is_put_in_for_its_own_host_and_port_alone(tmp_path: Path) -> N
     assert handed.put_in(word, "a.example.net", 8443)[1] == ("TOKEN",)
     for host, port in (("example.org", 443), ("a.example.net", 443), ("api.example.org", 8080)):
         assert handed.put_in(word, host, port) == (word, ())
-        assert not handed.opens(host, port)
+        assert not handed.list_for(host, port)
 
 
 def test_a_placeholder_is_found_as_it_is_and_in_a_login(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from quorum.infrastructure.execution.network.tls_stream import TlsStream
 from tests.support.loopback_net import Answer, Authority, RecordingServer
 
 HOST = "api.example.org"
-VALUE, PLACEHOLDER = "ghp_realrealrealreal0001", "ghp_bogusbogusbogus0002"
+VALUE, PLACEHOLDER = "ghp_realrealrealreal0001", "ghp_bogusbogusbogusb0002"
 OTHER = CommandSecret(
     name="OTHER", value="other-real-0001", placeholder="other-bogus-0002", hosts=(HostPattern("other.example"),)
 )
@@ -166,6 +166,62 @@ async def test_an_answer_is_passed_on_as_it_is(authority: Authority) -> None:
         assert VALUE.encode() not in answer
 
 
+LOGIN = base64.b64encode(f"me:{PLACEHOLDER}".encode()).decode()
+
+
+@pytest.mark.parametrize("framing", ["chunked", "as a whole", "until its end"])
+@pytest.mark.parametrize("header", [f"X-Request-Id: {PLACEHOLDER}", f"Authorization: Basic {LOGIN}"])
+async def test_a_host_that_repeats_what_it_got_hands_no_secret_to_the_command(
+    authority: Authority, header: str, framing: str
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got = (await reader.readuntil(b"\r\n\r\n")).splitlines()[2]  # the first after Host
+        names = {"chunked": b"Transfer-Encoding: chunked", "as a whole": b"Content-Length: %d" % len(got)}
+        writer.write(b"HTTP/1.1 200 OK\r\n%s\r\n" % got)
+        writer.write(names.get(framing, b"Connection: close") + b"\r\n\r\n")
+        for at in range(len(got)):
+            piece = got[at : at + 1]
+            writer.write(b"1\r\n%s\r\n" % piece if framing == "chunked" else piece)
+            await writer.drain()
+        writer.write(b"0\r\nX-Trailer: %s\r\n\r\n" % VALUE.encode() if framing == "chunked" else b"")
+
+    async with (
+        a_raw_server(authority, serve) as port,
+        a_proxy(port, authority) as client,
+        client.connect() as stream,
+    ):
+        request = f"TRACE / HTTP/1.1\r\n{header}\r\nHost: {HOST}\r\nConnection: close\r\n\r\n"
+        await stream.write(request.encode())
+        answer = await read_all(stream)
+
+        known = header if PLACEHOLDER in header else header.replace(LOGIN, "*" * len(LOGIN))
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert known.encode() in head
+        assert known.encode() in (b"".join(body.split(b"\r\n")[1::2]) if b"chunked" in head else body)
+        assert VALUE.encode() not in answer
+        assert client.proxy.used_secrets == (f"TOKEN for {HOST}",)
+
+
+async def test_a_program_that_speaks_the_first_http_breaks_off_what_that_cannot_say(
+    authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\n\r\n")
+
+    async with (
+        a_raw_server(authority, serve) as port,
+        a_proxy(port, authority) as client,
+        client.connect() as stream,
+    ):
+        await stream.write(f"GET / HTTP/1.0\r\nHost: {HOST}\r\n\r\n".encode())
+        with suppress(OSError):
+            await read_all(stream)
+
+        assert "does not speak HTTP/1.1" in client.proxy.asked[-1].refusal
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize(
     ("headers", "path", "host", "said"),
     [
@@ -187,10 +243,11 @@ async def test_a_request_that_would_take_a_placeholder_elsewhere_goes_nowhere_an
         assert server.asked == []
 
 
-async def test_a_plain_request_with_a_placeholder_is_refused(authority: Authority) -> None:
+@pytest.mark.parametrize("header", [f"X: {PLACEHOLDER}", f"Authorization: Basic {LOGIN}"])
+async def test_a_plain_request_with_a_placeholder_is_refused(authority: Authority, header: str) -> None:
     async with a_server(authority) as server, a_proxy(server.port, authority) as client:
         reader, writer = await asyncio.open_connection("127.0.0.1", client._port)
-        writer.write(f"GET http://plain.example/ HTTP/1.1\r\nX: {PLACEHOLDER}\r\n\r\n".encode())
+        writer.write(f"GET http://plain.example/ HTTP/1.1\r\n{header}\r\n\r\n".encode())
 
         assert (await reader.read()).startswith(b"HTTP/1.1 403 ")
         writer.close()
