@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import os
 import secrets
 import ssl
 import string
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +32,7 @@ if TYPE_CHECKING:  # loaded where one is made
     from quorum.infrastructure.execution.network.session_authority import SessionAuthority
 
 _COMMAND_SECS = 30
+_PAUSE_SECS = 60.0  # commands wait for each other's secrets: one that hangs is not to hold up each of them
 _SHORTEST, _LONGEST = 8, 4096  # shorter ones are not hidden in outputs
 _LEAST_RANDOM = 16
 _VISIBLE = frozenset(string.ascii_letters + string.digits + string.punctuation)
@@ -147,8 +150,11 @@ class CommandSecrets:
         tables: Mapping[str, SecretTable],
         environ: Mapping[str, str] = os.environ,
         learn: Callable[[str, str], object] = lambda _name, _value: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tables = tables
+        self._clock = clock
+        self._hung: dict[str, tuple[float, str]] = {}
         self._environ = environ
         self._learn = learn
         self._alone = Lock()
@@ -184,10 +190,11 @@ class CommandSecrets:
             if not handed.secrets:
                 return handed
             try:
-                file = self._file = self._file or self._write_certificates(make_folder)
+                if not os.path.isfile(self._file):  # or somebody has cleared it away
+                    self._file = self._write_certificates(make_folder)
             except (OSError, ValueError) as error:
                 return HandedSecrets(gaps=(*gaps, f"no secret is handed over: {error}"))
-            return replace(handed, authority=self._authority, file=file)
+            return replace(handed, authority=self._authority, file=self._file)
 
     @cached_property
     def _authority(self) -> SessionAuthority:
@@ -199,6 +206,9 @@ class CommandSecrets:
         """Read a secret that was not read; a sentence where it cannot be had."""
         if name in self._read:
             return None
+        until, why = self._hung.get(name, (-math.inf, ""))
+        if self._clock() < until:
+            return why
         table = self._tables[name]
         try:
             value = _run(table.command, self._environ) if table.command else self._environ.get(name, "").strip()
@@ -209,7 +219,10 @@ class CommandSecrets:
                     f"it must be one word of {_SHORTEST} to {_LONGEST} visible characters of ASCII"
                 )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            return f"{name} is not handed over: {_explain(error)} (tools.run_command.secrets.{name})"
+            why = f"{name} is not handed over: {_explain(error)} (tools.run_command.secrets.{name})"
+            if isinstance(error, subprocess.TimeoutExpired):
+                self._hung[name] = self._clock() + _PAUSE_SECS, why
+            return why
         placeholder = make_placeholder(value)
         for each in (value, placeholder):
             self._learn(name, each)
@@ -275,7 +288,7 @@ def _explain(error: Exception) -> str:
         case subprocess.CalledProcessError(returncode=code):
             return f"its command exited with {code}"
         case subprocess.TimeoutExpired():
-            return f"its command took longer than {_COMMAND_SECS} s"
+            return f"its command took longer than {_COMMAND_SECS} s, and is run again after a minute"
         case _:
             return str(error)
 

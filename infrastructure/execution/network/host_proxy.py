@@ -248,12 +248,12 @@ class HostProxy:
             except Refused as refusal:
                 self._note(target, str(refusal))
                 await refuse_request(theirs, f"{target.authority} was not reached: {refusal}")
-            except h11.RemoteProtocolError as error:
-                raise Refused(f"one end does not speak HTTP/1.1: {error}") from error
             await client.write_eof()
             await _hear_out(reader, writer)
         except Refused as refusal:
             self._note(target, str(refusal))
+        except h11.ProtocolError as error:
+            self._note(target, f"one end does not speak HTTP/1.1: {error}")
 
     def _put_in(self, target: ProxyTarget, request: h11.Request) -> h11.Request:
         """The request with the secrets of this host in its headers. Raises Refused."""

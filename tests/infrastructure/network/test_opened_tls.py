@@ -397,3 +397,19 @@ async def test_a_client_that_sends_on_reads_its_answer_afterwards(authority: Aut
         answer = await read_all(stream)
 
     assert answer.endswith(b"large")
+
+
+async def test_a_client_that_speaks_another_protocol_to_a_host_that_is_refused_is_named(
+    authority: Authority, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    async with (
+        a_server(authority) as server,
+        a_proxy(server.port, Authority(tmp_path / "other")) as client,
+        client.connect() as stream,
+    ):
+        await stream.write(b"EHLO mail.example.org\r\n\r\n")
+        with pytest.raises(OSError):
+            await read_all(stream)
+
+        assert "does not speak HTTP/1.1" in client.proxy.asked[-1].refusal
