@@ -272,6 +272,20 @@ def test_a_full_disk_is_told_once_for_all_sessions(
     assert " 0 sessions (" in captured.out
 
 
+def test_sessions_are_found_where_there_are_no_settings(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    for file in home.rglob("*.json"):
+        file.unlink()
+    _write_session(home, "s0", "prompt")
+
+    assert run_command(["import", "claude", "--dry-run"], tmp_path) == 0
+    shown = capsys.readouterr().out
+    assert "no settings of another agent are found" in shown
+    assert "nothing of another agent is found" not in shown
+    assert "1 session of" in shown
+
+
 def test_sessions_can_be_left_where_they_are(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     _write_session(home, "s0", "prompt")
 
