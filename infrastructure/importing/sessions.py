@@ -5,12 +5,15 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from multiprocessing import get_context
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import TypeAlias
 
 import msgspec
@@ -48,10 +51,11 @@ _READERS: Mapping[str, ReadSource] = {
 
 class TakenSession(Struct, frozen=True, kw_only=True):
     """What became of a session of so many bytes: it is not added where it is here already, or nobody said
-    anything."""
+    anything. `failure` is why it could not be written."""
 
     size: int
     is_added: bool = False
+    failure: str = ""
     flaws: tuple[str, ...] = ()
 
 
@@ -107,14 +111,15 @@ class _SessionImport:
             session = chain_session(read.session.session_id, values, _encode)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             return TakenSession(size=source.size, flaws=(f"{source.file} is not taken over: {error}",))
-        flaws, is_added = _cut_flaws(read.flaws, source), False
+        is_added, failure = False, ""
         if session.chain:
             try:
                 with self._turn:
                     is_added = self._write(session)
             except LedgerError as error:
-                flaws = (*flaws, f"{source.file} is not taken over: {error}")
-        return TakenSession(size=source.size, is_added=is_added, flaws=flaws)
+                failure = str(error)
+        flaws = _cut_flaws(read.flaws, source)
+        return TakenSession(size=source.size, is_added=is_added, failure=failure, flaws=flaws)
 
 
 def _cut_flaws(flaws: Sequence[str], source: SessionSource) -> tuple[str, ...]:
@@ -136,11 +141,24 @@ _import: _SessionImport | None = None
 
 def _start_process(terms: _Terms, turn: AbstractContextManager[object]) -> None:
     global _import
+    end_with_parent()
     gc.set_threshold(100_000)  # what is made of a session lives as long as it
     stack = ExitStack()
     atexit.register(stack.close)
     storage = stack.enter_context(closing(open_storage(terms.settings.storage, os.environ)))
     _import = _SessionImport(terms, stack.enter_context(open_whole_writer(storage)).write, turn)
+
+
+def end_with_parent() -> None:
+    """End this process once the one that started it is killed: it would wait for more for ever."""
+    Thread(target=_await_end_of_parent, daemon=True).start()
+
+
+def _await_end_of_parent() -> None:
+    parent = parent_process()
+    assert parent is not None, "it was started by another one"
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 def _take_over(source: SessionSource) -> TakenSession:
@@ -164,13 +182,30 @@ def import_sessions(
     """
     report = SessionsReport()
     done, terms = 0, _Terms(present=present, settings=settings, root=root)
-    with open_whole_writer(storage) as writer:
+    failures = Counter[str]()
+    with open_whole_writer(storage) as writer, _noted_in(report.flaws):
         for number, taken in enumerate(_take_over_all(sources, terms, writer.write), 1):
             report.flaws += taken.flaws
             report.added += taken.is_added
+            failures.update(filter(None, (taken.failure,)))
             done += taken.size
             tell(number, done)
+    report.flaws += (  # a full disk fails all the others, too
+        f"{format_amount(count, 'session')} not taken over: {failure}" for failure, count in failures.items()
+    )
     return report
+
+
+@contextmanager
+def _noted_in(flaws: list[str]) -> Iterator[None]:
+    """What ends the import early: what was taken over stays, and it can be begun again."""
+    try:
+        yield
+    except BrokenProcessPool:
+        flaws.append(
+            "the import was broken off: one of its processes was killed, as where memory is short, or could "
+            "not start; what was taken over stays: run quorum import again"
+        )
 
 
 def _take_over_all(sources: Sequence[SessionSource], terms: _Terms, write: _Write) -> Iterator[TakenSession]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from quorum.domain.errors import LedgerError
 from quorum.errors import UsageError
 from quorum.infrastructure.importing import sessions
+from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
 from tests.support.command_line import run_command
 
 
@@ -198,6 +204,86 @@ def test_many_sessions_are_taken_over_by_several_processes(
 
     assert run_command(["sessions", "verify", "--all"], tmp_path) == 0
     assert not (home / ".local/state/quorum/ledger.sqlite-wal").exists()
+
+
+def _die(_source: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.long
+def test_a_killed_process_ends_the_import_which_can_be_begun_again(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sessions, "_FEW_BYTES", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    _write_session(home, "s0", "prompt")
+    with monkeypatch.context() as patched:
+        patched.setattr(sessions, "_take_over", _die)
+        assert run_command(["import", "claude", "--yes"], tmp_path) == 1
+    captured = capsys.readouterr()
+    assert "run quorum import again" in captured.err
+    assert " 0 sessions (" in captured.out
+
+    run_command(["import", "claude", "--yes"], tmp_path)
+    assert " 1 session (" in capsys.readouterr().out
+
+
+_STARTS_ONE = """
+import os, sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from quorum.infrastructure.importing.sessions import end_with_parent
+
+pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent)
+print(pool.submit(os.getpid).result(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.long
+def test_a_process_of_the_import_ends_with_the_one_that_started_it():
+    with subprocess.Popen(
+        [sys.executable, "-c", _STARTS_ONE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as starter:
+        assert starter.stdout is not None
+        started = int(starter.stdout.readline())
+        starter.kill()
+        try:
+            starter.communicate(timeout=20)  # until nobody has its output any more
+        except subprocess.TimeoutExpired:
+            os.kill(started, signal.SIGKILL)
+            raise
+
+
+def test_a_full_disk_is_told_once_for_all_sessions(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(_writer: object, _session: object) -> bool:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(WholeSessionWriter, "write", refuse)
+    for number in range(3):
+        _write_session(home, f"s{number}", "prompt")
+
+    assert run_command(["import", "claude", "--yes"], tmp_path) == 1
+    captured = capsys.readouterr()
+    assert "3 sessions not taken over: the disk is full" in captured.err
+    assert captured.err.count("the disk is full") == 1
+    assert " 0 sessions (" in captured.out
+
+
+def test_sessions_are_found_where_there_are_no_settings(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    for file in home.rglob("*.json"):
+        file.unlink()
+    _write_session(home, "s0", "prompt")
+
+    assert run_command(["import", "claude", "--dry-run"], tmp_path) == 0
+    shown = capsys.readouterr().out
+    assert "no settings of another agent are found" in shown
+    assert "nothing of another agent is found" not in shown
+    assert "1 session of" in shown
 
 
 def test_sessions_can_be_left_where_they_are(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -190,10 +190,11 @@ class CommandSecrets:
             if not handed.secrets:
                 return handed
             try:
-                file = self._file = self._file or self._write_certificates(make_folder)
+                if not os.path.isfile(self._file):  # or somebody has cleared it away
+                    self._file = self._write_certificates(make_folder)
             except (OSError, ValueError) as error:
                 return HandedSecrets(gaps=(*gaps, f"no secret is handed over: {error}"))
-            return replace(handed, authority=self._authority, file=file)
+            return replace(handed, authority=self._authority, file=self._file)
 
     @cached_property
     def _authority(self) -> SessionAuthority:
@@ -289,7 +290,7 @@ def _explain(error: Exception) -> str:
         case subprocess.CalledProcessError(returncode=code):
             return f"its command exited with {code}"
         case subprocess.TimeoutExpired():
-            return f"its command took longer than {_COMMAND_SECS} s"
+            return f"its command took longer than {_COMMAND_SECS} s, and is run again after a minute"
         case _:
             return str(error)
 

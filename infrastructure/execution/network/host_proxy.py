@@ -55,6 +55,8 @@ _HEAD_SECS = 30.0
 _CONNECT_SECS = 15.0
 # A client that is gone looks like one that has said all: without a limit each would keep two connections.
 _HALF_CLOSED_SECS = 300.0
+# How long a client that was answered already may go on to send, and how long it may be silent meanwhile.
+_HEARD_OUT_SECS, _SILENT_SECS = 30.0, 5.0
 _CHUNK = 65_536
 _HTTPS_PORT = 443
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -154,10 +156,11 @@ class HostProxy:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECS)
             request = parse_request(head)
         except BadRequest as error:
-            await _answer(writer, error.status, f"the request was refused: {error}")
+            await _answer(reader, writer, error.status, f"the request was refused: {error}")
             return
         except asyncio.LimitOverrunError:
-            await _answer(writer, "431 Request Header Fields Too Large", "the request was refused: too long")
+            reason = "the request was refused: too long"
+            await _answer(reader, writer, "431 Request Header Fields Too Large", reason)
             return
         target = request.target
         try:
@@ -166,7 +169,8 @@ class HostProxy:
             their_reader, their_writer = await self._connect(target)
         except Refused as refusal:
             self._note(target, str(refusal))
-            await _answer(writer, refusal.status, f"{target.authority} was not reached: {refusal}")
+            reason = f"{target.authority} was not reached: {refusal}"
+            await _answer(reader, writer, refusal.status, reason)
             return
         try:
             if request.is_tunnel and target.address is None and self._handed.list_for(target.host, target.port):
@@ -240,16 +244,19 @@ class HostProxy:
             try:
                 await _shake_hands(server, "its certificate is not valid")
                 self._note(target)
-                await pass_requests(theirs, ours, partial(self._put_in, target, answers), answers)
-                await server.write_eof()
+                passing = partial(self._put_in, target, answers)
+                await pass_requests(theirs, ours, passing, answers, half_closed_secs=_HALF_CLOSED_SECS)
+                with contextlib.suppress(OSError):  # it ended first
+                    await server.write_eof()
             except Refused as refusal:
                 self._note(target, str(refusal))
                 await refuse_request(theirs, f"{target.authority} was not reached: {refusal}")
-            except h11.ProtocolError as error:
-                raise Refused(f"one end does not speak HTTP/1.1: {error}") from error
             await client.write_eof()
+            await _hear_out(reader, writer)
         except Refused as refusal:
             self._note(target, str(refusal))
+        except h11.ProtocolError as error:
+            self._note(target, f"one end does not speak HTTP/1.1: {error}")
 
     def _put_in(self, target: ProxyTarget, answers: AnswerFilter, request: h11.Request) -> h11.Request:
         """The request with the secrets of this host in its headers. Raises Refused."""
@@ -502,7 +509,17 @@ def _explain_misplaced(name: str) -> str:
     )
 
 
-async def _answer(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
+async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Let a client that is still sending read its answer, which a connection takes along that is closed before
+    all was read."""
+    if writer.can_write_eof():
+        writer.write_eof()
+    async with asyncio.timeout(_HEARD_OUT_SECS):
+        while await asyncio.wait_for(reader.read(_CHUNK), _SILENT_SECS):
+            continue
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, status: str, reason: str) -> None:
     body = f"quorum: {reason}\n".encode("utf-8", "replace")
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -510,6 +527,7 @@ async def _answer(writer: asyncio.StreamWriter, status: str, reason: str) -> Non
     )
     writer.write(head.encode("latin-1") + body)
     await writer.drain()
+    await _hear_out(reader, writer)
 
 
 def describe_asked(asked: Sequence[AskedHost], more: int, used: Sequence[str] = ()) -> tuple[str, ...]:

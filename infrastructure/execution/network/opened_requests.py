@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import TypeAlias, TypeVar
 
 import h11
 
@@ -13,6 +14,8 @@ from quorum.infrastructure.execution.network.proxy_request import LONGEST_HEAD
 from quorum.infrastructure.execution.network.tls_stream import TlsStream
 
 Prepare: TypeAlias = Callable[[h11.Request], h11.Request]
+_One = TypeVar("_One")
+_Other = TypeVar("_Other")
 
 
 class HttpSide:
@@ -30,6 +33,16 @@ class HttpSide:
             self.http.receive_data(await self.stream.read())
         return event
 
+    async def await_more(self) -> None:
+        """Until the other end says anything beyond the message that has ended, or that this was all."""
+        more, is_over = self.http.trailing_data
+        if not more and not is_over:
+            self.http.receive_data(await self.stream.read())
+
+    @property
+    def has_said_all(self) -> bool:
+        return self.http.trailing_data == (b"", True)
+
     async def write(self, event: h11.Event) -> None:
         if data := self.http.send(event):
             await self.stream.write(data)
@@ -40,15 +53,19 @@ def take_sides(client: TlsStream, server: TlsStream) -> tuple[HttpSide, HttpSide
     return HttpSide(client, h11.SERVER), HttpSide(server, h11.CLIENT)
 
 
-async def pass_requests(theirs: HttpSide, ours: HttpSide, prepare: Prepare, answers: AnswerFilter) -> None:
-    """Pass requests on, as `prepare` changes them, and answers without secrets, until one end is done.
+async def pass_requests(
+    theirs: HttpSide, ours: HttpSide, prepare: Prepare, answers: AnswerFilter, *, half_closed_secs: float
+) -> None:
+    """Pass requests on, as `prepare` changes them, and answers without secrets, until one end is done. A client
+    that has said all, and may be gone, has so long for its answer.
 
     What `prepare` raises passes, and the request with it has gone nowhere. Raises OSError and
     h11.ProtocolError where an end breaks off or speaks no HTTP.
     """
-    while isinstance(request := await theirs.read(), h11.Request):
+    request = await theirs.read()
+    while isinstance(request, h11.Request):
         await ours.write(prepare(request))
-        await _exchange(theirs, ours, answers)
+        await _exchange(theirs, ours, answers, half_closed_secs)
         if theirs.http.our_state is h11.SWITCHED_PROTOCOL:
             await _relay_both(theirs, ours)
             return
@@ -60,6 +77,7 @@ async def pass_requests(theirs: HttpSide, ours: HttpSide, prepare: Prepare, answ
             return
         theirs.http.start_next_cycle()
         ours.http.start_next_cycle()
+        request = await _await_next(theirs, ours)
 
 
 async def refuse_request(side: HttpSide, reason: str) -> None:
@@ -79,19 +97,41 @@ async def refuse_request(side: HttpSide, reason: str) -> None:
     await side.write(h11.EndOfMessage())
 
 
-async def _exchange(theirs: HttpSide, ours: HttpSide, answers: AnswerFilter) -> None:
+async def _await_next(theirs: HttpSide, ours: HttpSide) -> h11.Event | None:
+    """The next request; None where the server ends before: its client learns so, and asks elsewhere."""
+    async with _running(theirs.read(), ours.await_more()) as (reading, ending):
+        await asyncio.wait((reading, ending), return_when=asyncio.FIRST_COMPLETED)
+        return None if ending.done() else reading.result()
+
+
+async def _exchange(theirs: HttpSide, ours: HttpSide, answers: AnswerFilter, half_closed_secs: float) -> None:
     """The body of a request, and the answer, which may be there before the body has ended."""
-    sending = asyncio.ensure_future(_pass_body(theirs, ours))
-    answering = asyncio.ensure_future(_pass_answer(ours, theirs, answers))
-    try:
+    async with _running(_send(theirs, ours), _pass_answer(ours, theirs, answers)) as (sending, answering):
         await asyncio.wait((sending, answering), return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
-            await sending
-        await answering
+            sending.result()
+        async with asyncio.timeout(half_closed_secs if theirs.has_said_all else None):
+            await answering
+
+
+@asynccontextmanager
+async def _running(
+    one: Coroutine[None, None, _One], other: Coroutine[None, None, _Other]
+) -> AsyncIterator[tuple[asyncio.Task[_One], asyncio.Task[_Other]]]:
+    """Both at once, until the context is left."""
+    tasks = asyncio.create_task(one), asyncio.create_task(other)
+    try:
+        yield tasks
     finally:
-        for task in (sending, answering):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(sending, answering, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _send(theirs: HttpSide, ours: HttpSide) -> None:
+    """The body of a request, and what shows whether its client is still there."""
+    await _pass_body(theirs, ours)
+    await theirs.await_more()
 
 
 async def _pass_body(theirs: HttpSide, ours: HttpSide) -> None:
@@ -131,13 +171,8 @@ def _clean_head(
 
 async def _relay_both(theirs: HttpSide, ours: HttpSide) -> None:
     """Both have left HTTP, as for a web socket."""
-    relays = [asyncio.ensure_future(_relay(one, other)) for one, other in ((theirs, ours), (ours, theirs))]
-    try:
+    async with _running(_relay(theirs, ours), _relay(ours, theirs)) as relays:
         await asyncio.gather(*relays)
-    finally:
-        for task in relays:
-            task.cancel()
-        await asyncio.gather(*relays, return_exceptions=True)
 
 
 async def _relay(one: HttpSide, other: HttpSide) -> None:

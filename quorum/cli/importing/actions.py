@@ -101,6 +101,8 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
     sources, unread = list_sources(names, places) if options.sessions else ([], [])
     problems = [*(problem for setup in setups for problem in setup.problems), *unread]
     _print_setups(setups)
+    if not setups:
+        print("no settings of another agent are found" if sources else "nothing of another agent is found")
     complain(problems)
     findings = [finding for setup in setups for finding in setup.findings if finding.is_taken_over]
     paths = list_new_paths(findings, settings.path)
@@ -166,5 +168,3 @@ def _print_setups(setups: Sequence[AgentSetup]) -> None:
     width = get_terminal_size((usual, 0)).columns  # also into a pipe
     for setup in setups:
         print("\n".join((*render_setup(setup, width), "")))
-    if not setups:
-        print("nothing of another agent is found")

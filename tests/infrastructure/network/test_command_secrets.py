@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from quorum.infrastructure.execution.network import command_secrets
 from quorum.infrastructure.execution.network.command_secrets import (
     CERTIFICATES_IN_SANDBOX,
     CommandSecrets,
@@ -131,6 +132,35 @@ def test_without_certificates_of_the_system_nothing_is_handed_over(tmp_path: Pat
 
     assert handed.secrets == ()
     assert "install ca-certificates, or set SSL_CERT_FILE" in handed.gaps[0]
+
+
+def test_certificates_that_were_cleared_away_are_written_again(tmp_path: Path) -> None:
+    given = CommandSecrets({"TOKEN": Table()}, {"TOKEN": VALUE})
+    first = given.hand_over(lambda: str(tmp_path))
+    Path(first.file).unlink()
+
+    again = given.hand_over(lambda: str(tmp_path))
+
+    assert Path(again.file).is_file()
+    assert again.secrets == first.secrets
+
+
+def test_a_program_that_hangs_is_not_waited_for_by_each_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_secrets, "_COMMAND_SECS", 0.1)
+    ran, now = tmp_path / "ran", [0.0]
+    table = Table(command=("sh", "-c", f"echo . >> {ran}; exec sleep 60"))
+    given = CommandSecrets({"TOKEN": table}, {"PATH": "/usr/bin:/bin"}, clock=lambda: now[0])
+
+    gaps = [given.hand_over(lambda: str(tmp_path)).gaps for _ in range(2)]
+    assert gaps[0] == gaps[1]
+    assert "took longer" in gaps[0][0]
+    assert ran.read_text() == ".\n"
+
+    now[0] = 61.0
+    given.hand_over(lambda: str(tmp_path))
+    assert ran.read_text() == ".\n.\n"
 
 
 def test_a_command_without_the_proxy_is_told_what_it_takes() -> None:

@@ -320,3 +320,13 @@ async def test_a_client_that_is_gone_does_not_keep_the_connection_to_a_server_th
 
 def count_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
+
+
+async def test_a_client_that_still_sends_reads_why_it_was_refused() -> None:
+    async with a_proxy("pypi.org") as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(b"POST http://evil.example/ HTTP/1.1\r\nContent-Length: 90000000\r\n\r\n" + bytes(2 << 20))
+        answer = await reader.read()
+        writer.close()
+
+    assert NOT_LISTED.encode() in answer

@@ -393,3 +393,80 @@ async def test_a_server_that_speaks_another_protocol_is_named_as_such(authority:
         with pytest.raises(OSError):
             await client.ask()
         assert "does not speak HTTP/1.1" in client.proxy.asked[-1].refusal
+
+
+async def test_a_client_learns_of_a_server_that_ends_before_it_asks_once_more(authority: Authority) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await writer.drain()
+
+    async with (
+        a_raw_server(authority, serve) as port,
+        a_proxy(port, authority) as client,
+        client.connect() as stream,
+    ):
+        await stream.write(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        async with asyncio.timeout(10):
+            answer = await read_all(stream)
+
+    assert answer.endswith(b"\r\n\r\nok")
+
+
+@pytest.mark.parametrize("says_so", [False, True], ids=["silently", "with its last word"])
+async def test_a_client_that_goes_before_its_answer_leaves_no_connection(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, *, says_so: bool
+) -> None:
+    monkeypatch.setattr(host_proxy, "_HALF_CLOSED_SECS", 0.01)
+    asked, is_left = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        asked.set()
+        await reader.read()
+        is_left.set()
+
+    async with a_raw_server(authority, serve) as port, a_proxy(port, authority) as client:
+        async with client.connect() as stream:
+            await stream.write(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+            await asked.wait()
+            if says_so:
+                await stream.write_eof()
+        async with asyncio.timeout(10):
+            await is_left.wait()
+
+
+async def test_a_client_that_sends_on_reads_its_answer_afterwards(authority: Authority) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\nConnection: close\r\n\r\nlarge")
+        await reader.read()
+
+    async with (
+        a_raw_server(authority, serve) as port,
+        a_proxy(port, authority) as client,
+        client.connect() as stream,
+    ):
+        await stream.write(f"POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {1 << 30}\r\n\r\n".encode())
+        with suppress(OSError):
+            for _ in range(64):
+                await stream.write(bytes(65536))
+        answer = await read_all(stream)
+
+    assert answer.endswith(b"large")
+
+
+async def test_a_client_that_speaks_another_protocol_to_a_host_that_is_refused_is_named(
+    authority: Authority, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    async with (
+        a_server(authority) as server,
+        a_proxy(server.port, Authority(tmp_path / "other")) as client,
+        client.connect() as stream,
+    ):
+        await stream.write(b"EHLO mail.example.org\r\n\r\n")
+        with pytest.raises(OSError):
+            await read_all(stream)
+
+        assert "does not speak HTTP/1.1" in client.proxy.asked[-1].refusal
