@@ -46,6 +46,7 @@ from quorum.tui.screens.review.widgets import (
     find_last_approved,
     is_cramped,
 )
+from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, fold
 
 
@@ -127,10 +128,9 @@ class ReviewCard(VerticalGroup):
 
     def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
         self._request, self._review_context, self._earlier = request, review_context, earlier
-        self._title_line = build_request_title(request, earlier, self._root)
         self._objected: int | None = None
         self._quotes: Quotes = ()
-        self._read_to = 0
+        self._read_to = self._placed_at = 0
         self._seen: dict[bool, SeenRows] = {False: SeenRows(), True: SeenRows()}  # True: of the whole list
         self._unseen_warned_for = ""
         self._approved: list[Row] = []
@@ -212,6 +212,8 @@ class ReviewCard(VerticalGroup):
     def lay_out(self) -> None:
         """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
         self.laid_out_for = width, height = self.app.size
+        self._spoken = self.app.has_class(READER)
+        self._title_line = build_request_title(self._request, self._earlier, self._root, spoken=self._spoken)
         self.border_title = Content(self._title_line.fit(width - _BESIDE_TITLE))
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _count_lines_above(height))
         typed = self.forms.lay_out(self.stage, roomy=room >= _ROOMY, width=width - 4)
@@ -282,7 +284,7 @@ class ReviewCard(VerticalGroup):
         of the rows that scroll are what is approved: these come first.
         """
         if self.stage == "listing":
-            rows = list_calls(self._request, width, self._root)
+            rows = list_calls(self._request, width, self._root, spoken=self._spoken)
             return rows, [], len(rows)
         if self.stage == "polling":
             return render_all_votes(self._request, self._review_context, width), [], 0
@@ -290,8 +292,10 @@ class ReviewCard(VerticalGroup):
             return fold([*list_details(self._request), *quote_preamble(self._request.preamble)], width), [], 0
         self._quotes = collect_quotes(self._review_context.ballots)
         is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
-        rows = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)
-        rows += render_substance(self._request.packet, width, self._quotes)
+        title = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)
+        rows = render_substance(self._request.packet, width, self._quotes, spoken=self._spoken)
+        # Where both do not fit, what changes is read first: the border has the beginning of the title.
+        rows = [*title, *rows] if len(title) + len(rows) <= room else [*rows, *title]
         known = collect_facts(self._request, self._earlier, root=self._root, quotes=self._quotes)
         dangers = fold(known.dangers, width)
         if self.forms.offer is not None and self.stage == "choosing":
@@ -336,12 +340,19 @@ class ReviewCard(VerticalGroup):
         objected = (
             self._objected if self._objected is not None and self._objected < len(self._approved) else first
         )
+        self._placed_at = self._reading.scroll_offset.y
         last = find_last_approved(self._approved)
         fits_only_from_first = shown_lines <= last < shown_lines + max(0, first - 1)
         if max(first, objected) < shown_lines and not fits_only_from_first:
             return
         lead = first if objected - first + 1 < shown_lines else objected
-        self._reading.scroll_to(y=max(0, lead - 1), animate=False)
+        self._placed_at = max(0, lead - 1)
+        self._reading.scroll_to(y=self._placed_at, animate=False)
+
+    def keep_first_in_sight(self) -> None:
+        """The same where another size has moved it, unless the person has scrolled meanwhile."""
+        if self.stage == "choosing" and self._reading.scroll_offset.y == self._placed_at:
+            self.go_to_first()
 
     # -- what has been seen -------------------------------------------------------------------------------
 
@@ -389,10 +400,7 @@ class ReviewCard(VerticalGroup):
             more.display = True
             more.update(message)
             return
-        parts = [f"↑ {reading.above} above"] if reading.above else []
-        parts += (
-            [f"↓ {reading.below} more {'line' if reading.below == 1 else 'lines'}"] if reading.below else []
-        )
+        parts = reading.describe_hidden()
         if self.stage == "choosing" and self._objected is not None and self.hides_objection:
             where = "above" if self._objected < reading.above else "below"
             parts.append(f"objection {where}: o goes there")
