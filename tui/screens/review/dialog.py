@@ -182,6 +182,7 @@ class ReviewDialog(EditsCall, Guarded):
         """Fold everything to the new size; what has only now come into sight has to be read first."""
         if self.card.laid_out_for != self.app.size:  # the first one comes right after it was laid out
             self.card.lay_out()
+            self.call_after_refresh(self.card.keep_first_in_sight)
         if fit_to_screen(self):
             self.arm()
 
