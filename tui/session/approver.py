@@ -169,7 +169,7 @@ class ScreenApprover:
         async with self._one_at_a_time:
             answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             dialog = card()
-            dialog.show_below(self._host.reserve_lines)
+            dialog.tell_height(self._host.reserve_lines)
             self._host.begin_asking()
             try:
                 await self._host.wait_until_in_front()
