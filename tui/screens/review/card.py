@@ -5,7 +5,8 @@ What is hidden in its packets can be shown (`reveal_hidden`).
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, TypeAlias
 
 from rich.cells import cell_len
 from textual import events, on
@@ -84,6 +85,15 @@ def _count_lines_above(height: int) -> int:
     return height // 4 if height >= 30 else 0
 
 
+ShowsAnswer: TypeAlias = Callable[[str, int], bool]
+"""Whether this text of the model is in sight above a dialog that covers so many lines from below."""
+
+
+def shows_no_answer(_text: str, _lines: int) -> bool:
+    """Nothing is known to be in sight."""
+    return False
+
+
 class ReviewCard(VerticalGroup):
     """Shows one request. What does not fit scrolls, and the number of lines out of sight is always shown."""
 
@@ -117,9 +127,10 @@ class ReviewCard(VerticalGroup):
         earlier: Earlier = NOTHING,
         *,
         root: str = "",
+        shows_answer: ShowsAnswer = shows_no_answer,
     ) -> None:
         super().__init__(id="card")
-        self._root = root
+        self._root, self._shows_answer = root, shows_answer
         self.notice = ""
         """What became of the last keys, in the place of what further keys there are."""
         self.laid_out_for = (0, 0)
@@ -210,7 +221,15 @@ class ReviewCard(VerticalGroup):
     # -- what is seen -------------------------------------------------------------------------------------
 
     def lay_out(self) -> None:
-        """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
+        """Give each part its lines. What the model wrote is not repeated where it stands right above, but for a
+        screen reader, whose questions have the screen to themselves."""
+        preamble = self._request.preamble
+        self._arrange(preamble)
+        if preamble and not self._spoken and self._shows_answer(preamble, self.lines_laid_out + 1):
+            self._arrange("")
+
+    def _arrange(self, preamble: str) -> None:
+        """The same, with this text of the model: facts are pinned where they are few, and all else scrolls."""
         self.laid_out_for = width, height = self.app.size
         self._spoken = self.app.has_class(READER)
         self._title_line = build_request_title(self._request, self._earlier, self._root, spoken=self._spoken)
@@ -220,7 +239,7 @@ class ReviewCard(VerticalGroup):
         gap = int(room >= _GAP_FROM)
         self.query_one(ChoiceBar).styles.margin = (gap, 0, 0, 0)
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typed
-        left -= self._lay_out_preamble(inner, room)
+        left -= self._lay_out_preamble(preamble, inner, room)
         rows, pinned, approved = self._render_text(inner, left)
         if self._seen_rows.show(rows[:approved]):
             self._unseen_warned_for = ""
@@ -240,11 +259,11 @@ class ReviewCard(VerticalGroup):
     def _give_form_its_lines(self) -> None:
         self.lay_out()
 
-    def _lay_out_preamble(self, width: int, room: int) -> int:
+    def _lay_out_preamble(self, preamble: str, width: int, room: int) -> int:
         """Show what the model wrote above what it asks for, where there is room; in how many lines."""
         height = min(_MOST_OF_PREAMBLE, room // _ROOM_PER_LINE_OF_PREAMBLE) if self.stage in _WITH_VOTES else 0
         key = fill_in_keys("{review_details=d}", self.app)
-        rows = render_preamble(self._request.preamble, width, height, key)
+        rows = render_preamble(preamble, width, height, key)
         gap = int(bool(rows) and room >= _ROOMY)
         shown = self.query_one("#preamble", Rows)
         shown.show(rows, height=len(rows))
