@@ -448,6 +448,10 @@ class Approval:
         message = f"withheld: the quorum rejected it ({against}), and nobody is there to overrule it"
         return await self._withhold_call(packet, label, message, "quorum_rejected")
 
+    def show_asking(self) -> None:
+        """The call waits for the person."""
+        self._show_waiting("review", VoteFeed())
+
     def _show_waiting(self, what: Literal["review", "votes"], feed: VoteFeed) -> None:
         self._call.execution.waiting_for = what
         self._state.events.show(

@@ -428,7 +428,9 @@ class CallRun(DeclaredCall):
                 if decision.answer is Answer.DENY:
                     continue
             if decision.by_mode and decision.answer is Answer.ASK:
-                await self._state.review.offer_sandboxed(self.subject, self.context.call_index)
+                await self._state.review.offer_sandboxed(
+                    self.subject, self.context.call_index, approval.show_asking
+                )
             if decision.by_mode and self._state.review.mode is not mode:
                 continue  # the seal may guarantee less than the decision assumed, such as no network
             await approval.judge_plan(decision)

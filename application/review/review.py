@@ -198,11 +198,13 @@ class Review:
             self._mode = mode
             await self._events.record(ModeChanged(mode=mode))
 
-    async def offer_sandboxed(self, subject: Subject, index: int) -> None:
+    async def offer_sandboxed(
+        self, subject: Subject, index: int, on_asking: Callable[[], None] = lambda: None
+    ) -> None:
         """Have the mode `sandboxed` offered before a call that it may let run is asked about. Once there is an
-        answer, nothing is offered again."""
+        answer, nothing is offered again. `on_asking` is called when the call begins to wait for that."""
         if self._within is not None:
-            await self._within.offer_sandboxed(subject, index)
+            await self._within.offer_sandboxed(subject, index, on_asking)
             return
         if self.make_offer is None or not can_run_sandboxed(subject, self._paths):
             return
@@ -211,8 +213,10 @@ class Review:
                 return
             verb = find_traits(subject.tool).verb
             call = describe_call(subject, next(iter(self._paths.roots), ""), verb=verb)
-            if await self.find_refusal(Mode.SANDBOXED) is None and await self.make_offer(call):
-                await self.accept_mode(Mode.SANDBOXED)
+            if await self.find_refusal(Mode.SANDBOXED) is None:
+                on_asking()
+                if await self.make_offer(call):
+                    await self.accept_mode(Mode.SANDBOXED)
             self.make_offer = None
 
     async def accept_mode(self, mode: Mode) -> None:

@@ -13,7 +13,6 @@ from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
-from quorum.domain.review.command_pattern import split_pattern
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.host_rules import covers_hosts, list_closed_hosts
@@ -37,6 +36,7 @@ from quorum.domain.review.rule_offers import (
     ApprovedCall,
     ReadCommand,
     covers,
+    describe_rule,
     generate_candidates,
     generate_near_misses,
     judge_by_words,
@@ -45,7 +45,6 @@ from quorum.domain.review.rule_offers import (
     relate_to_root,
 )
 from quorum.domain.review.rule_replay import RuleReplay
-from quorum.domain.shell.command_families import describe_family
 from quorum.domain.shell.command_line import CommandLine, ShellVerdict
 from quorum.domain.shell.script import ReadScript, split_coarsely
 
@@ -216,9 +215,7 @@ class RuleBook:
                 *hit,
                 *self._sample_files(rule),
             ),
-            family=describe_family(split_pattern(rule.pattern))
-            if rule.tool == COMMAND_TOOL and rule.pattern
-            else "",
+            family=describe_rule(rule),
             must_match=matching,
             must_not_match=missed,
         )

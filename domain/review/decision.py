@@ -19,7 +19,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Tally, Verdict
 from quorum.domain.review.host_rules import find_rules_on_host
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.objection import Objection
+from quorum.domain.review.objection import Objection, describe_write_outside
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import (
     AllowedTools,
@@ -156,19 +156,18 @@ def _decide(
     web_doubt: str,
 ) -> Decision:
     said = find_matching_rules(rules, subject, paths.roots)
+    has_rule = any(rule.answer is Answer.ALLOW for rule in said)
+    is_looked_at = mode is not Mode.STAGED or not is_held_by_layer(subject, paths) or _reaches_hosts(subject)
+    standing = _list_standing(objections, mode, has_rule=has_rule) if is_looked_at else []
     restricting = [
         *(_judge_restricting_rule(rule, subject) for rule in said if rule.answer is not Answer.ALLOW),
         *_judge_paths(subject, paths),
-        *_judge_outside(subject, paths),
+        *_judge_outside(subject, paths, standing),
         *_judge_leaving(subject),
         *_judge_hosts(subject, rules),
         *_judge_planning(subject, plan, said),
         *_judge_question(subject),
-        *(
-            _judge_objections(objections, mode, has_rule=any(rule.answer is Answer.ALLOW for rule in said))
-            if mode is not Mode.STAGED or not is_held_by_layer(subject, paths) or _reaches_hosts(subject)
-            else ()
-        ),
+        *(_Voice(Answer.ASK, f"guard {o.guard}", f"{o.reason} (guard {o.guard})") for o in standing),
     ]
     if allowed_tools is not None and allowed_tools.withholds(subject, paths.roots):
         restricting.append(_Voice(Answer.DENY, "rule allowed-tools", allowed_tools.reason))
@@ -241,23 +240,23 @@ def _explain_protection(path: str, paths: PathPolicy) -> str:
     return f"{path} is a protected path"
 
 
-def _judge_objections(objections: Sequence[Objection], mode: Mode, *, has_rule: bool) -> list[_Voice]:
+def _list_standing(objections: Sequence[Objection], mode: Mode, *, has_rule: bool) -> list[Objection]:
     """The objections that stand. A request for each target by name answers one in every mode; a request for the
     effect does so only where reviewers or the person look at the call all the same, and no rule stands in for
     them."""
     is_looked_at = (mode.traits.asks_first or mode.traits.votes_decide) and not has_rule
-    return [
-        _Voice(Answer.ASK, f"guard {o.guard}", f"{o.reason} (guard {o.guard})")
-        for o in objections
-        if o.asked is Asked.NOT or (o.asked is Asked.EFFECT and not is_looked_at)
-    ]
+    return [o for o in objections if o.asked is Asked.NOT or (o.asked is Asked.EFFECT and not is_looked_at)]
 
 
-def _judge_outside(subject: Subject, paths: PathPolicy) -> list[_Voice]:
-    """No rule and no mode lets a file tool out of the workspace. A folder may have been added since."""
+def _judge_outside(subject: Subject, paths: PathPolicy, standing: Sequence[Objection]) -> list[_Voice]:
+    """No rule and no mode lets a file tool out of the workspace. A folder may have been added since; of a path
+    that it writes the guard may have said so."""
+    said = {objection.reason for objection in standing}
     outside = sorted(path for path in subject.access.outside if not paths.is_inside(path))
     return [
-        _Voice(Answer.ASK, "outside the workspace", f"{path} lies outside the workspace") for path in outside
+        _Voice(Answer.ASK, "outside the workspace", f"{path} lies outside the workspace")
+        for path in outside
+        if describe_write_outside(path) not in said
     ]
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.access import Access
 from quorum.domain.replacing import replace
-from quorum.domain.review.objection import Objection
+from quorum.domain.review.objection import Objection, describe_write_outside
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import NO_REQUEST, Effect, PlainRequest, RequestTerms
 from quorum.domain.secrets.patterns import MASK
@@ -75,7 +75,7 @@ def find_objections(
     found: list[Objection] = []
     if settings.path:
         outside = sorted(path for path in access.writes if path.startswith("/") and not paths.is_inside(path))
-        found += [Objection("path", f"it writes outside the workspace: {path}") for path in outside]
+        found += [Objection("path", describe_write_outside(path)) for path in outside]
     if settings.path and command is not None:
         own = (path for path in paths.own if path in command)
         found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]

@@ -18,3 +18,8 @@ class Objection(Struct, frozen=True):
     reason: str
     request: RequestTerms | None = None
     asked: Asked = Asked.NOT
+
+
+def describe_write_outside(path: str) -> str:
+    """What the guard has against a write outside the workspace."""
+    return f"it writes outside the workspace: {path}"

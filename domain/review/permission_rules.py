@@ -222,6 +222,13 @@ class Rule(Struct, frozen=True, kw_only=True):
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
     @property
+    def about_files(self) -> str:
+        """What it is about where its tool stands for all that edit or read (`edits of src/**`); else empty."""
+        if self.pattern is None or self.tool not in READERS | WRITERS:
+            return ""
+        return f"{'edits' if self.tool in WRITERS else 'reads'} of {self.pattern}"
+
+    @property
     def id(self) -> str:
         """What it is called in reasons and records."""
         return f"{self.answer} {self.text}"

@@ -408,10 +408,14 @@ class LearntRules(Struct, frozen=True):
     @property
     def families(self) -> tuple[str, ...]:
         """What those of the rules cover and what not that are about families, a sentence each."""
-        starred = (
-            split_pattern(rule.pattern) for rule in self.rules if rule.tool == COMMAND_TOOL and rule.pattern
-        )
-        return tuple(describe_family(words) for words in starred if describe_family(words))
+        return tuple(filter(None, map(describe_rule, self.rules)))
+
+
+def describe_rule(rule: Rule) -> str:
+    """What a rule covers that its text does not say plainly: a family of commands, or of tools for files."""
+    if rule.tool == COMMAND_TOOL and rule.pattern:
+        return describe_family(split_pattern(rule.pattern))
+    return rule.about_files
 
 
 def learn_rules(

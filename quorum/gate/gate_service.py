@@ -48,6 +48,10 @@ class FrontChat:
         if self._host is not None:
             self._host.reserve_lines(lines)
 
+    def shows_answer(self, text: str, lines: int) -> bool:
+        """No: another program's answer is not in the chat."""
+        return False
+
     def end_asking(self, *, interrupts: bool) -> None:
         """The question is gone. It was not about a turn of the chat, so none is interrupted."""
         host, self._host = self._host, None

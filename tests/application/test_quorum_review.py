@@ -18,6 +18,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
+    CallQueued,
     ModeChanged,
     PlanApproved,
     PlanWithdrawn,
@@ -438,7 +439,7 @@ async def test_the_mode_sandboxed_is_not_offered_where_it_would_spare_no_questio
     assert offer.made == 0
 
 
-async def test_an_offer_that_an_interrupt_takes_away_decides_nothing_and_is_made_again() -> None:
+async def test_a_call_waits_for_the_answer_to_an_offer_and_an_interrupt_decides_nothing() -> None:
     bench = Bench({}, mode=Mode.ASK)
     shown = asyncio.Event()
 
@@ -450,6 +451,7 @@ async def test_an_offer_that_an_interrupt_takes_away_decides_nothing_and_is_made
     bench.review.make_offer = wait_for_ever
     writing = asyncio.ensure_future(bench.write())
     await shown.wait()
+    assert bench.seen.of(CallQueued)[-1].waiting_for == "review"
     writing.cancel()
     await asyncio.wait([writing])
 

@@ -102,7 +102,10 @@ async def test_a_file_outside_is_written_once_it_was_approved(stage: SessionStag
         await session.agent.review.set_mode(Mode.AUTO)
         await session.turn(write(f"{elsewhere}/new.md", "x\n"))
         await session.turn(call("edit_file", path=f"{elsewhere}/notes.md", old_text="milk", new_text="cheese"))
-    assert len(person.requests) == 2
+    assert [request.reasons for request in person.requests] == [
+        (f"it writes outside the workspace: {elsewhere}/{name} (guard path)",)
+        for name in ("new.md", "notes.md")
+    ]
     assert (elsewhere / "new.md").read_text() == "x\n"
     assert "cheese" in (elsewhere / "notes.md").read_text()
 

@@ -964,3 +964,14 @@ async def test_a_key_shows_what_is_hidden_and_what_is_approved_stays_the_same(tm
         await stage.until(lambda: stage.agent.answers)
 
     assert stage.agent.answers == [Approve(packet.digest)]
+
+
+async def test_a_smaller_window_still_begins_with_what_changes(tmp_path):
+    same = "".join(f" same {n}\n" for n in range(12))
+    packet = an_edit(f"--- a/x\n+++ b/x\n@@ -1,13 +1,13 @@\n{same}-old\n+new\n")
+    async with on_stage(tmp_path, review(a_request(packet)), size=(120, 40)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.resize_terminal(40, 10)
+
+        await stage.until(lambda: "same 0" not in stage.text() and "13 - old" in stage.text())

@@ -127,7 +127,7 @@ LOOKS = {
     ),
     "preamble": Look(
         a_request(an_edit(DIFF), preamble=PREAMBLE),
-        (100, 36),
+        (100, 22),
         a_review_context(),
     ),
     "no_colour": Look(a_request(an_edit(DIFF)), (100, 36), a_review_context(SPLIT), colours=False),

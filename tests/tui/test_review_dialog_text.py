@@ -888,3 +888,27 @@ def test_objections_to_earlier_plans_are_listed_with_what_was_changed_after_each
         "reviewers judged 2 earlier plans; v shows objections and changes",
         "your yes lets what its tasks declare run unasked",
     ]
+
+
+def test_for_a_screen_reader_a_diff_is_words_at_any_width():
+    diff = (
+        "--- a/x\n+++ b/x\n@@ -9,2 +9,2 @@\n same\n-gone\n+new\n"
+        "@@ -20,1 +20,2 @@\n end\n+\n\\ No newline at end of file\n"
+    )
+    packet = an_edit(diff, path="/w/x")
+    rows = [
+        "line 9 unchanged: same",
+        "line 10 removed: gone",
+        "line 10 added: new",
+        "lines are left out here",
+        "line 20 unchanged: end",
+        "line 21 added: ",
+        "No newline at end of file",
+    ]
+
+    assert plain(render_substance(packet, 60, spoken=True)) == rows
+    assert plain(render_substance(packet, 200, spoken=True)) == rows
+    assert "".join(build_title(packet, "/w", spoken=True)) == "Edit x  2 lines added, 1 removed"
+    assert [row.strip() for row in plain(list_calls(a_request(packet), 200, "/w", spoken=True))][-7:] == [
+        row.strip() for row in rows
+    ]

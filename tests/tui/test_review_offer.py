@@ -5,7 +5,7 @@ import pytest
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import Approve, ApproveAlways, RuleOffer, RuleScope
 from tests.support.app_stage import Clock, on_stage
-from tests.support.fake_agent import FakeAgent, a_command, a_request
+from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit
 
 COMMIT = a_command("git add a && git commit -m c")
 RULES = ("run_command(git add *)", "run_command(git commit *)")
@@ -119,3 +119,17 @@ async def test_the_longest_offer_is_read_in_full_with_its_choices(tmp_path, size
     assert all("".join(rule.split()) in shown for rule in rules)
     assert "k yes, and save" in text
     assert "(•) this session" in text
+
+
+async def test_an_offer_about_files_says_what_it_is_about_and_shows_its_rule_where_it_is_saved(tmp_path):
+    offer = RuleOffer(rules=("write_file(src/**)",), approvals=2, families=("edits of src/**",))
+    edit = an_edit("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
+    async with on_stage(tmp_path, asking(offer, edit), size=(80, 24), clock=Clock()) as stage:
+        await stage.send("go")
+        await stage.asked()
+        assert "k offers a rule: edits of src/**" in stage.text()
+        await stage.press_at("k", 1.0)
+        await stage.shows("from now on let run")
+        text = stage.text()
+
+        assert text.index("write_file(src/**)") < text.index("edits of src/**")

@@ -45,9 +45,8 @@ def plain(rows) -> list[str]:
     return ["".join(part.text for part in row) for row in rows]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_the_sentence_stays_above_a_long_diff_that_is_scrolled(tmp_path, size):
-    async with on_stage(tmp_path, asking(SENTENCE, EDIT), size=size) as stage:
+async def test_the_sentence_stays_above_a_long_diff_that_is_scrolled(tmp_path):
+    async with on_stage(tmp_path, asking(SENTENCE, EDIT), size=(80, 24)) as stage:
         await stage.send("go")
         await stage.asked()
         await stage.pilot.press("space", "space")
@@ -58,10 +57,29 @@ async def test_the_sentence_stays_above_a_long_diff_that_is_scrolled(tmp_path, s
         assert "line_0 =" not in card
 
 
+@pytest.mark.parametrize("text", [SENTENCE, f"{'A long word. ' * 200}\n\n{SENTENCE}"], ids=["short", "long"])
+async def test_what_stands_right_above_the_question_is_not_said_in_it_again(tmp_path, text):
+    async with on_stage(tmp_path, asking(text, EDIT), size=(120, 40)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        above, card = stage.text().split("╭", 1)
+
+        assert SENTENCE in above
+        assert ("model: " in card, SENTENCE in card) == (text != SENTENCE, text != SENTENCE)
+
+
+async def test_a_smaller_window_that_covers_the_sentence_has_it_in_the_question(tmp_path):
+    async with on_stage(tmp_path, asking(SENTENCE, EDIT), size=(120, 40)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.resize_terminal(80, 24)
+        await stage.shows(f"model: {SENTENCE}")
+
+
 async def test_each_call_of_the_response_has_it_and_the_next_response_has_its_own(tmp_path):
-    second = a_command("make", index=1)
-    scenes = (asking(SENTENCE, EDIT, second), asking("Now the tests.", a_command("pytest")))
-    async with on_stage(tmp_path, *scenes) as stage:
+    second = an_edit(DIFF, index=1)
+    scenes = (asking(SENTENCE, EDIT, second), asking("Now the tests.", EDIT))
+    async with on_stage(tmp_path, *scenes, size=(80, 24)) as stage:
         await stage.send("go")
         for packet in (EDIT, second):
             await stage.until(lambda: stage.app.screen is not stage.app.chat)
@@ -92,7 +110,7 @@ async def test_a_response_without_a_text_has_no_row_for_it(tmp_path):
 
 async def test_details_show_all_of_a_long_text(tmp_path):
     text = "\n\n".join(f"Paragraph {n} of what I found." for n in range(7))
-    async with on_stage(tmp_path, asking(text, a_command("make")), size=(80, 40)) as stage:
+    async with on_stage(tmp_path, asking(text, EDIT), size=(80, 40)) as stage:
         await stage.send("go")
         await stage.asked()
         card = stage.text().split("╭", 1)[1]
@@ -137,7 +155,7 @@ def test_no_text_takes_more_than_its_rows(text, width, height):
 
 
 async def test_marks_of_code_and_of_bold_words_are_not_read_aloud(tmp_path):
-    async with on_stage(tmp_path, asking("Now `make all`, **once**, in `a b`.", a_command("make"))) as stage:
+    async with on_stage(tmp_path, asking("Now `make all`, **once**, in `a b`.", EDIT), size=(80, 24)) as stage:
         await stage.send("go")
         await stage.asked()
 

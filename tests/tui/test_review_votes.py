@@ -322,7 +322,7 @@ async def test_v_shows_all_votes_and_those_that_arrive_meanwhile(tmp_path):
         feed.add(a_ballot(CLAUDE, reason="Nothing speaks against it."))
         await stage.shows("Nothing speaks against it.")
         await stage.pilot.press("y", "n", "enter")
-        await stage.shows("[n no]")
+        await stage.shows("[2/n no]")
 
         assert stage.agent.answers == []
 

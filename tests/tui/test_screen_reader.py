@@ -20,7 +20,7 @@ from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.screen_reader import draw_for_screen_reader
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
+from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit, hold, review, say
 from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import (
     BATCH_FINISHED,
@@ -81,7 +81,7 @@ def test_what_becomes_of_a_call_is_shown_in_lines_that_are_only_ever_added():
         assert lines[: len(before)] == before
         before = lines
 
-    states = [line for line in before if line.startswith("edit_file a.py")]
+    states = [line for line in before if line.startswith("edit a.py")]
     assert [line.partition(": ")[2].partition(",")[0] for line in states] == [
         "needs your answer",
         "running",
@@ -124,11 +124,11 @@ def test_calls_that_ran_side_by_side_are_shown_in_the_order_in_which_things_happ
         finished("read_file", "x", 0, secs=0.3),
     )
 
-    assert [line[:12] for line in lines if line.startswith("read_file")] == [
-        "read_file a:",
-        "read_file b:",
-        "read_file b:",
-        "read_file a:",
+    assert [line[:7] for line in lines if line.startswith("read")] == [
+        "read a:",
+        "read b:",
+        "read b:",
+        "read a:",
     ]
 
 
@@ -137,7 +137,7 @@ def test_a_turn_that_was_interrupted_says_what_did_not_run():
         planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())), turn_finished(RunStatus.INTERRUPTED)
     )
 
-    assert "read_file a: not run" in lines
+    assert "read a: not run" in lines
 
 
 def test_who_speaks_is_said_and_how_bad_it_is():
@@ -335,3 +335,20 @@ async def test_the_timeline_has_words_in_the_place_of_lanes_and_the_cursor_on_it
         await stage.pilot.press("down")
         await find_line_of_cursor(stage, "model")
         assert not BOXES.search(stage.text().replace("›", "").replace("←→", ""))
+
+
+async def test_a_review_of_an_edit_has_words_for_its_signs_and_for_what_is_out_of_sight(tmp_path):
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1,30 @@\n-old\n" + "".join(f"+new {n}\n" for n in range(30))
+    async with on_stage(tmp_path, review(a_request(an_edit(diff))), size=(100, 20)) as stage:
+        await for_reader(stage)
+        await stage.send("go")
+        await stage.asked()
+        text = stage.text()
+
+        assert "30 lines added, 1 removed" in text
+        assert "line 1 removed: old" in text
+        assert "line 1 added: new 0" in text
+        assert "more lines" in text
+        assert not BOXES.findall(text)
+        await stage.press_at("n", 1000.0)
+        await stage.unasked()

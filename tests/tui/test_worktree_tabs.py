@@ -282,6 +282,20 @@ async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: 
         assert not (folder / ".venv").exists()
 
 
+async def test_a_long_change_leaves_room_for_the_message_and_the_choices(folders: SessionStage) -> None:
+    async with on_stage(folders.root, size=(80, 24)) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        (folder / "new.txt").write_text("new\n" * 60)
+        await stage.send("/worktree merge")
+        await card(stage)
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("e")
+        await stage.shows("enter keeps the message")
+        await stage.until(lambda: stage.app.screen.query_one("#question").region.height <= 23)
+        assert "y merge as shown" in stage.text()
+
+
 async def test_the_message_of_a_merge_can_be_edited_before_it_is_answered(folders: SessionStage) -> None:
     async with on_stage(folders.root) as stage:
         have_worktrees(stage, folders)

@@ -63,7 +63,7 @@ class MemoryDialog(QuestionCard):
         for refusal in self._proposal.refusals:
             yield Line("      ", clean_line(refusal), LineKind.WARNING)
         yield Line("", "")
-        yield from build_diff_lines(self.chosen.diff)
+        yield from build_diff_lines(self.chosen.diff, spoken=self.is_spoken)
 
     def action_choose(self, scope: str) -> None:
         """Show the change of the other file; it has to be read before it can be approved."""

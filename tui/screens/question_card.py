@@ -17,6 +17,7 @@ from textual.widgets import Static
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
 from quorum.tui.screens.review.widgets import Cramped, Rows, fit_to_screen, is_cramped
+from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.kinds.rows import Line, Row, fold
 from quorum.tui.widgets.dialog_parts import ClosesItself, SeeThroughScreen
 
@@ -42,8 +43,8 @@ class QuestionFrame(VerticalGroup):
 
 
 class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
-    """Asks about `lines`, with two choices, the careful one first. Every key but Esc and Ctrl+C is dead at
-    first (KeyboardGuard).
+    """Asks about `lines` at the lower end of the screen, with two choices, the careful one first. Every key but
+    Esc and Ctrl+C is dead at first (KeyboardGuard).
 
     A subclass says what it is about and binds the actions `accept`, `refuse`, `scroll(N)` and `mark`. `clock`
     is the one that stamps keys.
@@ -60,7 +61,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     DEFAULT_CSS: ClassVar[str] = """
     QuestionCard {
         background: transparent;
-        align: center middle;
+        align: center bottom;
         & > #question {
             max-width: 110;
             padding: 0 1;
@@ -69,11 +70,10 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
             border-title-color: $text;
             border-subtitle-color: $text-muted;
             background: $surface;
+            margin-bottom: 1;
             & > #more { height: 1; color: $text-warning; text-align: right; }
             & > #choices { margin-top: 1; }
         }
-        &.-below { align: center bottom; }
-        &.-below > #question { margin-bottom: 1; }
     }
     """
 
@@ -85,11 +85,9 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         self._is_turned_to = False
         self._on_height: Callable[[int], None] | None = None
 
-    def show_below(self, on_height: Callable[[int], None]) -> None:
-        """Stand at the lower end of the screen, above the status bar, from the start; what is asked about stays
-        in sight. `on_height` is called with the number of lines that are covered."""
+    def tell_height(self, on_height: Callable[[int], None]) -> None:
+        """Call this with the number of lines that are covered, so that what is asked about stays in sight."""
         self._on_height = on_height
-        self.add_class("-below")
 
     @on(QuestionFrame.HeightChanged)
     def _tell_height(self, message: QuestionFrame.HeightChanged) -> None:
@@ -108,7 +106,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         """What is asked, how much of it is out of sight, and the choices, the careful one first."""
         yield Cramped()
         with QuestionFrame(id="question") as card:
-            self.cover = card if self._on_height is not None else None
+            self.cover = card
             card.border_title = Content(self.HEADING)
             card.border_subtitle = Content(self.format_subtitle())
             yield self.ROWS(id="lines")
@@ -153,15 +151,25 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     def _rows(self) -> Rows:
         return self.query_one("#lines", Rows)
 
+    @property
+    def lines_of_entry(self) -> int:
+        """How many lines are taken by what a subclass has people type into."""
+        return 0
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether words are to stand for signs."""
+        return self.app.has_class(READER)
+
     def _lay_out(self) -> None:
         rows: list[Row] = fold(self.build_lines(), self._text_width)
-        self._rows.show(rows, height=max(2, min(len(rows), self.app.size.height - _BESIDE_ROWS)))
+        room = self.app.size.height - _BESIDE_ROWS - self.lines_of_entry
+        self._rows.show(rows, height=max(2, min(len(rows), room)))
         self._tell_more()
 
     def _tell_more(self) -> None:
         rows, more = self._rows, self.query_one("#more", Static)
-        parts = [f"↑ {rows.above} above"] if rows.above else []
-        parts += [f"↓ {rows.below} more {'line' if rows.below == 1 else 'lines'}"] if rows.below else []
+        parts = rows.describe_hidden()
         more.display = bool(parts)
         more.update(" · ".join(parts))
 

@@ -141,7 +141,8 @@ class TrustDialog(QuestionCard):
             ending = "." if changes is None else ":" if changes else ", in nothing that is shown."
             yield Line("", f"This file has changed since you trusted it{ending}", LineKind.WARNING)
         if changes:
-            for change in build_diff_lines("\n".join(changes), has_numbers=bool(item.text)):
+            text, numbered = "\n".join(changes), bool(item.text)
+            for change in build_diff_lines(text, has_numbers=numbered, spoken=self.is_spoken):
                 yield change._replace(head=f"  {change.head}")
             yield Line("", "")
         for want in item.wants:

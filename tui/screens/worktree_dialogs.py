@@ -88,7 +88,7 @@ class MergeWorktreeDialog(QuestionCard):
             yield from _list_files(files)
         yield Line("", "No hook, filter or merge driver of the repository runs.", LineKind.QUIET)
         yield Line("", "")
-        shown = build_diff_lines(self._hide(self._change.diff))
+        shown = build_diff_lines(self._hide(self._change.diff), spoken=self.is_spoken)
         yield from shown[:_MOST_LINES]
         if (more := len(shown) - _MOST_LINES) > 0:
             rest = f"{format_amount(more, 'line')} more: /worktree diff shows all of it"
@@ -106,6 +106,11 @@ class MergeWorktreeDialog(QuestionCard):
         return self.has_class("-editing")
 
     @property
+    def lines_of_entry(self) -> int:
+        """The line of the message and the gap above it."""
+        return 2 if self.takes_text else 0
+
+    @property
     def unsent_text(self) -> str:
         """What is typed for it."""
         return self._entry.value if self.takes_text else ""
@@ -117,6 +122,7 @@ class MergeWorktreeDialog(QuestionCard):
     def action_edit(self) -> None:
         """Type another message."""
         self.add_class("-editing")
+        self._lay_out()
         self._entry.value = self.message
         self._entry.cursor_position = len(self.message)
         self._entry.focus()

@@ -47,6 +47,10 @@ class ReviewHost(Protocol):
         """The dialog covers that many lines from below; 0: none any more."""
         ...
 
+    def shows_answer(self, text: str, lines: int) -> bool:
+        """Whether the model's text stays in sight above a dialog that covers so many lines from below."""
+        ...
+
     def end_asking(self, *, interrupts: bool) -> None:
         """The question is gone; `interrupts`: its answer was to stop the turn."""
         ...
@@ -130,6 +134,7 @@ class ScreenApprover:
             root=self._root,
             clock=self._clock,
             on_height=self._host.reserve_lines,
+            shows_answer=self._host.shows_answer,
         )
         self._app.install_screen(self._dialog, self._name_of_dialog)
         self._app.push_screen(self._dialog)
@@ -169,7 +174,7 @@ class ScreenApprover:
         async with self._one_at_a_time:
             answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             dialog = card()
-            dialog.show_below(self._host.reserve_lines)
+            dialog.tell_height(self._host.reserve_lines)
             self._host.begin_asking()
             try:
                 await self._host.wait_until_in_front()

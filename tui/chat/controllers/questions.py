@@ -63,6 +63,10 @@ class QuestionController:
         most = self._host.app.size.height - self._main.region.y - own - 1
         self._main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)
 
+    def shows_answer(self, text: str, lines: int) -> bool:
+        """Whether the model's text stays in sight above a dialog that covers so many lines from below."""
+        return self._transcript.shows_answer(text, self._host.app.size.height - self._main.region.y - lines)
+
     def end_asking(self, *, interrupts: bool) -> None:
         self.asking = False
         if interrupts:

@@ -5,7 +5,8 @@ What is hidden in its packets can be shown (`reveal_hidden`).
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, TypeAlias
 
 from rich.cells import cell_len
 from textual import events, on
@@ -46,6 +47,7 @@ from quorum.tui.screens.review.widgets import (
     find_last_approved,
     is_cramped,
 )
+from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, fold
 
 
@@ -83,6 +85,15 @@ def _count_lines_above(height: int) -> int:
     return height // 4 if height >= 30 else 0
 
 
+ShowsAnswer: TypeAlias = Callable[[str, int], bool]
+"""Whether this text of the model is in sight above a dialog that covers so many lines from below."""
+
+
+def shows_no_answer(_text: str, _lines: int) -> bool:
+    """Nothing is known to be in sight."""
+    return False
+
+
 class ReviewCard(VerticalGroup):
     """Shows one request. What does not fit scrolls, and the number of lines out of sight is always shown."""
 
@@ -116,9 +127,10 @@ class ReviewCard(VerticalGroup):
         earlier: Earlier = NOTHING,
         *,
         root: str = "",
+        shows_answer: ShowsAnswer = shows_no_answer,
     ) -> None:
         super().__init__(id="card")
-        self._root = root
+        self._root, self._shows_answer = root, shows_answer
         self.notice = ""
         """What became of the last keys, in the place of what further keys there are."""
         self.laid_out_for = (0, 0)
@@ -127,10 +139,9 @@ class ReviewCard(VerticalGroup):
 
     def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
         self._request, self._review_context, self._earlier = request, review_context, earlier
-        self._title_line = build_request_title(request, earlier, self._root)
         self._objected: int | None = None
         self._quotes: Quotes = ()
-        self._read_to = 0
+        self._read_to = self._placed_at = 0
         self._seen: dict[bool, SeenRows] = {False: SeenRows(), True: SeenRows()}  # True: of the whole list
         self._unseen_warned_for = ""
         self._approved: list[Row] = []
@@ -210,15 +221,25 @@ class ReviewCard(VerticalGroup):
     # -- what is seen -------------------------------------------------------------------------------------
 
     def lay_out(self) -> None:
-        """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
+        """Give each part its lines. What the model wrote is not repeated where it stands right above, but for a
+        screen reader, whose questions have the screen to themselves."""
+        preamble = self._request.preamble
+        self._arrange(preamble)
+        if preamble and not self._spoken and self._shows_answer(preamble, self.lines_laid_out + 1):
+            self._arrange("")
+
+    def _arrange(self, preamble: str) -> None:
+        """The same, with this text of the model: facts are pinned where they are few, and all else scrolls."""
         self.laid_out_for = width, height = self.app.size
+        self._spoken = self.app.has_class(READER)
+        self._title_line = build_request_title(self._request, self._earlier, self._root, spoken=self._spoken)
         self.border_title = Content(self._title_line.fit(width - _BESIDE_TITLE))
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _count_lines_above(height))
         typed = self.forms.lay_out(self.stage, roomy=room >= _ROOMY, width=width - 4)
         gap = int(room >= _GAP_FROM)
         self.query_one(ChoiceBar).styles.margin = (gap, 0, 0, 0)
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typed
-        left -= self._lay_out_preamble(inner, room)
+        left -= self._lay_out_preamble(preamble, inner, room)
         rows, pinned, approved = self._render_text(inner, left)
         if self._seen_rows.show(rows[:approved]):
             self._unseen_warned_for = ""
@@ -238,11 +259,11 @@ class ReviewCard(VerticalGroup):
     def _give_form_its_lines(self) -> None:
         self.lay_out()
 
-    def _lay_out_preamble(self, width: int, room: int) -> int:
+    def _lay_out_preamble(self, preamble: str, width: int, room: int) -> int:
         """Show what the model wrote above what it asks for, where there is room; in how many lines."""
         height = min(_MOST_OF_PREAMBLE, room // _ROOM_PER_LINE_OF_PREAMBLE) if self.stage in _WITH_VOTES else 0
         key = fill_in_keys("{review_details=d}", self.app)
-        rows = render_preamble(self._request.preamble, width, height, key)
+        rows = render_preamble(preamble, width, height, key)
         gap = int(bool(rows) and room >= _ROOMY)
         shown = self.query_one("#preamble", Rows)
         shown.show(rows, height=len(rows))
@@ -282,7 +303,7 @@ class ReviewCard(VerticalGroup):
         of the rows that scroll are what is approved: these come first.
         """
         if self.stage == "listing":
-            rows = list_calls(self._request, width, self._root)
+            rows = list_calls(self._request, width, self._root, spoken=self._spoken)
             return rows, [], len(rows)
         if self.stage == "polling":
             return render_all_votes(self._request, self._review_context, width), [], 0
@@ -290,8 +311,10 @@ class ReviewCard(VerticalGroup):
             return fold([*list_details(self._request), *quote_preamble(self._request.preamble)], width), [], 0
         self._quotes = collect_quotes(self._review_context.ballots)
         is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
-        rows = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)
-        rows += render_substance(self._request.packet, width, self._quotes)
+        title = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)
+        rows = render_substance(self._request.packet, width, self._quotes, spoken=self._spoken)
+        # Where both do not fit, what changes is read first: the border has the beginning of the title.
+        rows = [*title, *rows] if len(title) + len(rows) <= room else [*rows, *title]
         known = collect_facts(self._request, self._earlier, root=self._root, quotes=self._quotes)
         dangers = fold(known.dangers, width)
         if self.forms.offer is not None and self.stage == "choosing":
@@ -336,12 +359,19 @@ class ReviewCard(VerticalGroup):
         objected = (
             self._objected if self._objected is not None and self._objected < len(self._approved) else first
         )
+        self._placed_at = self._reading.scroll_offset.y
         last = find_last_approved(self._approved)
         fits_only_from_first = shown_lines <= last < shown_lines + max(0, first - 1)
         if max(first, objected) < shown_lines and not fits_only_from_first:
             return
         lead = first if objected - first + 1 < shown_lines else objected
-        self._reading.scroll_to(y=max(0, lead - 1), animate=False)
+        self._placed_at = max(0, lead - 1)
+        self._reading.scroll_to(y=self._placed_at, animate=False)
+
+    def keep_first_in_sight(self) -> None:
+        """The same where another size has moved it, unless the person has scrolled meanwhile."""
+        if self.stage == "choosing" and self._reading.scroll_offset.y == self._placed_at:
+            self.go_to_first()
 
     # -- what has been seen -------------------------------------------------------------------------------
 
@@ -389,10 +419,7 @@ class ReviewCard(VerticalGroup):
             more.display = True
             more.update(message)
             return
-        parts = [f"↑ {reading.above} above"] if reading.above else []
-        parts += (
-            [f"↓ {reading.below} more {'line' if reading.below == 1 else 'lines'}"] if reading.below else []
-        )
+        parts = reading.describe_hidden()
         if self.stage == "choosing" and self._objected is not None and self.hides_objection:
             where = "above" if self._objected < reading.above else "below"
             parts.append(f"objection {where}: o goes there")

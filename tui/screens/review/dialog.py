@@ -28,7 +28,7 @@ from quorum.domain.review.questions import (
 )
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
-from quorum.tui.screens.review.card import ReviewCard, can_reveal, reveal_hidden
+from quorum.tui.screens.review.card import ReviewCard, ShowsAnswer, can_reveal, reveal_hidden, shows_no_answer
 from quorum.tui.screens.review.choice_bar import ACTIONS, KEYS, STAGED, ChoiceBar
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
 from quorum.tui.screens.review.editing import EditsCall
@@ -98,6 +98,7 @@ class ReviewDialog(EditsCall, Guarded):
         root: str = "",
         clock: Callable[[], float] = time.monotonic,
         on_height: Callable[[int], None] = lambda _height: None,
+        shows_answer: ShowsAnswer = shows_no_answer,
     ) -> None:
         super().__init__(on_answer)
         self._request, self.review_context, self.earlier = request, review_context, earlier
@@ -108,7 +109,9 @@ class ReviewDialog(EditsCall, Guarded):
         self._pressed_at = float("-inf")
         self._folder_choice, self.root = FolderChoice(), root
         self._concealed: ReviewRequest | None = None  # the request as it was before its secrets were shown
-        self.cover = self.card = ReviewCard(request, review_context, earlier, root=root)
+        self.cover = self.card = ReviewCard(
+            request, review_context, earlier, root=root, shows_answer=shows_answer
+        )
 
     @property
     def request(self) -> ReviewRequest:
@@ -182,6 +185,7 @@ class ReviewDialog(EditsCall, Guarded):
         """Fold everything to the new size; what has only now come into sight has to be read first."""
         if self.card.laid_out_for != self.app.size:  # the first one comes right after it was laid out
             self.card.lay_out()
+            self.call_after_refresh(self.card.keep_first_in_sight)
         if fit_to_screen(self):
             self.arm()
 

@@ -19,6 +19,7 @@ from textual.widgets import Input
 
 from quorum.domain.errors import QuorumError
 from quorum.domain.plan.plan import Plan, PlanTask, TaskChoice
+from quorum.domain.review.permission_rules import Answer, BadRule, Rule
 from quorum.domain.review.questions import ReviewRequest, RuleOffer, RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.text.amounts import format_amount
@@ -294,8 +295,17 @@ def render_offer_row(offer: RuleOffer, key: str, width: int) -> Row:
     """What is offered and the key that shows it in full."""
     head = f"{'approved':<14}"
     what = "a rule" if len(offer.rules) == 1 else f"{len(offer.rules)} rules"
-    text = f"{format_amount(offer.approvals, 'call')} like it; {key} offers {what}: {' · '.join(offer.rules)}"
+    rules = " · ".join(map(_name_rule, offer.rules))
+    text = f"{format_amount(offer.approvals, 'call')} like it; {key} offers {what}: {rules}"
     return (StyledPart(head, LineKind.QUIET), StyledPart(fit_text(text, width - len(head)), LineKind.GOOD))
+
+
+def _name_rule(text: str) -> str:
+    """What a rule is about where that is plainer than its text, which stands where it is saved."""
+    try:
+        return Rule.parse(text, Answer.ALLOW, "").about_files or text
+    except BadRule:
+        return text
 
 
 class OfferForm(VerticalGroup):

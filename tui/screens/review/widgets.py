@@ -22,9 +22,10 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from quorum.domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import CRAMPED_CLASS
-from quorum.tui.transcript.cells.palette import EMPHASIS
+from quorum.tui.transcript.cells.palette import EMPHASIS, READER
 from quorum.tui.transcript.kinds.rows import LineKind, Row, StyledPart
 from quorum.tui.transcript.kinds.source import put_on_tint
 from quorum.tui.widgets.dialog_parts import ClosesItself, LineInput, SeeThroughScreen
@@ -246,6 +247,14 @@ class Rows(ScrollView, can_focus=False):
     def below(self) -> int:
         """How many rows are out of sight below."""
         return max(0, len(self._rows) - self.above - self.lines_shown)
+
+    def describe_hidden(self) -> list[str]:
+        """How many rows are out of sight above and below, where some are."""
+        is_spoken = self.app.has_class(READER)
+        up, down = ("", "") if is_spoken else ("↑ ", "↓ ")
+        parts = [f"{up}{format_amount(self.above, 'line') if is_spoken else self.above} above"]
+        parts += [f"{down}{self.below} more {'line' if self.below == 1 else 'lines'}"]
+        return [part for part, count in zip(parts, (self.above, self.below), strict=True) if count]
 
     @property
     def lines_shown(self) -> int:

@@ -26,17 +26,16 @@ from quorum.application.view.entries import (
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.review.ballot import Ballot, format_reviewer
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
-from quorum.domain.text.unified_diff import count_changes
 from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
 from quorum.tui.transcript.draw.cards import INCOMPLETE, CardTarget, Drawing
 from quorum.tui.transcript.draw.panels import speak_panel
 from quorum.tui.transcript.draw.remarks import explain_failure
-from quorum.tui.transcript.draw.rows import shorten_arguments
+from quorum.tui.transcript.draw.rows import choose_verb, shorten_arguments
+from quorum.tui.transcript.kinds.diff import build_diff_lines, format_counts
 from quorum.tui.transcript.model.blocks import DONE, parse_tokens
 
 _MOST_LINES = 12
@@ -142,7 +141,7 @@ def _render_batch(batch: Batch) -> list[tuple[int, list[str]]]:
 def _list_history(call: Call) -> Iterator[tuple[float, list[str]]]:
     telling, others = shorten_arguments(call)
     name = (
-        f"{format_tool_name(call.tool) or 'a call'} {telling or others}".strip()
+        f"{choose_verb(call) if call.tool else 'a call'} {telling or others}".strip()
     )  # the others go once there is a diff
     if call.phase is Phase.COMPOSED:
         yield 0.0, [f"{name}: is being written"]
@@ -176,8 +175,7 @@ def _render_ending(call: Call) -> str:
     outcome = (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")
     parts = [outcome]
     if call.diff is not None and call.outcome is Outcome.OK:
-        added, removed = count_changes(call.diff)
-        parts.append(f"{format_amount(added, 'line')} added, {format_amount(removed, 'line')} removed")
+        parts += filter(None, [format_counts(call.diff, spoken=True)])
     elif call.output is not None and call.output.lines:
         parts.append(format_amount(call.output.lines, "line"))
     if call.duration is not None:
@@ -194,7 +192,8 @@ def _render_details(call: Call) -> list[str]:
     if not call.expanded:
         return lines
     lines += [f"{name}: {_render_value(value)}" for name, value in call.arguments.items()]
-    lines += [call.diff] if call.diff is not None else []
+    if call.diff is not None:
+        lines += [f"{line.head}{line.text}" for line in build_diff_lines(call.diff, spoken=True)]
     return lines + (
         [clean_program_text(call.output.head)] if call.output is not None and call.outcome is Outcome.OK else []
     )

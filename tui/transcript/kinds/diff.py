@@ -18,6 +18,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import collapse_blanks
 from quorum.domain.text.unified_diff import NO_FILE, DiffLine, DiffNames, count_changes, parse_diff
 from quorum.tui.transcript.cells.lines import ASIDE, build_strip
@@ -42,7 +43,8 @@ SIDE_BY_SIDE_FROM = 140
 
 _KINDS = {"+": LineKind.ADDED, "-": LineKind.REMOVED, " ": LineKind.CONTEXT}
 _TELLING = ("binary before:", "binary after:", "encoding:")
-_GAP = "⋯"
+_GAP, _SPOKEN_GAP = "⋯", "lines are left out here"
+_SPOKEN_SIGNS = {"+": "added", "-": "removed", " ": "unchanged"}
 _TRAILING = re.compile(r" +$")
 _WORD = re.compile(r"\w+|\s+|.")
 # Lines that share less than this are not one line changed, but another line.
@@ -101,10 +103,12 @@ def count_files(diff: str) -> int:
     return len(_find_names(parse_lines(diff)))
 
 
-def format_counts(diff: str) -> str:
-    """How many lines a diff adds and removes, as `+3 −1`; empty where it has none."""
+def format_counts(diff: str, *, spoken: bool = False) -> str:
+    """How many lines a diff adds and removes, as `+3 −1` or in words; empty where it has none."""
     added, removed = count_changes(diff)
-    return f"+{added} −{removed}" if added or removed else ""
+    if not added and not removed:
+        return ""
+    return f"{format_amount(added, 'line')} added, {removed} removed" if spoken else f"+{added} −{removed}"
 
 
 # -- which lines are drawn ------------------------------------------------------------------------------------
@@ -253,21 +257,29 @@ def _find_spans(words: Sequence[str], ranges: Sequence[tuple[int, int]]) -> tupl
 
 
 def render_diff(
-    diff: str, width: int, *, path: str = "", objected: Sequence[Sequence[Span]] | None = None
+    diff: str,
+    width: int,
+    *,
+    path: str = "",
+    objected: Sequence[Sequence[Span]] | None = None,
+    spoken: bool = False,
 ) -> list[Row]:
     """All of a diff as rows. `path` is the file it is of, where it does not say; `objected` has the spans of
-    each of its lines that a reviewer objects to."""
+    each of its lines that a reviewer objects to; `spoken`: words stand for signs and columns."""
     shown = _read_diff(diff, path)
     build = partial(_build_line, digits=shown.digits, objected=objected or ())
+    if spoken:
+        return fold((_put_in_words(drawn, build(drawn)) for drawn in shown.lines), width)
     if width >= SIDE_BY_SIDE_FROM and {drawn.line.sign for drawn in shown.lines} >= {"+", "-"}:
         return _render_side_by_side(shown, width, build)  # else one column would be empty
     return fold(map(build, shown.lines), width)
 
 
-def build_diff_lines(diff: str, *, has_numbers: bool = True) -> list[Line]:
+def build_diff_lines(diff: str, *, has_numbers: bool = True, spoken: bool = False) -> list[Line]:
     """The same as lines, for a card that has more of them; numbers may be of no use there."""
     shown = _read_diff(diff, "")
-    return [_build_line(drawn, digits=shown.digits if has_numbers else None) for drawn in shown.lines]
+    lines = [(drawn, _build_line(drawn, digits=shown.digits if has_numbers else None)) for drawn in shown.lines]
+    return [_put_in_words(*each, has_number=has_numbers) if spoken else each[1] for each in lines]
 
 
 def _build_line(
@@ -292,6 +304,15 @@ def _build_line(
         code=drawn.code,
         changed=drawn.place_spans(drawn.changed, shows_blanks=True),
     )
+
+
+def _put_in_words(drawn: DrawnLine, line: Line, *, has_number: bool = True) -> Line:
+    """The same line, what its number, sign and columns tell said in words."""
+    if drawn.line.sign not in _SPOKEN_SIGNS:
+        return line._replace(head="", text=_SPOKEN_GAP if drawn.line.text == _GAP else line.text)
+    number = drawn.line.old if drawn.line.sign == "-" else drawn.line.new
+    words = f"line {number or 0} " if has_number else ""
+    return line._replace(head=f"{words}{_SPOKEN_SIGNS[drawn.line.sign]}: ")
 
 
 def _format_number(drawn: DrawnLine, digits: int | None, number: int | None = None) -> str:

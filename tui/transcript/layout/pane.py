@@ -254,6 +254,14 @@ class Pane(ScrollView, can_focus=False):
         if self._live is not None and page.transcript.live:
             self._live.resume()
 
+    def shows_answer(self, text: str, height: int) -> bool:
+        """Whether this text is the last answer, and all of it is in sight in `height` lines."""
+        self.flush()
+        if self._page is None or not self._pinned or self._in_past:
+            return False
+        lines = self._page.count_lines_from_answer(text)
+        return lines is not None and lines <= height
+
     def show_patched(self, patching: Patching | None) -> None:
         """Have cells look different from now on, or as they are."""
         self._patching = patching

@@ -140,6 +140,13 @@ class TranscriptLayout:
         """The line at which an entry begins, and so many below it, as far as heights are known."""
         return self._heights.before(entry) + offset
 
+    def count_lines_from_answer(self, text: str) -> int | None:
+        """How many lines there are from the beginning of the last answer on; None unless it is this text."""
+        for place in reversed(range(len(self._heights))):
+            if isinstance(entry := self.transcript.entries[place], AnswerEntry):
+                return self.lines - self.find_line(place) if entry.text.strip() == text.strip() else None
+        return None
+
     def get_drawing(self, entry: int) -> Drawing:
         return self._draw(entry)
 

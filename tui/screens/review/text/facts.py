@@ -288,16 +288,17 @@ def _list_unnamed_files(packet: ReviewPacket) -> Iterator[str]:
         yield from (file.path for file in files)
 
 
-def list_calls(request: ReviewRequest, width: int, root: str) -> list[Row]:
-    """This call and the following ones, each in full."""
+def list_calls(request: ReviewRequest, width: int, root: str, *, spoken: bool = False) -> list[Row]:
+    """This call and the following ones, each in full; `spoken`: words stand for signs."""
     count = 1 + len(request.following)
     intro = f"These {count} run as you see them here, each at its turn. One that changes before is asked again."
     rows = fold([Line("", intro, LineKind.PLAIN)], width)
     for packet in (request.packet, *request.following):
         place = f"{packet.context.call_index + 1} of {request.batch_size}"
-        title = f"{place}   {''.join(build_title(packet, root))}"
+        title = f"{place}   {''.join(build_title(packet, root, spoken=spoken))}"
         rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
-        rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in render_substance(packet, width - 2)]
+        substance = render_substance(packet, width - 2, spoken=spoken)
+        rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in substance]
         others = [_ReviewFact("also", text) for text in _render_other_arguments(packet, _SAID_IN_TITLE)]
         others += [_ReviewFact("beware", text) for text in find_lookalikes(packet.call)]
         rows += fold([line._replace(head=f"  {line.head}") for line in _add_labels(others)], width)

@@ -28,9 +28,11 @@ _TEXTS = ("content", "old_text", "new_text")
 _BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
 
 
-def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row]:
+def render_substance(
+    packet: ReviewPacket, width: int, quotes: Quotes = (), *, spoken: bool = False
+) -> list[Row]:
     """What would run, in full, nothing where the title says it; what the quotes say word for word is marked
-    as objected to."""
+    as objected to. `spoken`: words stand for signs."""
     if (plan := find_plan(packet)) is not None:
         return fold(draw_plan(plan, quotes), width)
     if (diff := packet.seal.diff) is not None:
@@ -40,7 +42,7 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
             return fold(_render_binary(packet, int(sizes[1]), int(sizes[2])), width)
         path = next((file.path for file in packet.seal.files), "")
         objected = find_in_diff(quotes, parse_lines(diff)) if quotes else None
-        return render_diff(diff, width, path=path, objected=objected)
+        return render_diff(diff, width, path=path, objected=objected, spoken=spoken)
     command = find_command(packet)
     commands = find_traits(packet.call.tool_name).find_commands(packet.call.arguments)
     if command is not None or commands:

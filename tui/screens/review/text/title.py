@@ -39,15 +39,18 @@ class ReviewTitle(NamedTuple):
         return cell_len(self.what + self.rest) > width
 
 
-def build_title(packet: ReviewPacket, root: str) -> ReviewTitle:
-    """What a call would do and to what; paths are relative to `root`, the folder of the session."""
-    counts = format_counts(packet.seal.diff or "")
+def build_title(packet: ReviewPacket, root: str, *, spoken: bool = False) -> ReviewTitle:
+    """What a call would do and to what; paths are relative to `root`, the folder of the session. `spoken`:
+    words stand for signs."""
+    counts = format_counts(packet.seal.diff or "", spoken=spoken)
     return ReviewTitle(_describe(packet, root), f"  {counts}" if counts else "")
 
 
-def build_request_title(request: ReviewRequest, earlier: Earlier, root: str) -> ReviewTitle:
+def build_request_title(
+    request: ReviewRequest, earlier: Earlier, root: str, *, spoken: bool = False
+) -> ReviewTitle:
     """The same of what is asked, with its place in the batch and whether it was asked before."""
-    what, counts = build_title(request.packet, root)
+    what, counts = build_title(request.packet, root, spoken=spoken)
     place = request.packet.context.call_index + 1
     rest = [f"call {place} of {request.batch_size}"] if request.batch_size > 1 else []
     rest += ["for a task"] if request.packet.asked_by else []
