@@ -64,9 +64,12 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
-def pytest_xdist_auto_num_workers() -> int:
-    """Have `-n auto` mean one worker more than there are cores: for a third of the time, tests only wait."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Have `-n auto` mean more workers than there are cores.
+
+    For a third of the time, quick tests only wait; long ones for more: dialogs and limits take their time.
+    """
+    return (os.cpu_count() or 1) + (1 if config.option.markexpr == "not long" else 2)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

@@ -5,13 +5,12 @@ from __future__ import annotations
 import secrets
 import signal
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.infrastructure.commands.command_bench import alive_with
+from tests.support.liveness import wait_until
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -35,17 +34,10 @@ def a_sleep() -> str:
     return f"600.{secrets.randbelow(10**12):012d}"
 
 
-def eventually(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
 def send_away(terminal: Terminal, sleep: str) -> None:
     terminal.wait_for("offline")
     terminal.submit(f"run `sleep {sleep}`")
-    eventually(lambda: alive_with(sleep), "the command runs")
+    wait_until(lambda: alive_with(sleep), "the command runs")
     terminal.type(CTRL_B)
     terminal.wait_for("sent to the background")
     terminal.wait_for("as job-1")
@@ -61,7 +53,7 @@ def test_a_command_sent_to_the_background_dies_with_a_killed_app_and_resuming_sa
         terminal.process.kill(signal.SIGKILL)
         assert terminal.has_ended(within=20)
 
-    eventually(lambda: not alive_with(sleep), "the end of the background command")
+    wait_until(lambda: not alive_with(sleep), "the end of the background command")
     with app(project, "--continue") as terminal:
         terminal.wait_for("background command ended with the process, not run again: job-1")
         assert not alive_with(sleep)
@@ -82,7 +74,7 @@ def test_a_new_session_asks_first_and_ends_the_command_only_once_the_person_agre
         terminal.submit("/new")
         terminal.wait_for("End the background commands?")
         terminal.press_when_awake("y", "1 background command ended with its session")
-        eventually(lambda: not alive_with(sleep), "the end of the background command")
+        wait_until(lambda: not alive_with(sleep), "the end of the background command")
         terminal.type(QUIT)
         assert terminal.ended() == 0
 

@@ -6,13 +6,12 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.infrastructure.commands.command_bench import alive_with
-from tests.support.liveness import is_alive
+from tests.support.liveness import is_alive, wait_until
 from tests.support.terminal import CTRL_C, ESCAPE, Terminal
 
 SIZES = [(40, 120), (24, 80)]
@@ -29,13 +28,6 @@ def project(tmp_path: Path) -> Path:
 
 def app(project: Path, *arguments: str, rows: int = 40, columns: int = 120) -> Terminal:
     return Terminal(project, project.parent / "home", rows=rows, columns=columns, arguments=list(arguments))
-
-
-def eventually(holds: Callable[[], bool], *, within: float, what: str) -> None:
-    deadline = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {within} s: {what}"
-        time.sleep(0.01)
 
 
 @pytest.mark.long(after=1)
@@ -56,7 +48,7 @@ def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
         terminal.press_when_awake("r", "for this reason")
         terminal.type("not now\r")
         terminal.wait_for("not now")
-        eventually(lambda: "primo" in (project / "a.py").read_text(), within=10, what="the edit")
+        wait_until(lambda: "primo" in (project / "a.py").read_text(), what="the edit")
         quit_app(terminal)
 
 
@@ -101,10 +93,9 @@ def test_what_a_terminal_pastes_as_if_it_were_typed_answers_no_question(project:
         terminal.submit("replace first with primo in a.py")
         terminal.wait_for("Edit a.py")
         for pasted in ("yes, please\r", "a\r", "all of it\r"):
-            until = time.monotonic() + 2
-            while time.monotonic() < until:  # also when its keys have come alive
+            for _ in range(2):  # the second time when its keys have come alive, 0.4 s after the last one
                 terminal.type(pasted)
-                time.sleep(0.7)
+                time.sleep(0.6)
             assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
         terminal.press_when_awake("n", "rejected")
@@ -119,7 +110,7 @@ def test_escape_while_a_command_runs_ends_it_and_the_next_prompt_works(project: 
         daemon = a_daemon(terminal)
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")
-        eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
+        wait_until(lambda: not alive_with(daemon), what="the daemon's end")
 
         terminal.submit("read b.py")
         terminal.wait_for("second = 2")
@@ -134,7 +125,7 @@ def test_nothing_lives_one_second_after_quorum_was_killed(project: Path) -> None
 
         os.kill(terminal.process.pid, signal.SIGKILL)
 
-        eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
+        wait_until(lambda: not alive_with(daemon), what="the daemon's end")
 
 
 @pytest.mark.long
@@ -173,8 +164,8 @@ def test_a_terminal_that_goes_away_takes_the_app_with_it(project: Path) -> None:
 
         terminal.hang_up()
 
-        eventually(lambda: not is_alive(quorum), within=10, what="the app's end")
-        eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
+        wait_until(lambda: not is_alive(quorum), what="the app's end")
+        wait_until(lambda: not alive_with(daemon), what="the daemon's end")
 
 
 @pytest.mark.long
@@ -210,7 +201,7 @@ def a_daemon(terminal: Terminal) -> str:
     """
     seconds = f"300.{secrets.randbelow(10**12):012d}"
     terminal.submit(f"run `sh -c 'setsid sleep {seconds} & wait'`")
-    eventually(lambda: bool(alive_with(seconds)), within=20, what="the daemon")
+    wait_until(lambda: bool(alive_with(seconds)), what="the daemon")
     return seconds
 
 

@@ -8,17 +8,15 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.infrastructure.commands.command_bench import alive_with
-from tests.support.liveness import is_alive
+from tests.support.liveness import is_alive, wait_until
 from tests.support.terminal import CTRL_C, Terminal
 
 CTRL_Q = "\x11"
-WITHIN_SECS = 30.0  # what is closed in order takes one or two; a busy machine takes its time
 KEEPS_SIGHUP = """
 import signal, subprocess, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -50,15 +48,8 @@ def quorum_below(terminal: Terminal) -> int:
     """The process of the app itself, once its parent has started it."""
     parent = terminal.process.pid
     children = Path(f"/proc/{parent}/task/{parent}/children")
-    eventually(lambda: bool(children.read_text(encoding="ascii").strip()), what="the app's start")
+    wait_until(lambda: bool(children.read_text(encoding="ascii").strip()), what="the app's start")
     return int(children.read_text(encoding="ascii").split()[0])
-
-
-def eventually(holds: Callable[[], bool], *, what: str) -> None:
-    deadline = time.monotonic() + WITHIN_SECS
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {WITHIN_SECS} s: {what}"
-        time.sleep(0.01)
 
 
 def look_for(terminal: Terminal, secs: float) -> None:
@@ -73,7 +64,7 @@ def hung_up(terminal: Terminal, *processes: int) -> None:
     """Close the terminal; all of these end."""
     terminal.hang_up()
     for each in processes:
-        eventually(lambda each=each: not is_alive(each), what=f"the end of {each}")  # type: ignore[misc]
+        wait_until(lambda each=each: not is_alive(each), what=f"the end of {each}")  # type: ignore[misc]
 
 
 @pytest.mark.long(after=1)
@@ -91,7 +82,7 @@ def test_closed_as_soon_as_the_screen_is_taken(project: Path) -> None:
     with app(project) as terminal:
         quorum = quorum_below(terminal)
         terminal.wait_for("")
-        eventually(lambda: "\x1b[?1049h" in terminal.raw, what="the screen")
+        wait_until(lambda: "\x1b[?1049h" in terminal.raw, what="the screen")
 
         hung_up(terminal, quorum)
 
@@ -133,10 +124,10 @@ def test_closed_while_a_command_runs_its_processes_end_too(project: Path) -> Non
         terminal.wait_for("offline")
         daemon = f"{secrets.randbelow(9000) + 1000}.5"
         terminal.submit(f"run `sh -c 'setsid sleep {daemon} & sleep {daemon}'`")
-        eventually(lambda: len(alive_with(daemon)) >= 2, what="the command")
+        wait_until(lambda: len(alive_with(daemon)) >= 2, what="the command")
 
         hung_up(terminal, quorum_below(terminal))
-        eventually(lambda: not alive_with(daemon), what="the end of the command")
+        wait_until(lambda: not alive_with(daemon), what="the end of the command")
 
 
 @pytest.mark.long
@@ -182,7 +173,7 @@ def test_a_terminal_that_takes_nothing_more_does_not_keep_the_app_from_ending(pr
             terminal.process.send("\x10\x1b")
         os.kill(pid, signal.SIGTERM)
 
-        eventually(lambda: not is_alive(pid), what="the end")
+        wait_until(lambda: not is_alive(pid), what="the end")
 
 
 @pytest.mark.long

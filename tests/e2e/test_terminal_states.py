@@ -7,14 +7,13 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pexpect
 import pytest
 
 from tests.support.headless_run import QUORUM, configure, environment
-from tests.support.liveness import has_slept
+from tests.support.liveness import has_slept, wait_until
 from tests.support.terminal import CTRL_C, ESCAPE, Terminal
 
 SUSPEND = "\x1a"
@@ -43,13 +42,6 @@ def app(project: Path, *arguments: str, rows: int = 40, columns: int = 120, **va
         arguments=list(arguments),
         variables=variables,
     )
-
-
-def eventually(holds: Callable[[], bool], *, within: float, what: str) -> None:
-    deadline = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {within} s: {what}"
-        time.sleep(0.01)
 
 
 def pid_of(terminal: Terminal) -> int:
@@ -93,7 +85,7 @@ def stop(terminal: Terminal, how: str) -> None:
         assert terminal.raw is not None
         return is_stopped(pid)
 
-    eventually(has_stopped, within=10, what="the stop")
+    wait_until(has_stopped, what="the stop")
 
 
 @pytest.mark.long
@@ -143,7 +135,7 @@ def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_t
         assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
         terminal.press_when_awake("y", "1 replacement")
-        eventually(lambda: "primo" in (project / "a.py").read_text(), within=10, what="the edit")
+        wait_until(lambda: "primo" in (project / "a.py").read_text(), what="the edit")
         quit_app(terminal)
 
 
@@ -178,7 +170,7 @@ def test_what_is_seen_first_is_the_whole_screen(project: Path) -> None:
 def test_an_app_that_nobody_uses_sleeps(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
-        eventually(lambda: has_slept(pid_of(terminal)), within=60, what="a second without any work")
+        wait_until(lambda: has_slept(pid_of(terminal)), what="a second without any work")
         terminal.type("and wakes up")
         terminal.wait_for("and wakes up")
 
@@ -188,7 +180,7 @@ def test_ended_from_outside_it_gives_the_title_and_the_screen_back(project: Path
     with app(project) as terminal:
         terminal.wait_for("offline")
         os.kill(pid_of(terminal), signal.SIGTERM)
-        eventually(lambda: LEFT in terminal.raw, within=10, what="the end")
+        wait_until(lambda: LEFT in terminal.raw, what="the end")
         assert terminal.raw.count(TITLE_BACK) == 1
 
 
@@ -221,7 +213,7 @@ def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> Non
         assert "\x1b]2;project · quorum\x07" in terminal.raw
         terminal.submit("replace first with primo in a.py")
         terminal.wait_for("y yes")
-        eventually(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, within=10, what="the mark")
+        wait_until(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, what="the mark")
         assert "\x1b]2;● project · quorum\x07" in terminal.raw
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")
@@ -240,11 +232,11 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
         terminal.submit("replace first with primo in a.py")
         with terminal.fresh():
             terminal.type("\x1b[O")  # the focus is lost
-            eventually(lambda: bool(terminal.raw), within=30, what="a frame")
+            wait_until(lambda: bool(terminal.raw), what="a frame")
         looking_away.touch()
         terminal.wait_for("y yes")
         reply = "\x1b]777;notify;quorum;edit_file needs your answer · project\x07"
-        eventually(lambda: reply in terminal.raw, within=30, what="the notification")
+        wait_until(lambda: reply in terminal.raw, what="the notification")
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")
         with terminal.fresh():
@@ -333,7 +325,7 @@ def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(
             terminal.submit("replace first with primo in a.py")
             terminal.wait_for("y yes")
             for line in (r"\x1b\[1;4;31;49mfirst", r"\x1b\[1;4;32;49mprimo"):
-                eventually(lambda line=line: re.search(line, terminal.raw) is not None, within=30, what=line)
+                wait_until(lambda line=line: re.search(line, terminal.raw) is not None, what=line)
         terminal.press_when_awake("n", "rejected")
         quit_app(terminal)
 

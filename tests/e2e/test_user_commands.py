@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,17 +11,11 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import MessageAdded, UserCommandFinished
 from tests.infrastructure.commands.command_bench import alive_with
+from tests.support.liveness import wait_until
 from tests.support.real_session import SessionStage, call
 from tests.support.terminal import ESCAPE, Terminal
 
 SECRET = "hunter2-is-a-long-password"
-
-
-def eventually(holds: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 15
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -103,17 +95,17 @@ def test_in_a_terminal_it_runs_is_ended_by_escape_and_is_unknown_after_a_crash(t
         terminal.submit("!echo forty-$((40+2)); test -t 0 || echo no-$((1))-terminal")
         terminal.wait_for("forty-42")
         terminal.wait_for("no-1-terminal")
-        terminal.submit("!sleep 8.5432")
+        terminal.submit("!sleep 8543.2")
         terminal.wait_for("esc ends your command")
-        eventually(lambda: alive_with("8.5432"), "it never ran")
+        wait_until(lambda: alive_with("8543.2"), "it never ran")
         terminal.type(ESCAPE)
         terminal.wait_for("cancelled")
-        eventually(lambda: not alive_with("8.5432"), "it outlived its end")
-        terminal.submit("!sleep 77.7531")
-        eventually(lambda: alive_with("77.7531"), "it never ran")
+        wait_until(lambda: not alive_with("8543.2"), "it outlived its end")
+        terminal.submit("!sleep 7775.31")
+        wait_until(lambda: alive_with("7775.31"), "it never ran")
         terminal.process.kill(signal.SIGKILL)
-        eventually(lambda: not alive_with("77.7531"), "it outlived quorum")
+        wait_until(lambda: not alive_with("7775.31"), "it outlived quorum")
     with app(project, "--continue") as terminal:
-        terminal.wait_for("not run again: `sleep 77.7531`")
+        terminal.wait_for("not run again: `sleep 7775.31`")
         terminal.wait_for("unknown")
-        assert not alive_with("77.7531")
+        assert not alive_with("7775.31")

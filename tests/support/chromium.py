@@ -15,7 +15,8 @@ import aiohttp
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_SECS = 90.0
-_WAIT_SECS = 30.0
+_WAIT_SECS = 60.0
+_FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.002, 0.05
 
 
 async def until(holds: Callable[[], object], secs: float = PATIENCE_SECS) -> None:
@@ -71,10 +72,12 @@ class Tab:
 
     async def shows(self, script: str) -> Any:
         """The value of an expression as soon as it is true."""
+        pause = _FIRST_PAUSE_SECS
         try:
             async with asyncio.timeout(_WAIT_SECS):
-                while not (value := await self.evaluate(script)):  # noqa: ASYNC110 - it is outside of this process
-                    await asyncio.sleep(0.05)
+                while not (value := await self.evaluate(script)):
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECS)
         except TimeoutError:
             page = await self.evaluate("location.href + ' ' + document.body?.innerText")
             raise AssertionError(f"{script} does not come true at {page}") from None

@@ -1,9 +1,12 @@
-"""Whether a process is alive, and whether it does nothing."""
+"""Whether a process is alive, whether it does nothing, and waiting for what other processes do."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+_PATIENCE_SECS = 60.0  # on a busy machine: none of what is waited for comes about by itself
 
 
 def is_alive(pid: int) -> bool:
@@ -26,3 +29,11 @@ def has_slept(pid: int, secs: float = 1.0) -> bool:
     before = count_wakes()
     time.sleep(secs)
     return count_wakes() == before
+
+
+def wait_until(holds: Callable[[], object], what: str) -> None:
+    """Wait for what other processes do. Raises AssertionError with `what` that is."""
+    deadline = time.monotonic() + _PATIENCE_SECS
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {_PATIENCE_SECS} s: {what}"
+        time.sleep(0.01)

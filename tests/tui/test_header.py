@@ -36,7 +36,8 @@ async def lines_at(widths: Iterable[int], cwd: Path, **shown: object) -> dict[in
         header.show(**{"model": MODEL, "mode": "ask", "sandbox": "sandbox on", **shown})
         for width in widths:
             await pilot.resize_terminal(width, 3)
-            await pilot.pause()
+            while header.size.width != width:
+                await pilot.pause(0)
             lines[width] = header.render().plain
     return lines
 

@@ -185,15 +185,20 @@ def hide_durations(text: str) -> str:
     return re.sub(r"\(\d+(\.\d+)? m?s\)", "(…)", text)
 
 
+@pytest.fixture(scope="module")
+def unwatched(tmp_path_factory) -> tuple[subprocess.CompletedProcess[str], float]:
+    return run(tmp_path_factory.mktemp("unwatched"))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("collector", ["refuses", "never answers", "answers 503", "answers rubbish"])
-def test_a_collector_in_trouble_neither_fails_a_run_nor_holds_up_its_end(tmp_path, collector):
+def test_a_collector_in_trouble_neither_fails_a_run_nor_holds_up_its_end(tmp_path, unwatched, collector):
+    plain, plain_secs = unwatched
     with receiving(hangs=collector == "never answers") as receiver:
         receiver.status = 503 if collector == "answers 503" else 200
         receiver.answer = b"<html>" * 1_000 if collector == "answers rubbish" else b""
         # Nothing listens on port 9, which is reserved.
         endpoint = "http://127.0.0.1:9" if collector == "refuses" else receiver.endpoint
-        plain, plain_secs = run(tmp_path)
         watched, watched_secs = run(tmp_path, QUORUM_TELEMETRY__OTLP_ENDPOINT=endpoint)
 
     assert (watched.returncode, watched.stdout) == (0, plain.stdout)
