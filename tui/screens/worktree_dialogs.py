@@ -110,6 +110,11 @@ class MergeWorktreeDialog(QuestionCard):
         """What is typed for it."""
         return self._entry.value if self.takes_text else ""
 
+    @property
+    def lines_above_choices(self) -> int:
+        """A gap, and the message that is typed."""
+        return 2 * self.takes_text
+
     def admits(self, event: events.Key) -> bool:
         """What is typed may come as fast as it will; answers may not."""
         return self.takes_text or super().admits(event)
@@ -120,6 +125,7 @@ class MergeWorktreeDialog(QuestionCard):
         self._entry.value = self.message
         self._entry.cursor_position = len(self.message)
         self._entry.focus()
+        self._lay_out()
         self.query_one(ChoiceBar).set_class(True, "-dead")
         self.show_notice()
 
