@@ -53,6 +53,7 @@ from quorum.domain.text.output import Printed, ToolOutput, shift_styles
 
 # How often a call that nobody is asked about is looked at anew when its files keep changing under it.
 MAX_STALE_SEALS = 3
+_STILL_OPEN = "a process before this one asked about it, and nobody has answered"
 
 
 class DeclaredCall:
@@ -407,6 +408,7 @@ class CallRun(DeclaredCall):
     async def _decide_and_execute(self) -> None:
         is_edited = self._asked_before is not None and self._asked_before.is_edited
         approval = Approval(self, self._state, is_edited=is_edited)
+        is_open = self._asked_before is not None
         stale = 0
         while True:
             await self.inspect_command()
@@ -432,7 +434,10 @@ class CallRun(DeclaredCall):
                     self.subject, self.context.call_index, approval.show_asking
                 )
             if decision.by_mode and self._state.review.mode is not mode:
+                is_open = False  # chosen here, with the call in sight, or stricter than what let it run
                 continue  # the seal may guarantee less than the decision assumed, such as no network
+            if is_open and decision.answer is Answer.ALLOW:  # whatever mode this process began in
+                decision = Decision(answer=Answer.ASK, reasons=(_STILL_OPEN,), spoke=("note",))
             await approval.judge_plan(decision)
             if decision.answer is Answer.ALLOW:
                 await self._record_settlement(decision, DecisionLabel.ALLOWED)

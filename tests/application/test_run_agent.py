@@ -80,6 +80,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import Consensus
 from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
 from quorum.domain.sessions.session_summary import LedgerRecord
@@ -144,6 +145,7 @@ class Bench:
         offered: Sequence[JsonObject] = OFFERED,
         is_attended: bool = True,
         context_keeper: ContextKeeper | None = None,
+        mode: Mode = Mode.ASK,
     ) -> None:
         self.pauses: list[float] = []
         self.world = World()
@@ -173,7 +175,7 @@ class Bench:
             fallbacks=FallbackModels(fallbacks, events),
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
-        review = a_review(person=self.person, events=events)
+        review = a_review(person=self.person, events=events, mode=mode)
         pending_messages = PendingMessages()
         self.shell = FakeShell()
         self.jobs = BackgroundJobs(

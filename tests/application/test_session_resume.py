@@ -29,6 +29,8 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Reject
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
@@ -175,6 +177,22 @@ async def test_a_review_that_was_open_is_asked_again_about_the_same_bytes_and_it
     assert [request.packet.digest for request in person.requests] == [asked.digest]
     assert not person.requests[0].stale
     assert again.world.cells == {"a": "x"}
+
+
+async def test_a_review_that_was_open_is_asked_again_also_in_a_mode_that_would_not_have_asked() -> None:
+    ledger = await a_dead_session(writes("one"))
+    again = Bench(
+        LlmResponse.from_text("fine"),
+        person=FakePerson(lambda _request: Reject("not this")),
+        mode=Mode.AUTO,
+        ledger=FakeLedger("session-1"),
+        past=up_to(ledger, ReviewRequested),
+    )
+    await again.front.open()
+    await again.agent.resume_pending()
+
+    assert again.world.cells == {}
+    assert "not this" in results(again)[0]
 
 
 async def test_where_the_world_changed_meanwhile_the_question_says_so() -> None:

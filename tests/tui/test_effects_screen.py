@@ -467,6 +467,7 @@ async def test_what_was_applied_is_taken_back_at_a_second_press_and_applied_agai
         await closed(stage)
         await stage.send("/effects")
         await opened(stage)
+        await stage.shows("U apply it again")
         await stage.pilot.press("u")
         await stage.shows("again takes back")
         await stage.pilot.press("u")

@@ -87,6 +87,19 @@ async def test_it_stands_at_the_lower_end_and_what_was_said_last_stays_in_sight_
         await stage.until(lambda: not stage.app.chat.query_one("#main").styles.margin.bottom)
 
 
+@pytest.mark.long
+async def test_the_line_for_own_words_fits_on_a_small_screen_with_the_question_and_the_choices(tmp_path):
+    async with asked(tmp_path, size=(40, 10)) as (stage, asking):
+        await stage.pilot.press("e")
+        await stage.shows("enter answers")
+        await stage.pilot.pause()
+
+        assert stage.app.screen.max_scroll_y == 0
+        assert "enter answers" in stage.text().splitlines()[-2]
+        await stage.pilot.press("escape", "escape")
+        await asking.reply()
+
+
 async def test_words_of_the_model_are_drawn_as_text_and_never_as_controls(tmp_path):
     async with asked(tmp_path) as (stage, asking):
         assert "R⟨U+202E⟩ed" in stage.text()

@@ -75,6 +75,21 @@ async def test_each_key_gives_its_answer(tmp_path, keys, answer):
 
 
 @pytest.mark.long
+async def test_a_number_that_does_not_stand_beside_its_choice_takes_none(tmp_path):
+    request = replace(a_request(an_edit(DIFF)), allowed_by_accept_edits=True)
+    async with on_stage(tmp_path, review(request), size=(40, 12)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        assert "1/y" not in stage.text()
+        await stage.pilot.press("5")
+        await stage.pilot.press("1")
+        await stage.pilot.press("n", "n")
+        await stage.unasked()
+
+        assert stage.agent.answers == [Reject()]
+
+
+@pytest.mark.long
 async def test_the_next_prompt_works_after_escape_in_a_dialog(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE)), say("second answer")) as stage:
         await stage.send("first")

@@ -148,6 +148,18 @@ async def test_each_field_can_be_reached_at_any_size(tmp_path, size):
 
 
 @pytest.mark.long
+async def test_an_edited_field_and_what_is_wrong_with_it_fit_on_a_small_screen(tmp_path):
+    async with asked(tmp_path, FORM, size=(40, 11)) as (stage, asking):
+        await stage.pilot.press("enter", "x", "enter")
+        await stage.shows("Host: at least 2")
+        await stage.pilot.pause()
+
+        assert stage.app.screen.max_scroll_y == 0
+        await stage.pilot.press("escape", "escape")
+        await asking.answer()
+
+
+@pytest.mark.long
 async def test_a_field_that_asks_for_a_secret_is_marked(tmp_path):
     form = read_form("srv", "", "m", {"properties": {"pw": {"type": "string", "title": "Password"}}})
     async with asked(tmp_path, form) as (stage, _):

@@ -121,6 +121,11 @@ class PersonQuestionDialog(QuestionCard):
         """What is written so far, until it is the reply."""
         return self._entry.value if self.takes_text and self.reply is None else ""
 
+    @property
+    def lines_above_choices(self) -> int:
+        """The line that is written."""
+        return int(self.takes_text)
+
     def admits(self, event: events.Key) -> bool:
         """What is written may come as fast as it will; other answers may not."""
         return self.takes_text or super().admits(event)

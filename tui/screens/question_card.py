@@ -148,13 +148,13 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         return min(self.app.size.width, _WIDEST) - _BESIDE_TEXT
 
     @property
-    def _rows(self) -> Rows:
-        return self.query_one("#lines", Rows)
+    def lines_above_choices(self) -> int:
+        """How many lines stand between the text and the choices, such as one to type into."""
+        return 0
 
     @property
-    def lines_of_entry(self) -> int:
-        """How many lines are taken by what a subclass has people type into."""
-        return 0
+    def _rows(self) -> Rows:
+        return self.query_one("#lines", Rows)
 
     @property
     def is_spoken(self) -> bool:
@@ -163,8 +163,8 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
 
     def _lay_out(self) -> None:
         rows: list[Row] = fold(self.build_lines(), self._text_width)
-        room = self.app.size.height - _BESIDE_ROWS - self.lines_of_entry
-        self._rows.show(rows, height=max(2, min(len(rows), room)))
+        most = self.app.size.height - _BESIDE_ROWS - self.lines_above_choices
+        self._rows.show(rows, height=max(1, min(len(rows), most)))
         self._tell_more()
 
     def _tell_more(self) -> None:

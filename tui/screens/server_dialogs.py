@@ -116,6 +116,7 @@ class ServerAddressDialog(QuestionCard):
 
 _MARK = "› "
 _NO_MARK = "  "
+_MOST_WRONG = 3
 _SECRET = "forms of servers must not ask for passwords, keys or codes: decline if you are not sure"
 
 
@@ -134,13 +135,13 @@ class ServerFormDialog(QuestionCard):
         Binding("down", "step(1)", "Field below; while editing: next choice", show=False, id="form_down"),
         Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="form_mark"),
     ]
-    DEFAULT_CSS: ClassVar[str] = """
-    ServerFormDialog {
-        & #entry { display: none; border: none; height: 1; padding: 0; background: $panel; }
-        & #wrong { display: none; height: auto; max-height: 3; color: $text-error; }
-        &.-editing #entry { display: block; }
-        &.-wrong #wrong { display: block; }
-    }
+    DEFAULT_CSS: ClassVar[str] = f"""
+    ServerFormDialog {{
+        & #entry {{ display: none; border: none; height: 1; padding: 0; background: $panel; }}
+        & #wrong {{ display: none; height: auto; max-height: {_MOST_WRONG}; color: $text-error; }}
+        &.-editing #entry {{ display: block; }}
+        &.-wrong #wrong {{ display: block; }}
+    }}
     """
 
     def __init__(self, question: ServerForm, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -150,6 +151,7 @@ class ServerFormDialog(QuestionCard):
             field.name: field.default for field in question.fields if field.default is not None
         }
         self._marked = 0
+        self._wrong = ""
         self.answer = ServerAnswer(action=ServerAction.CANCEL)
 
     @property
@@ -226,8 +228,10 @@ class ServerFormDialog(QuestionCard):
         self.show_notice()
 
     def _tell(self, wrong: str) -> None:
+        self._wrong = clean_line(wrong)
         self.set_class(bool(wrong), "-wrong")
-        self.query_one("#wrong", Static).update(Content(clean_line(wrong)))
+        self.query_one("#wrong", Static).update(Content(self._wrong))
+        self._lay_out()
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -240,6 +244,12 @@ class ServerFormDialog(QuestionCard):
     def unsent_text(self) -> str:
         """What is typed into the field that is being edited."""
         return self._entry.value if self._is_editing else ""
+
+    @property
+    def lines_above_choices(self) -> int:
+        """The field that is edited, and what is wrong with it."""
+        wrong = fold([Line("", self._wrong)], self._text_width) if self._wrong else []
+        return self._is_editing + min(len(wrong), _MOST_WRONG)
 
     def admits(self, event: events.Key) -> bool:
         """What is typed into a field may come as fast as it will; answers may not."""

@@ -106,14 +106,14 @@ class MergeWorktreeDialog(QuestionCard):
         return self.has_class("-editing")
 
     @property
-    def lines_of_entry(self) -> int:
-        """The line of the message and the gap above it."""
-        return 2 if self.takes_text else 0
-
-    @property
     def unsent_text(self) -> str:
         """What is typed for it."""
         return self._entry.value if self.takes_text else ""
+
+    @property
+    def lines_above_choices(self) -> int:
+        """A gap, and the message that is typed."""
+        return 2 * self.takes_text
 
     def admits(self, event: events.Key) -> bool:
         """What is typed may come as fast as it will; answers may not."""
@@ -126,6 +126,7 @@ class MergeWorktreeDialog(QuestionCard):
         self._entry.value = self.message
         self._entry.cursor_position = len(self.message)
         self._entry.focus()
+        self._lay_out()
         self.query_one(ChoiceBar).set_class(True, "-dead")
         self.show_notice()
 

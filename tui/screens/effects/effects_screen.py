@@ -53,7 +53,9 @@ _KEYS = (
     "{effects_reply=r} reply · {effects_discard=d} discard · esc later · ? help"
 )
 _KEYS_OF_WORDS = "enter sends it to the model · esc back to the changes"
-_KEYS_WITHOUT_EFFECTS = "{effects_undo=u} take back what was applied last · esc back"
+_KEYS_WITHOUT_EFFECTS = (
+    "{effects_undo=u} take back what was applied last · {effects_redo=U} apply it again · esc back"
+)
 _UNAPPLIED = "nothing of this is in your folder yet: {effects_apply=a} puts there what is marked [x]"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
 _VOTING = "the reviewers vote; you need not wait for them"

@@ -277,6 +277,13 @@ class ChoiceBar(Widget, can_focus=True):
         """Where the choice of an action begins, in cells from the left."""
         return next(place.start for place, offer in self._place_choices() if offer.action == action)
 
+    def find_numbered(self, number: object) -> str | None:
+        """The action of the choice beside which this number stands; None where it stands beside none."""
+        beside = f"{number}/"
+        return next(
+            (offer.action for place, offer in self._place_choices() if place.key.startswith(beside)), None
+        )
+
     def _place_choices(self) -> Iterator[tuple[_ChoicePlace, ReviewOffer]]:
         """The choices with as many words as fit: all of them, short ones, or keys alone; numbers go before
         words do but for the long ones."""

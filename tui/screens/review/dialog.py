@@ -312,8 +312,8 @@ class ReviewDialog(EditsCall, Guarded):
             "edit_outside": not self._request.can_be_edited,
             "drop_tasks": self.card.forms.tasks is None,
         }
-        if action == "take" and parameters > (len(self.query_one(ChoiceBar).offers),):
-            return False
+        if action == "take" and self.query_one(ChoiceBar).find_numbered(*parameters) is None:
+            return False  # without room for numbers no choice has one
         if absent.get(action) or (action in STAGED and action != "back" and not self.is_awake):
             return False
         return action not in STAGED or action in ACTIONS[self.card.stage]
@@ -404,9 +404,10 @@ class ReviewDialog(EditsCall, Guarded):
         elif self._is_meant() and self._is_read("enter"):
             self.dismiss(ApproveAlways(self._request.packet.digest, (form.text,), form.scope))
 
-    async def action_take(self, place: int) -> None:
+    async def action_take(self, number: int) -> None:
         """Take the choice of this number."""
-        await self.run_action(self.query_one(ChoiceBar).offers[place - 1].action)
+        if (action := self.query_one(ChoiceBar).find_numbered(number)) is not None:
+            await self.run_action(action)
 
     async def action_poll(self) -> None:
         """Show every vote in full."""
