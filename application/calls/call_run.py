@@ -425,6 +425,8 @@ class CallRun(DeclaredCall):
                 continue
             if self.seal is not None and self.seal.diff:
                 decision = await self.decide()  # by now it is known what the files hold
+                if decision.answer is Answer.DENY:
+                    continue
             if decision.by_mode and decision.answer is Answer.ASK:
                 await self._state.review.offer_sandboxed(self.subject, self.context.call_index)
             if decision.by_mode and self._state.review.mode is not mode:

@@ -29,6 +29,8 @@ from quorum.domain.text.json_value import JsonObject
 
 _MOST_FILES = 50
 
+NO_GOALS_HERE = "a goal needs a session in which one model works with its tools"
+
 
 class GoalService:
     """Keeps the goal of one session. It is read from the events, so that what is recorded is what holds.
@@ -62,7 +64,7 @@ class GoalService:
         """Set a goal in place of any other. The person has named its checks, if there are any, and approves
         them with that. Raises GoalRefused and LedgerError, and then the former one stands."""
         if self._kind is not SessionKind.AGENT:
-            raise GoalRefused("a goal needs a session in which one model works with its tools")
+            raise GoalRefused(NO_GOALS_HERE)
         if not typed.text.strip():
             raise GoalRefused("the goal is empty; write what is to be reached")
         checks = await self._measure_all(typed.checks)

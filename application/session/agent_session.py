@@ -11,6 +11,7 @@ from quorum.application.background_jobs import BackgroundJobs, describe_lost_job
 from quorum.application.calls.outputs import Outputs
 from quorum.application.context.context_manager import ContextManager
 from quorum.application.event_bus import EventBus
+from quorum.application.goal.goal_service import NO_GOALS_HERE, GoalService
 from quorum.application.inbox import Inbox
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
@@ -38,6 +39,7 @@ from quorum.application.subagents.subagent_runner import find_background_ends, f
 from quorum.application.turn.recovery import describe_orphans
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.user_commands import UserCommandRunner, describe_lost_commands
+from quorum.domain.errors import GoalRefused
 from quorum.domain.events.event import (
     NoticeGiven,
     SessionFinished,
@@ -279,6 +281,12 @@ class AgentSession:
         jobs = await self.jobs.close()
         await self._hooks.end("finished")
         await self._events.record(SessionFinished(report=replace(report, jobs=jobs)))
+
+    def require_goals(self) -> GoalService:
+        """What sets its goals. Raises GoalRefused where it has none."""
+        if self.goals is None:
+            raise GoalRefused(NO_GOALS_HERE)
+        return self.goals
 
     async def tell_end(self, reason: str = "closed") -> None:
         """Have the hooks know that the session ends, before it is closed or where the process leaves it so."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from quorum.domain.staging.layer_work import LayerWork
 
 _READ_AGAIN = "Read files again before you edit them."
-_RESET = f"The person has discarded changes of the layer, or taken applied ones back. {_READ_AGAIN}"
+_RESET = (
+    "The person has discarded changes of the layer, taken applied ones back, or applied these again. "
+    f"{_READ_AGAIN}"
+)
 
 
 def describe_changed_place(work: LayerWork) -> str:

@@ -84,12 +84,12 @@ class SharedFiles:
     async def find_overlaps(self, work: LayerWork) -> Sequence[Overlap]:
         """Where a subagent replaced lines of another that worked at the same time."""
         beside, names = {each.subagent_id: each.beside for each in work.changes}, name_subagents(work)
-        known, self._overlaps = self._overlaps, {}
+        known, now = self._overlaps, dict[str, tuple[Sequence[FileStep], Sequence[Overlap]]]()
         for place, steps in work.shared.items():
             if self._is_sensitive(place):
                 continue
             if place in known and known[place][0] == steps:
-                self._overlaps[place] = known[place]
+                now[place] = known[place]
                 continue
             found = list[Overlap]()
             if (read := await self._read(steps)) is not None:
@@ -108,8 +108,9 @@ class SharedFiles:
                                 diff="".join(self._render_diff(*two, place.lstrip("/")) for two in theirs),
                             )
                         )
-            self._overlaps[place] = steps, found
-        return [overlap for _, found in self._overlaps.values() for overlap in found]
+            now[place] = steps, found
+        self._overlaps = now  # another that asked meanwhile has its own
+        return [overlap for _, found in now.values() for overlap in found]
 
     def _attribute(
         self,

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import PurePosixPath
+from threading import Lock
 
 from quorum.domain.errors import StagingError
 from quorum.domain.replacing import replace
@@ -57,6 +58,7 @@ class WorkspaceLayer:
         self._closed = closed
         self._is_protected = is_protected
         self._last: LayerEffects | None = None
+        self._turn = Lock()
 
     @property
     def id(self) -> str:
@@ -83,12 +85,18 @@ class WorkspaceLayer:
     async def discard(self) -> None:
         await run_in_thread(lambda _: self._discard())
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One at a time: subagents that work at once have files noted at once."""
+        with self._turn, _explained(self._folder):
+            yield
+
     def _note_files(self) -> None:
-        with _explained(self._folder), _open_lower(self._find_real()) as lower:
+        with self._alone(), _open_lower(self._find_real()) as lower:
             self._open_reader(lower).note_before()
 
     def _read_effects(self) -> LayerEffects:
-        with _explained(self._folder), _open_lower(self._find_real()) as lower:
+        with self._alone(), _open_lower(self._find_real()) as lower:
             self._last = self._open_reader(lower).read().effects
             return self._last
 
@@ -108,7 +116,7 @@ class WorkspaceLayer:
             return None
 
     def _apply(self, choice: EffectChoice, digest: str) -> AppliedEffects:
-        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
+        with self._alone(), self._closed() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
             known = LowerFiles(self._folder.place)
             read = self._open_reader(lower, known).read()
@@ -165,7 +173,7 @@ class WorkspaceLayer:
         return {}
 
     def _undo(self) -> AppliedEffects:
-        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
+        with self._alone(), self._closed() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
             journal = next(
                 (each for each in reversed(_list_journals(self._folder)) if each.state == "settled"), None
@@ -192,7 +200,7 @@ class WorkspaceLayer:
             )
 
     def _redo(self) -> AppliedEffects:
-        with _explained(self._folder), self._closed() as workspace, _open_lower(workspace) as lower:
+        with self._alone(), self._closed() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
             journal = _find_undone(self._folder)
             if journal is None:
@@ -208,7 +216,7 @@ class WorkspaceLayer:
             return AppliedEffects(refused=refused) if refused else applied
 
     def _discard(self) -> None:
-        with _explained(self._folder), self._closed() as workspace:
+        with self._alone(), self._closed() as workspace:
             if os.path.isdir(workspace):
                 with _open_lower(workspace) as lower:
                     self._finish_journals(lower)

@@ -38,7 +38,14 @@ from quorum.application.session_folders import WantedFolder, list_option_folders
 from quorum.command_line.options import StartOptions
 from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.conversation.response import StopKind
-from quorum.domain.errors import AttachmentError, CommandRefused, ConversationError, LedgerError, QuorumError
+from quorum.domain.errors import (
+    AttachmentError,
+    CommandRefused,
+    ConversationError,
+    GoalRefused,
+    LedgerError,
+    QuorumError,
+)
 from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
@@ -329,8 +336,7 @@ class SlashCommands:
 
     async def _pursue_goal(self, text: str) -> RunReport | str:
         """Set a goal and work until it is reached, take it away, or tell how it stands."""
-        if (goals := self._agent.goals) is None:
-            raise CommandRefused("a goal needs a session in which one model works with its tools")
+        goals = self._agent.require_goals()
         if text == "off":
             await goals.drop()
             return "the goal is taken away"
@@ -487,7 +493,7 @@ class ClientSession:
             done = await self._commands.run(prompt)
             if done is None:
                 done = await self.agent.run.execute(prompt)
-        except (AttachmentError, CommandRefused, ConversationError) as error:
+        except (AttachmentError, CommandRefused, ConversationError, GoalRefused) as error:
             raise RequestError(_INVALID_PARAMS, str(error)) from error
         except QuorumError as error:
             raise RequestError(_CLIENT_SESSION_INTERNAL_ERROR, str(error)) from error

@@ -91,7 +91,8 @@ async def _advance(
             return _fail(session, printer, gone)
         if prompt and session.checks is not None:
             try:
-                await _set_goal(agent, TypedGoal(prompt, session.checks))
+                # again where an earlier process did not get to its first turn
+                await agent.require_goals().set_goal(TypedGoal(prompt, session.checks))
             except GoalRefused as refusal:
                 return _fail(session, printer, str(refusal))
         agent.run.leaves_host_failures = True
@@ -109,13 +110,6 @@ async def _advance(
                 return report.exit_code
             case LeftOpen() as left:
                 end_process(left, agent, printer)
-
-
-async def _set_goal(agent: AgentSession, goal: TypedGoal) -> None:
-    """Set it before the first turn, again where an earlier process did not get to that. Raises GoalRefused."""
-    if agent.goals is None:
-        raise GoalRefused("a goal needs a session in which one model works with its tools")
-    await agent.goals.set_goal(goal)
 
 
 def _fail(session: FleetSession, printer: HeadlessPrinter, error: str) -> int:

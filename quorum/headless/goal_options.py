@@ -24,13 +24,11 @@ async def prepare_goal(agent: AgentSession, options: PromptOptions, prompt: str)
     """Set the goal, or give the checks to the one that the session has. Raises UsageError where that cannot be,
     and where there is neither a prompt nor anything to continue."""
     goal = read_goal(options)
-    if agent.goals is None and (goal is not None or options.checks):
-        raise UsageError("a goal needs a session in which one model works with its tools")
     try:
-        if agent.goals is not None and goal is not None:
-            await agent.goals.set_goal(goal)
-        elif agent.goals is not None and options.checks:
-            await agent.goals.approve(read_commands(options.checks))
+        if goal is not None:
+            await agent.require_goals().set_goal(goal)
+        elif options.checks:
+            await agent.require_goals().approve(read_commands(options.checks))
     except GoalRefused as problem:
         raise UsageError(str(problem)) from problem
     if not prompt and not options.leave_open and not has_open_goal(agent):

@@ -313,19 +313,22 @@ async def test_what_changes_while_the_dialog_is_open_makes_the_approval_stale_an
     assert outcomes(result) == [Outcome.OK]
 
 
-async def test_a_mode_that_changes_while_a_call_is_sealed_is_the_one_that_decides() -> None:
+@pytest.mark.parametrize(("mode", "asked"), [(Mode.ASK, 1), (Mode.READ_ONLY, 0)])
+async def test_a_mode_that_changes_while_a_call_is_sealed_is_the_one_that_decides(
+    mode: Mode, asked: int
+) -> None:
     world = World()
 
     class WriterThatTakesTime(FakeWriter):
         async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
-            await bench.review.set_mode(Mode.ASK)
+            await bench.review.set_mode(mode)
             return await super().seal(arguments, projected)
 
     bench = Bench(WriterThatTakesTime(world), mode=Mode.AUTO, person=FakePerson(lambda _: Reject()))
 
     result = await bench.run(("write", {"cell": "a", "text": "x"}))
 
-    assert len(bench.person.requests) == 1
+    assert len(bench.person.requests) == asked
     assert world.cells == {}
     assert outcomes(result) == [Outcome.REJECTED]
 

@@ -291,7 +291,9 @@ def test_where_the_model_answered_last_stays_known_in_a_session_that_left_its_la
     assert replay(ENTERED).answered_in is None
 
 
-@pytest.mark.parametrize("decision", [EffectsDecision.DISCARDED, EffectsDecision.UNDONE])
+@pytest.mark.parametrize(
+    "decision", [EffectsDecision.DISCARDED, EffectsDecision.UNDONE, EffectsDecision.REDONE]
+)
 def test_files_are_known_to_be_others_than_the_model_saw_until_it_answers_again(
     decision: EffectsDecision,
 ) -> None:

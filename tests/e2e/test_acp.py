@@ -538,8 +538,9 @@ async def test_a_goal_is_worked_on_until_its_check_passes_and_told_of(machine: M
         ended = await served.ask(session, "/goal two is large ! grep -q TWO a.txt")
         await served.ask(session, "/goal")
         await served.ask(session, "/goal off")
-        with pytest.raises(RequestError, match="no goal is set"):
+        with pytest.raises(RequestError, match="no goal is set") as refused:
             await served.ask(session, "/goal off")
+        assert refused.value.code == -32602
         with pytest.raises(RequestError, match="may be a check or not"):
             await served.ask(session, "/goal two is large !grep")
 

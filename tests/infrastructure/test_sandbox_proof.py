@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,7 @@ from quorum.cli.doctor import COMMAND, DoctorOptions
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import HostList, sort_entries
+from quorum.infrastructure.doctor import sandbox_proof
 from quorum.infrastructure.doctor.finding import FindingState
 from quorum.infrastructure.doctor.sandbox_attempts import ATTEMPTS, Attempt
 from quorum.infrastructure.doctor.sandbox_proof import (
@@ -26,6 +30,7 @@ from quorum.infrastructure.doctor.sandbox_proof import (
     remove_abandoned_stages,
     report_proof,
 )
+from quorum.infrastructure.execution.commands import process
 from quorum.infrastructure.execution.network.host_proxy import HostProxy
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check
@@ -97,8 +102,27 @@ _TAKEN_AWAY: dict[str, Callable[[Launch], Launch]] = {
     "connect to a socket of another program": without("/tmp", "/sock"),
     "reach a host that is not listed by the proxy": any_host,
 }
+
+
+def hand_down_keys(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sandbox_proof, "build_command_environment", lambda environ, _names: dict(environ))
+
+
+def hand_down_descriptors(patch: pytest.MonkeyPatch) -> None:
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, argv: Words, **options: Any) -> None:
+            listed = [int(each) for each in os.listdir("/proc/self/fd")]
+            there = [each for each in listed if each > 2 and os.path.exists(f"/proc/self/fd/{each}")]
+            super().__init__(argv, **options | {"pass_fds": there})
+
+    patch.setattr(process, "subprocess", SimpleNamespace(Popen=Popen))
+
+
 # Not the sandbox keeps these, but how any command is started.
-_BY_THE_START_OF_COMMANDS = {"read a key in the environment", "use a descriptor that quorum has open"}
+_BY_THE_START_OF_COMMANDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "read a key in the environment": hand_down_keys,
+    "use a descriptor that quorum has open": hand_down_descriptors,
+}
 
 
 def an_attempt(name: str) -> Attempt:
@@ -120,7 +144,7 @@ async def test_all_of_it_holds_here() -> None:
 def test_each_attempt_has_a_protection_that_a_test_takes_away() -> None:
     assert {
         each.name for each in ATTEMPTS if each.only_on != "darwin"
-    } == _TAKEN_AWAY.keys() | _BY_THE_START_OF_COMMANDS
+    } == _TAKEN_AWAY.keys() | _BY_THE_START_OF_COMMANDS.keys()
 
 
 @pytest.mark.long(after=1)
@@ -131,6 +155,18 @@ async def test_a_line_is_broken_without_its_protection(name: str) -> None:
     assert line.held is Held.BROKEN
     assert line.finding.state is FindingState.FAIL
     assert not is_proven([line])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", _BY_THE_START_OF_COMMANDS)
+async def test_a_line_is_broken_where_commands_are_started_with_more(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _BY_THE_START_OF_COMMANDS[name](monkeypatch)
+
+    [line] = await proven(name)
+
+    assert line.held is Held.BROKEN
 
 
 async def test_an_attempt_that_does_nothing_even_without_the_sandbox_shows_nothing() -> None:

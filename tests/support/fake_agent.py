@@ -401,6 +401,10 @@ class FakeAgent:
         """What `error` says."""
         return self.error
 
+    def require_goals(self) -> FakeGoals:
+        """What sets its goals."""
+        return self.goals
+
     def tell(self, event: Event) -> None:
         """Let the observer hear of an event."""
         self._observer.notify(event)

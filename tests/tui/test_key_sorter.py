@@ -51,6 +51,7 @@ OPENED_BY_A_KEY = {
     "EditsCall",
     "JobsScreen",
     "KeepsPlace",
+    "LanguageServersScreen",
     "LoginScreen",
     "McpScreen",
     "ModelPicker",

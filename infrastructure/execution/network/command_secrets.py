@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import os
 import secrets
 import ssl
 import string
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +32,7 @@ if TYPE_CHECKING:  # loaded where one is made
     from quorum.infrastructure.execution.network.session_authority import SessionAuthority
 
 _COMMAND_SECS = 30
+_RESTS_SECS = 60  # what could not be had is not asked for with each command
 _SHORTEST, _LONGEST = 8, 4096  # shorter ones are not hidden in outputs
 _LEAST_RANDOM = 16
 _VISIBLE = frozenset(string.ascii_letters + string.digits + string.punctuation)
@@ -114,7 +117,7 @@ class HandedSecrets(Struct, frozen=True, kw_only=True):
         return changed, names
 
     def find_held(self, values: Iterable[bytes]) -> str | None:
-        """The name of a secret whose placeholder is in one of these values."""
+        """The name of a secret whose placeholder is in one of these values or lines, or in a login there."""
         for value in values:
             logins = [login for each in value.split() if (login := _decode(each)) is not None]
             for each in self.secrets:
@@ -139,7 +142,7 @@ NOTHING_HANDED = HandedSecrets()
 class CommandSecrets:
     """Those of one session, each read when a command first needs it. May be called from any thread, blocks.
 
-    `learn` is told each value and placeholder, to be hidden from then on.
+    `learn` is told each value and placeholder, to be hidden from then on; `clock` counts seconds.
     """
 
     def __init__(
@@ -147,10 +150,13 @@ class CommandSecrets:
         tables: Mapping[str, SecretTable],
         environ: Mapping[str, str] = os.environ,
         learn: Callable[[str, str], object] = lambda _name, _value: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tables = tables
         self._environ = environ
         self._learn = learn
+        self._clock = clock
+        self._missing: dict[str, tuple[float, str]] = {}
         self._alone = Lock()
         self._read: dict[str, CommandSecret] = {}
         self._file = ""
@@ -179,7 +185,7 @@ class CommandSecrets:
                 return HandedSecrets(
                     gaps=(f"{names} is not handed over: install {render_install_command('serve')}",)
                 )
-            gaps = [gap for name in self._tables if (gap := self._read_once(name)) is not None]
+            gaps = [gap for name in self._tables if (gap := self._find_gap(name)) is not None]
             handed = HandedSecrets(secrets=tuple(self._read.values()), gaps=tuple(gaps))
             if not handed.secrets:
                 return handed
@@ -195,10 +201,18 @@ class CommandSecrets:
 
         return SessionAuthority()
 
-    def _read_once(self, name: str) -> str | None:
+    def _find_gap(self, name: str) -> str | None:
         """Read a secret that was not read; a sentence where it cannot be had."""
         if name in self._read:
             return None
+        since, gap = self._missing.get(name, (-math.inf, ""))
+        if self._clock() - since < _RESTS_SECS:
+            return gap
+        if (why := self._read_secret(name)) is not None:
+            self._missing[name] = self._clock(), why
+        return why
+
+    def _read_secret(self, name: str) -> str | None:
         table = self._tables[name]
         try:
             value = _run(table.command, self._environ) if table.command else self._environ.get(name, "").strip()

@@ -323,7 +323,7 @@ class Inspect:
                 ToolParameter(
                     name="blob_id",
                     type="string",
-                    description="The ID.",
+                    description="The ID after [blob: in its summary.",
                     required=True,
                 ),
                 ToolParameter(

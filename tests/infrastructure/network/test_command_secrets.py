@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import ssl
 import sys
 from pathlib import Path
@@ -109,6 +110,20 @@ def test_a_secret_that_cannot_be_had_is_said_with_the_setting_and_nothing_of_it(
     assert "secret-0001" not in gap
 
 
+def test_a_program_that_fails_is_not_waited_for_with_each_command(tmp_path: Path) -> None:
+    runs, now = tmp_path / "runs", [0.0]
+    program = ("sh", "-c", f"echo >> {runs}; exit 3")
+    given = CommandSecrets({"TOKEN": Table(command=program)}, os.environ, clock=lambda: now[0])
+
+    first, second = (given.hand_over(lambda: str(tmp_path)).gaps for _ in range(2))
+    assert first == second
+    assert runs.read_text() == "\n"
+
+    now[0] = 61.0
+    assert given.hand_over(lambda: str(tmp_path)).gaps == first
+    assert runs.read_text() == "\n\n"
+
+
 def test_without_certificates_of_the_system_nothing_is_handed_over(tmp_path: Path) -> None:
     environ = {"TOKEN": VALUE, "SSL_CERT_FILE": str(tmp_path / "none")}
 
@@ -140,4 +155,5 @@ def test_a_placeholder_is_found_as_it_is_and_in_a_login(tmp_path: Path) -> None:
 
     assert handed.find_held([b"a", b"x=" + word]) == "TOKEN"
     assert handed.find_held([b"Basic " + base64.b64encode(b"me:" + word)]) == "TOKEN"
+    assert handed.find_held([b"Authorization: Basic " + base64.b64encode(b"me:" + word)]) == "TOKEN"
     assert handed.find_held([b"Basic bm90aGluZw==", b""]) is None

@@ -159,6 +159,25 @@ def test_other_lines_of_both_are_merged(bench: LayerBench) -> None:
     assert bench.read_effects().is_empty
 
 
+@pytest.mark.long
+def test_what_several_subagents_have_noted_at_once_is_merged_as_well(bench: LayerBench) -> None:
+    names = [f"f{number}" for number in range(40)]
+    for name in names:
+        bench.write(name, f"{name}\n{_TEN}")
+    bench.work("sed -i 's/^2$/layer/' f*")
+
+    async def note_at_once(layer: WorkspaceLayer) -> None:
+        await asyncio.gather(*(layer.note_files() for _ in range(4)))
+
+    bench.ask(note_at_once)
+    for name in names:
+        bench.write(name, f"{name}\n" + _TEN.replace("8", "person"))
+
+    assert bench.apply().refused == {}
+    both = _TEN.replace("2", "layer").replace("8", "person")
+    assert [bench.read(name) for name in names] == [f"{name}\n{both}" for name in names]
+
+
 def test_the_same_lines_of_both_are_not(bench: LayerBench) -> None:
     bench.write("a", _TEN)
     bench.work("sed -i 's/^2$/layer/' a")

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from quorum.application.identifiers import generate_id
+from quorum.domain.calls.server_tools import shorten_tools
 from quorum.domain.calls.summary import is_long
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
@@ -49,6 +50,12 @@ def numbered(*numbers: int) -> str:
 
 def lines_to(last: int) -> Text:
     return Text("".join(f"line {n}\n" for n in range(1, last + 1)))
+
+
+def test_a_model_with_short_tools_reads_where_an_id_stands(inspector):
+    (tool,) = shorten_tools([JsonSchema().tool_to_schema(inspector.inspect.definition)])
+
+    assert "[blob:" in json.dumps(tool)
 
 
 @pytest.mark.requirement("D12")

@@ -9,11 +9,10 @@ from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
-    from quorum.application.goal.goal_service import GoalService
+    from quorum.application.session.agent_session import AgentSession
     from quorum.tui.session.session import Session
 
 _OFF = "off"
-_NOT_HERE = "a goal needs a session in which one model works with its tools"
 
 
 class GoalController:
@@ -33,11 +32,8 @@ class GoalController:
             self._show()
         elif (session := self._find_writable(text)) is None:
             self._prompt.put_before(f"/goal {text}")
-        elif (goals := session.agent.goals) is None:
-            self._prompt.put_before(f"/goal {text}")
-            self._host.refuse(_NOT_HERE)
         else:
-            self._host.run_worker(self._change(goals, text), group=CHANGES)
+            self._host.run_worker(self._change(session.agent, text), group=CHANGES)
 
     def _find_writable(self, text: str) -> Session | None:
         """The session; a goal is taken away also while a turn runs, and set between turns."""
@@ -49,16 +45,16 @@ class GoalController:
             return None
         return session
 
-    async def _change(self, goals: GoalService, text: str) -> None:
+    async def _change(self, agent: AgentSession, text: str) -> None:
         from quorum.domain.errors import QuorumError
         from quorum.domain.goal.goal import parse_goal
 
         try:
             if text == _OFF:
-                await goals.drop()
+                await agent.require_goals().drop()
             else:
                 typed = parse_goal(text)
-                await goals.set_goal(typed)
+                await agent.require_goals().set_goal(typed)
                 self._submit(typed.text)
         except QuorumError as problem:
             if text != _OFF:
