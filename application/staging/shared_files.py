@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from quorum.application.ports.storage import ContentStore
 from quorum.domain.errors import LedgerError
-from quorum.domain.staging.layer_work import FileStep, LayerWork
+from quorum.domain.staging.layer_work import LayerWork, SubagentStep
 from quorum.domain.staging.line_authors import LineAuthors
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
@@ -61,7 +61,7 @@ class SharedFiles:
     ) -> None:
         self._contents, self._list_hunks, self._render_diff = contents, list_hunks, render_diff
         self._is_sensitive = is_sensitive
-        self._overlaps: dict[str, tuple[Sequence[FileStep], Sequence[Overlap]]] = {}
+        self._overlaps: dict[str, tuple[Sequence[SubagentStep], Sequence[Overlap]]] = {}
 
     async def find_authors(
         self, work: LayerWork, place: str, before: bytes, after: bytes
@@ -84,7 +84,7 @@ class SharedFiles:
     async def find_overlaps(self, work: LayerWork) -> Sequence[Overlap]:
         """Where a subagent replaced lines of another that worked at the same time."""
         beside, names = {each.subagent_id: each.beside for each in work.changes}, name_subagents(work)
-        known, now = self._overlaps, dict[str, tuple[Sequence[FileStep], Sequence[Overlap]]]()
+        known, now = self._overlaps, dict[str, tuple[Sequence[SubagentStep], Sequence[Overlap]]]()
         for place, steps in work.shared.items():
             if self._is_sensitive(place):
                 continue
@@ -114,7 +114,7 @@ class SharedFiles:
 
     def _attribute(
         self,
-        steps: Sequence[FileStep],
+        steps: Sequence[SubagentStep],
         read: Sequence[tuple[bytes | None, bytes | None]],
         before: bytes,
         after: bytes,
@@ -137,7 +137,7 @@ class SharedFiles:
             return None
         return FileAuthors(hunks=tuple(map(authors.find_authors, hunks)), replaced=authors.replaced)
 
-    async def _read(self, steps: Sequence[FileStep]) -> Sequence[tuple[bytes | None, bytes | None]] | None:
+    async def _read(self, steps: Sequence[SubagentStep]) -> Sequence[tuple[bytes | None, bytes | None]] | None:
         """What the file held before and after each step; None where one of it is not known."""
         read = [(await self._get(step.before), await self._get(step.after)) for step in steps]
         known = [(old[0], new[0]) for old, new in read if old is not None and new is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from quorum.application.staging.shared_files import SharedFiles
-from quorum.domain.staging.layer_work import FileStep, LayerWork, SubagentChanges
+from quorum.domain.staging.layer_work import LayerWork, SubagentChanges, SubagentStep
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from tests.support.fake_contents import FakeContents
 
@@ -34,11 +34,11 @@ async def test_each_who_asks_at_once_is_told_of_all_overlaps_of_the_work_that_th
         for id_, beside in (("1", "2"), ("2", "1"))
     )
     replaced = (
-        FileStep(by="1", before=first, after=second),
-        FileStep(by="2", before=second, after=third),
+        SubagentStep(by="1", before=first, after=second),
+        SubagentStep(by="2", before=second, after=third),
     )
-    slow = (replaced[0], FileStep(by="2", before=second, after=other))
-    further = (*replaced, FileStep(by="1", before=third, after=late))
+    slow = (replaced[0], SubagentStep(by="2", before=second, after=other))
+    further = (*replaced, SubagentStep(by="1", before=third, after=late))
     contents.gates = {other: asyncio.Event(), late: asyncio.Event()}
     changes = (one, two)
 

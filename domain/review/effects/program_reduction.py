@@ -71,7 +71,12 @@ _NAMED_FILES = frozenset({"--data-urlencode", "--url-query", "--variable"})
 _CONFIGURATIONS = frozenset({"-K", "--config"})
 _CONFIGURED = frozenset({"curl", "wget", "wget2"})
 _FOLLOWS_LISTS = frozenset({"wget", "wget2", "aria2c"})
-_HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user", "--password", "--oauth2-bearer"})
+_HEADERS = frozenset(
+    {
+        *("-H", "--header", "-b", "--cookie", "-u", "--user", "-a", "--auth"),
+        *("--password", "--oauth2-bearer", "--http-passwd"),
+    }
+)
 _PROXIES = frozenset({"-x", "--proxy", "--preproxy"})
 _COOKIES = frozenset({"-b", "--cookie"})
 _HEADER = re.compile(r"[\w-]+:(?![/=])")
