@@ -87,6 +87,7 @@ _NOTICES = frozenset(
         "opens .git",
         "closed .git",
         "host",
+        "hook",
         "outside the plan",
         "word that no rule covers",
         UNUSABLE_EDIT,
@@ -164,6 +165,7 @@ def _decide(
         *_judge_hosts(subject, rules),
         *_judge_planning(subject, plan, said),
         *_judge_question(subject),
+        *([_Voice(Answer.ASK, "hook", subject.hook_asks)] if subject.hook_asks else ()),
         *(
             _judge_objections(objections, mode, has_rule=any(rule.answer is Answer.ALLOW for rule in said))
             if mode is not Mode.STAGED or not is_held_by_layer(subject, paths) or _reaches_hosts(subject)
