@@ -114,15 +114,17 @@ async def ask_in_form(
     *,
     count: Callable[[LlmResponse], Awaitable[None]],
     tools: AnswerTools | None = None,
+    watch: OnStreamEvent = lambda _event: None,
 ) -> _Answer:
     """Ask a question in the session of a conversation, and once more where the answer cannot be read.
 
-    `count` is given each response; with `tools` a model that calls any may look around before it answers.
+    `count` is given each response, and `watch` what arrives of it; with `tools` a model that calls any may look
+    around before it answers.
     Raises Unreadable where the second answer cannot be read either or one is too long, ProviderError and
     SpendCapReached.
     """
     try:
-        async with limit_answer(_ignore_event) as on_event:
+        async with limit_answer(watch) as on_event:
             return await _ask(session, conversation, question, form, count, tools, on_event)
     except AnswerTooLong as problem:
         raise Unreadable(str(problem)) from problem
@@ -235,10 +237,6 @@ def _read_plainly(schema: JsonValue, value: JsonValue) -> JsonValue:
 
 def _compute_more_room(model: str, cut: LlmResponse) -> int:
     return compute_larger_output(model, cut.usage.output, least=LEAST_FOR_A_FORM)
-
-
-def _ignore_event(_event: StreamEvent) -> None:
-    """Nobody watches the fields of an answer arrive."""
 
 
 _S = TypeVar("_S", bound=Struct)

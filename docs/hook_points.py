@@ -8,6 +8,7 @@ from pathlib import Path
 from quorum.domain.calls.hook_points import (
     Abort,
     AnswerKind,
+    Ask,
     Continue,
     ContinueWithMessages,
     Finish,
@@ -19,6 +20,7 @@ from quorum.domain.calls.hook_points import (
 PAGE = Path(__file__).parent / "hooks.md"
 _WORDS: dict[AnswerKind, str] = {
     Continue: "continue",
+    Ask: "ask",
     Skip: "skip",
     Abort: "abort",
     Finish: "finish",
@@ -49,7 +51,7 @@ def _handed_back() -> Iterator[str]:
     yield "| key | at | value |"
     yield "|---|---|---|"
     ends = "`finish`, `continue_with`, `abort`"
-    yield f"| `decision` | all | `continue`, `skip`, `abort`; at `on_turn_end` {ends} |"
+    yield f"| `decision` | all | `continue`, `ask`, `skip`, `abort`; at `on_turn_end` {ends} |"
     yield "| `reason` | all | a text; required for `abort` |"
     for point in HookPoint:
         if (back := describe_point(point).handed_back) is None:

@@ -5,9 +5,10 @@ It imports nothing of ours, so that settings, prices and the diagnosis may all g
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias, assert_never, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 ProviderType: TypeAlias = Literal[
     "anthropic", "openai", "openai-chat", "copilot", "claude-cli", "codex", "acp", "offline"
@@ -39,7 +40,8 @@ class PublicService(Struct, frozen=True, kw_only=True):
 class ProviderProgram(Struct, frozen=True, kw_only=True):
     """The program through which models are asked. `name` is what people call it, `default` the command that is
     looked up on PATH, "" where the settings must name it; `install` and `sign_in` are what a person runs.
-    `login_env` are the environment variables that say who asks, and are passed on to it alone.
+    `login_env` are the environment variables that say who asks, and are passed on to it alone; those of `sets`
+    it is given besides.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ProviderProgram(Struct, frozen=True, kw_only=True):
     install: str
     sign_in: str
     login_env: tuple[str, ...] = ()
+    sets: Mapping[str, str] = field(default_factory=dict)
 
 
 class ProviderTraits(Struct, frozen=True, kw_only=True):
@@ -99,6 +102,7 @@ _CODEX = ProviderProgram(
     install="npm install -g @openai/codex",
     sign_in="`codex login`",
     login_env=("CODEX_HOME",),
+    sets={"RUST_LOG": "error,codex_core::stream_events_utils=info"},  # its log tells of each call of a tool
 )
 _ACP = ProviderProgram(
     name="the ACP agent",

@@ -23,6 +23,7 @@ from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import CallControls, Outcome, Seal, SealedFile, ToolExecutionContext
 from quorum.domain.calls.hook_points import (
     Abort,
+    Ask,
     Continue,
     ContinueWithMessages,
     Finish,
@@ -41,6 +42,7 @@ from quorum.domain.text.output import Inline, Printed, Stored, Structured, Text,
 __all__ = [
     "Abort",
     "Access",
+    "Ask",
     "AssistantMessage",
     "CallControls",
     "CallDraft",

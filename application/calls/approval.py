@@ -205,11 +205,12 @@ class Withheld(Struct, frozen=True):
 
 
 class AskedBefore(Struct, frozen=True):
-    """A process before this one asked about the call: the digest of its packet, and whether the person had
-    edited its arguments."""
+    """A process before this one asked about the call: the digest of its packet, whether the person had edited
+    its arguments, and why hooks had them asked, if they did."""
 
     digest: str
     is_edited: bool
+    hook_asks: str = ""
 
 
 _MOST_REPAIRS = 5
@@ -440,7 +441,8 @@ class Approval:
             await self._record_decision(packet, label, message)
             return Withheld(label, f"{message}. [needs_answer]")
         if votes is None or votes.verdict is not Verdict.REJECTED:
-            message = "withheld: it needs the approval of a person, and nobody is there to give it"
+            because = f" ({asks})" if (asks := self._call.subject.hook_asks) else ""
+            message = f"withheld: it needs the approval of a person{because}, and nobody is there to give it"
             return await self._withhold_call(packet, label, message, "needs_approval")
         against = "; ".join(
             f"{b.reviewer}: {b.explanation}" for b in feed.ballots if b.counts_as is Vote.REJECT

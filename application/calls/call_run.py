@@ -29,7 +29,7 @@ from quorum.domain.calls.execution import (
     ToolExecutionContext,
     ToolStatus,
 )
-from quorum.domain.calls.hook_points import Skip
+from quorum.domain.calls.hook_points import Ask, Skip
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
 from quorum.domain.calls.server_tools import OfferedTools
@@ -81,6 +81,7 @@ class DeclaredCall:
         self._tool = tool
         self._state = state
         self._shell: ShellVerdict | None = None
+        self._hook_asks = ""
 
     @property
     def risk(self) -> RiskLevel:
@@ -120,6 +121,7 @@ class DeclaredCall:
             command=self._tool.find_command(self.arguments) if self._tool else None,
             shell=self._shell,
             diff=self.seal.diff if self.seal is not None else None,
+            hook_asks=self._hook_asks,
         )
 
     async def refresh_access(self) -> None:
@@ -227,6 +229,7 @@ class CallRun(DeclaredCall):
         super().__init__(context=context, call=call, tool=tool, state=state)
         self.ended = self.adopted = False
         self._asked_before = asked_before
+        self._hook_asks = asked_before.hook_asks if asked_before is not None else ""
         self.waits_for: set[int] = set()
         self.turn = asyncio.Event()
         self.cancelled = self._waiting = False
@@ -301,7 +304,8 @@ class CallRun(DeclaredCall):
         self.output = end.message
 
     async def pass_hooks(self, hooks: HookChain) -> None:
-        """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted.
+        """Let the hooks before a call see it, change its arguments, skip it or have the person asked. Raises
+        HookAborted.
 
         They are asked about calls that cannot run too; arguments that they put in place of bad ones are used.
         """
@@ -316,6 +320,8 @@ class CallRun(DeclaredCall):
         if isinstance(answer, Skip):
             self._refuse(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
             return
+        if isinstance(answer, Ask):
+            self._hook_asks = answer.reason
         if self._tool is None:
             return
         if await run_off_loop(lambda: draft.arguments != self.arguments, draft.arguments):
@@ -436,8 +442,7 @@ class CallRun(DeclaredCall):
             if decision.by_mode and self._state.review.mode is not mode:
                 is_open = False  # chosen here, with the call in sight, or stricter than what let it run
                 continue  # the seal may guarantee less than the decision assumed, such as no network
-            if is_open and decision.answer is Answer.ALLOW:  # whatever mode this process began in
-                decision = Decision(answer=Answer.ASK, reasons=(_STILL_OPEN,), spoke=("note",))
+            decision = _keep_open(decision) if is_open else decision
             await approval.judge_plan(decision)
             if decision.answer is Answer.ALLOW:
                 await self._record_settlement(decision, DecisionLabel.ALLOWED)
@@ -593,6 +598,13 @@ class CallRun(DeclaredCall):
         note = f"[the user edited this call before it ran; its arguments were {changed}]\n"
         styles = shift_styles(extract_styles(output), len(note))
         return Printed(note + extract_text(output), styles, extract_exit_code(output))
+
+
+def _keep_open(decision: Decision) -> Decision:
+    """A question that was open is asked again, whatever mode this process began in."""
+    if decision.answer is not Answer.ALLOW:
+        return decision
+    return Decision(answer=Answer.ASK, reasons=(_STILL_OPEN,), spoke=("note",))
 
 
 def _encode_denial(decision: Decision) -> str:

@@ -38,6 +38,7 @@ from quorum.application.event_bus import EventBus
 from quorum.domain.calls.hook_points import (
     Abort,
     AnyAnswer,
+    Ask,
     Continue,
     ContinueWithMessages,
     Finish,
@@ -47,6 +48,7 @@ from quorum.domain.calls.hook_points import (
     Skip,
     TurnEndAnswer,
     describe_point,
+    explain_ask,
 )
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import Message, find_unpaired_call
@@ -81,6 +83,7 @@ class HookRegistration(Struct, frozen=True, kw_only=True):
 
 _NAMES: Mapping[type, str] = {
     Continue: "continue",
+    Ask: "ask",
     Skip: "skip",
     Abort: "abort",
     Finish: "finish",
@@ -111,12 +114,12 @@ class HookChain:
     async def before_tool_call(
         self, draft: CallDraft, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None = None
     ) -> HookAnswer:
-        """Continue or Skip; `draft.arguments` may have changed. Raises HookAborted.
+        """Continue, Ask or Skip; `draft.arguments` may have changed. Raises HookAborted.
 
         `paths_of` tells the paths of edited arguments, for the conditions of the hooks that follow.
         """
         answer = await self.ask(draft, paths_of)
-        return answer if isinstance(answer, Skip) else Continue()
+        return answer if isinstance(answer, Ask | Skip) else Continue()
 
     def watches(self, draft: CallDraft) -> bool:
         """Whether any hook is to be asked before or after this call."""
@@ -151,6 +154,7 @@ class HookChain:
         self, subject: HookSubject, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None = None
     ) -> AnyAnswer:
         """The first answer other than the default of the subject's point, or that; hooks may have edited it.
+        Ask keeps no later hook from being asked: it stands where none of them answers otherwise.
 
         Raises HookAborted, and RequestSkipped for a request that is not to be sent, or cannot be as the hooks
         left it. `paths_of` is that of `before_tool_call`.
@@ -171,18 +175,20 @@ class HookChain:
     async def _ask_until_first_answer(
         self, subject: HookSubject, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None
     ) -> tuple[AnyAnswer, str]:
-        """The first answer that is not the default, and the name of the hook that gave it."""
-        default = describe_point(find_point(subject)).default
+        """The first answer that is neither the default nor Ask, and the name of the hook that gave it."""
+        default, asks = describe_point(find_point(subject)).default, list[str]()
         for one in self._list_hooks(find_point(subject)):
             if not _is_asked(one, subject):
                 continue
             before = copy_subject(subject)
             answer = await self._ask_hook(one, subject, before)
-            if not isinstance(answer, type(default)):
+            if isinstance(answer, Ask):
+                asks.append(explain_ask(one.name, answer.reason))
+            elif not isinstance(answer, type(default)):
                 return answer, one.name
             if paths_of is not None and isinstance(subject, CallDraft) and subject != before:
                 subject.paths = await paths_of(subject.arguments)
-        return default, ""
+        return (Ask("; ".join(asks)) if asks else default), ""
 
     # ---------------------------------------------------------------- one hook
 

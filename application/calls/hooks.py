@@ -18,6 +18,7 @@ from quorum.application.calls.message_edits import apply_message_edits, messages
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook_points import (
     Abort,
+    Ask,
     Continue,
     ContinueWithMessages,
     Finish,
@@ -502,7 +503,7 @@ def explain_refused_answer(answer: object, point: HookPoint) -> str | None:
             names = ", ".join(kind.__name__ for kind in allowed)
             found = f"the class {answer.__name__}" if isinstance(answer, type) else type(answer).__name__
             return f"answered {found}; it may answer {names} or None"
-        case Skip(reason) | Abort(reason) if not isinstance(reason, str):
+        case Skip(reason) | Ask(reason) | Abort(reason) if not isinstance(reason, str):
             return f"answered {type(answer).__name__} with a reason that is not text"
         case ContinueWithMessages(messages) if not _is_list_of(messages, (str, UserMessage)):
             return "answered ContinueWithMessages with something else than texts and UserMessages"

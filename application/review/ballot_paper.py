@@ -24,7 +24,7 @@ from quorum.application.structured_answer import (
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.effort import Effort, find_effort
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.response import LlmResponse, StreamEvent, StreamRetry
 from quorum.domain.plan.phase import PlanRound
 from quorum.domain.plan.plan import Plan
 from quorum.domain.plan.plan_text import render_plan_text
@@ -235,6 +235,10 @@ def cut_reason(reason: str) -> str:
     return reason.strip()[:_LONGEST_TEXT]
 
 
+class VoteTimeout(TimeoutError):
+    """A reviewer did not vote in time; the text says so, with what it last said was wrong."""
+
+
 async def request_ballot(
     gateway: LlmGateway,
     policy: QuorumPolicy,
@@ -245,13 +249,25 @@ async def request_ballot(
 ) -> Ballot:
     """Put a paper to a reviewer within the time that the policy gives it. `count` is given each response.
 
-    Raises TimeoutError, Unreadable, ProviderError and SpendCapReached.
+    Raises VoteTimeout, Unreadable, ProviderError and SpendCapReached.
     """
-    async with asyncio.timeout(policy.vote_timeout_secs):
-        conversation, instructions = Conversation(), paper.render_instructions(policy.find_lens(reviewer))
-        effort = find_effort(policy.efforts, reviewer, "review")
-        session = gateway.open_session(reviewer, conversation, instructions, effort=effort)
-        return await ask_in_form(session, conversation, paper.question, paper.make_form(reviewer), count=count)
+    retried = ""
+
+    def watch(event: StreamEvent) -> None:
+        nonlocal retried
+        retried = event.reason if isinstance(event, StreamRetry) else retried
+
+    conversation, instructions = Conversation(), paper.render_instructions(policy.find_lens(reviewer))
+    effort = find_effort(policy.efforts, reviewer, "review")
+    form = paper.make_form(reviewer)
+    try:
+        async with asyncio.timeout(policy.vote_timeout_secs):
+            session = gateway.open_session(reviewer, conversation, instructions, effort=effort)
+            return await ask_in_form(session, conversation, paper.question, form, count=count, watch=watch)
+    except TimeoutError as late:
+        notes = (*getattr(late.__cause__, "__notes__", ()), retried)
+        why = "; ".join((f"no vote within {policy.vote_timeout_secs:g} s", *filter(None, notes)))
+        raise VoteTimeout(why) from late
 
 
 _MOST_OBJECTIONS = 20

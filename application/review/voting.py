@@ -23,6 +23,7 @@ from quorum.application.ports.models import LlmGateway
 from quorum.application.review.ballot_paper import (
     BallotPaper,
     QuorumPolicy,
+    VoteTimeout,
     build_ballot_schema,
     make_call_paper,
     render_instructions,
@@ -166,10 +167,7 @@ class ReviewerPoll:
         except SpendCapReached as stop:
             self._end.cap_reached = str(stop)
             return
-        except TimeoutError:
-            limit = self._policy.vote_timeout_secs
-            ballot = Ballot(reviewer=reviewer, vote=Vote.ERROR, reason=f"no vote within {limit:g} s")
-        except Unreadable as error:
+        except (VoteTimeout, Unreadable) as error:
             ballot = Ballot(reviewer=reviewer, vote=Vote.ERROR, reason=str(error))
         except ProviderError as error:
             if error.kind not in _OF_THE_REQUEST:
@@ -407,12 +405,9 @@ class Voting:
             )
         try:
             ballot = await self._ask(reviewer, asked, responses)
-        except TimeoutError:
-            limit = self.policy.vote_timeout_secs
-            ballot = _make_error_ballot(reviewer, f"no vote within {limit:g} s")
         except SpendCapReached as stop:  # that is no failure of the reviewer
             return _make_error_ballot(reviewer, f"not asked: {stop}")
-        except (ProviderError, Unreadable) as error:
+        except (ProviderError, VoteTimeout, Unreadable) as error:
             ballot = _make_error_ballot(reviewer, str(error))
         breaker.note(failed=ballot.vote is Vote.ERROR)
         return ballot

@@ -125,7 +125,9 @@ def plan_recovery(
             and each.pending is not None
             and not _has_lost_something(each)
         ):
-            reviews[context.call_id] = AskedBefore(each.pending.digest, is_edited=each.is_edited)
+            reviews[context.call_id] = AskedBefore(
+                each.pending.digest, is_edited=each.is_edited, hook_asks="; ".join(each.hook_asks)
+            )
             call = replace(call, arguments=each.pending.call.arguments)
         else:
             ends[context.call_id] = new_ends[context.call_id] = _build_call_end(each, ended_tasks)

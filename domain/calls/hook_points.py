@@ -27,6 +27,17 @@ class Continue(Struct, frozen=True):
     """Continue; the next hook sees what this one changed."""
 
 
+class Ask(Struct, frozen=True):
+    """Let the person decide on the call, whatever allows it; a later hook may still skip it."""
+
+    reason: str = ""
+
+
+def explain_ask(hook: str, reason: str | None) -> str:
+    """Why a person is asked, where it is for the hook of this name."""
+    return f"the hook {hook} asks about it{f': {reason}' if reason else ''}"
+
+
 class Skip(Struct, frozen=True):
     """Leave out the request, the call or the result; later hooks of this point do not run."""
 
@@ -58,10 +69,12 @@ class ContinueWithMessages(Struct, frozen=True):
     messages: tuple[str | PersonMessage, ...]
 
 
-HookAnswer: TypeAlias = Continue | Skip | Abort
+HookAnswer: TypeAlias = Continue | Ask | Skip | Abort
 TurnEndAnswer: TypeAlias = Finish | ContinueWithMessages | Abort
 AnyAnswer: TypeAlias = HookAnswer | TurnEndAnswer
-AnswerKind: TypeAlias = type[Continue] | type[Skip] | type[Abort] | type[Finish] | type[ContinueWithMessages]
+AnswerKind: TypeAlias = (
+    type[Continue] | type[Ask] | type[Skip] | type[Abort] | type[Finish] | type[ContinueWithMessages]
+)
 
 
 class OnHookError(StrEnum):
@@ -143,7 +156,7 @@ _BEFORE_TOOL_CALL = PointDescription(
     when="before a call is decided on",
     details=": for all calls of a batch, in order, before any of them runs",
     sees="the call with its context, also a call of an unknown tool or with invalid arguments",
-    answers=_FLOW,
+    answers=(Continue, Ask, Skip, Abort),
     default=Continue(),
     handed_back=HandedBack("arguments", Continue, dict, "an object", "the new arguments"),
     on_error=OnHookError.CLOSED,
@@ -152,6 +165,7 @@ _BEFORE_TOOL_CALL = PointDescription(
     remarks={
         "continue": "let call {call} pass",
         "edited": "changed the arguments of call {call}",
+        "ask": "has you asked about call {call}",
         "skip": "skipped call {call}",
         "error": "failed before call {call}",
     },

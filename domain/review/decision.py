@@ -87,6 +87,7 @@ _NOTICES = frozenset(
         "opens .git",
         "closed .git",
         "host",
+        "hook",
         "outside the plan",
         "word that no rule covers",
         UNUSABLE_EDIT,
@@ -167,6 +168,7 @@ def _decide(
         *_judge_hosts(subject, rules),
         *_judge_planning(subject, plan, said),
         *_judge_question(subject),
+        *([_Voice(Answer.ASK, "hook", subject.hook_asks)] if subject.hook_asks else ()),
         *(_Voice(Answer.ASK, f"guard {o.guard}", f"{o.reason} (guard {o.guard})") for o in standing),
     ]
     if allowed_tools is not None and allowed_tools.withholds(subject, paths.roots):

@@ -164,7 +164,8 @@ class BadRule(ValueError):
 
 class Subject(Struct, frozen=True, kw_only=True):
     """A call, as far as a decision depends on it. `command` is the shell text it would run, if it runs any, and
-    `shell` what was found out about that. `diff` is what it changes in files, once that is measured."""
+    `shell` what was found out about that. `diff` is what it changes in files, once that is measured, and
+    `hook_asks` why hooks have the person asked, empty where none does."""
 
     tool: str
     risk: RiskLevel
@@ -173,6 +174,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     command: str | None = None
     shell: ShellVerdict | None = None
     diff: str | None = None
+    hook_asks: str = ""
 
     @property
     def read(self) -> frozenset[str]:

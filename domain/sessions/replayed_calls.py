@@ -8,7 +8,7 @@ from typing import TypeAlias, assert_never
 from msgspec import UNSET, Struct
 
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
-from quorum.domain.calls.hook_points import HookPoint
+from quorum.domain.calls.hook_points import HookPoint, explain_ask
 from quorum.domain.calls.job import Job
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
@@ -62,6 +62,7 @@ class _Followed(Struct):
     seen: tuple[SeenFile, ...] = ()
     withheld: str | None = None
     request: ReviewRequested | None = None
+    hook_asks: tuple[str, ...] = ()
     reply: str | None = None
     subagent_id: str | None = None
     subagent_end: CallEnd | None = None
@@ -89,6 +90,7 @@ class _Followed(Struct):
             pending=self.request.packet if self.request else None,
             pending_digest=self.request.digest if self.request else None,
             is_edited=self.request is not None and self.request.edited,
+            hook_asks=self.hook_asks,
             reply=self.reply,
             subagent_id=self.subagent_id,
             subagent_end=self.subagent_end,
@@ -160,9 +162,11 @@ class ReplayedCalls:
         return followed
 
     def _apply_hook_run(self, event: HookRan) -> None:
-        if event.point is not HookPoint.AFTER_TOOL_CALL or event.context is None:
+        if event.context is None or (followed := self._find_call(event.context)) is None:
             return
-        if (followed := self._find_call(event.context)) is None:
+        if event.point is HookPoint.BEFORE_TOOL_CALL and event.answer == "ask":
+            followed.hook_asks = (*followed.hook_asks, explain_ask(event.hook, event.reason))
+        if event.point is not HookPoint.AFTER_TOOL_CALL:
             return
         if event.edited is not None and isinstance(output := event.edited.get("output"), str):
             followed.output = output

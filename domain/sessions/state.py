@@ -46,8 +46,8 @@ class OpenCall(Struct, frozen=True, kw_only=True):
     `context` is None where its batch had not been planned; `end` is there when it had ended, `started` tells
     that it had begun to run, and `pending` is the packet of a review that nobody has answered. It was asked
     about under `pending_digest`: where its own is another, something in it was hidden before it was kept.
-    `is_edited`: the person had changed its arguments, and was asked about what came of that. `reply` is what
-    they replied, in words for the model, where it is a question to them.
+    `is_edited`: the person had changed its arguments, and was asked about what came of that. `hook_asks` is why
+    hooks have them asked. `reply` is what they replied, in words for the model, where it is a question to them.
     It gave a task to the subagent whose session is `subagent_id`; `subagent_outcome` is what came of that, and
     `subagent_end` the end of the call that follows from it.
     """
@@ -59,6 +59,7 @@ class OpenCall(Struct, frozen=True, kw_only=True):
     pending: ReviewPacket | None = None
     pending_digest: str | None = None
     is_edited: bool = False
+    hook_asks: tuple[str, ...] = ()
     reply: str | None = None
     subagent_id: str | None = None
     subagent_end: CallEnd | None = None

@@ -388,14 +388,12 @@ def _read_use(specific: JsonObject) -> CommandAnswer:
     match specific.get("permissionDecision"):
         case "deny":
             return CommandAnswer(decision="skip", reason=reason)
-        case "ask":
-            asks = "a hook wants a person asked about this call, and here it can only let it pass or not"
-            return CommandAnswer(decision="skip", reason=f"{asks}: {reason}" if reason else asks)
-        case None | "allow":
+        case None | "allow" | "ask" as decision:
             wanted = specific.get("updatedInput")
             if wanted is not None and not isinstance(wanted, Mapping):
                 raise HookFailure("its updatedInput must be an object")
-            return CommandAnswer(decision="continue", carried=wanted)
+            answer = "ask" if decision == "ask" else "continue"
+            return CommandAnswer(decision=answer, reason=reason if decision == "ask" else "", carried=wanted)
         case other:
             raise HookFailure(
                 f"its permissionDecision must be allow, deny or ask, not {json.dumps(other)[:100]}"

@@ -14,6 +14,7 @@ from quorum.application.calls.hooks import HookSubject, UniformHook, edit, encod
 from quorum.domain.calls.hook_points import (
     Abort,
     AnyAnswer,
+    Ask,
     Continue,
     ContinueWithMessages,
     Finish,
@@ -31,6 +32,7 @@ from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 _WORDS: Mapping[type, str] = {
     Continue: "continue",
+    Ask: "ask",
     Skip: "skip",
     Abort: "abort",
     Finish: "finish",
@@ -48,6 +50,8 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     def answer(self) -> AnyAnswer:
         """The answer of a hook. Raises HookFailure for messages that are no texts."""
         match self.decision:
+            case "ask":
+                return Ask(self.reason)
             case "skip":
                 return Skip(self.reason)
             case "abort":
@@ -173,10 +177,10 @@ class CommandHook(UniformHook):
         self._sandbox = sandbox
 
     async def answer(self, subject: HookSubject) -> AnyAnswer:
-        """Sends the subject; what comes back with Continue is put in its place."""
+        """Sends the subject; what comes back with Continue or Ask is put in its place."""
         given = await self._run_command(find_point(subject), self.encode(subject))
         answer = given.answer()
-        if isinstance(answer, Continue) and given.carried is not None:
+        if isinstance(answer, Continue | Ask) and given.carried is not None:
             self.put_back(subject, given.carried)
         return answer
 

@@ -16,6 +16,7 @@ from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook_points import (
     Abort,
+    Ask,
     Continue,
     ContinueWithMessages,
     Finish,
@@ -32,13 +33,15 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import CallStarted, ErrorOccurred, HookRan, ReviewRequested
 from quorum.domain.events.report import RunStatus
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import NobodyThere
 from quorum.domain.text.json_value import JsonObject
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
 from tests.application.test_tool_runtime import Bench as RuntimeBench
 from tests.application.test_tool_runtime import outcomes, reader
 from tests.support.examples import examples
-from tests.support.fake_ports import FakeTool, FakeWriter, World
+from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, World
 
 Before = Callable[[CallDraft], HookAnswer]
 
@@ -124,6 +127,53 @@ async def test_after_a_skip_later_hooks_do_not_run_and_neither_does_the_tool() -
     assert result.results[0].is_rejected
     assert world.cells == {}
     assert bench.person.requests == []
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
+async def test_a_call_that_a_hook_asks_about_runs_once_the_person_says_so_whatever_the_mode(mode: Mode) -> None:
+    log: list[str] = []
+    hooks = [noting(log, "A", Ask("it is late")), noting(log, "B", Ask()), noting(log, "C")]
+    bench = RuntimeBench(reader(), hooks=hooks, mode=mode)
+
+    result = await bench.run(("read", {}))
+
+    assert log == ["A0", "B0", "C0"]
+    (request,) = bench.person.requests
+    assert request.reasons == ("the hook A asks about it: it is late; the hook B asks about it",)
+    assert outcomes(result) == [Outcome.OK]
+
+
+async def test_a_call_that_a_hook_asks_about_is_withheld_with_the_reason_where_nobody_is_there() -> None:
+    hooks = [noting([], "A", Ask("it is late"))]
+    bench = RuntimeBench(reader(), hooks=hooks, mode=Mode.AUTO, person=FakePerson(lambda _asked: NobodyThere()))
+
+    result = await bench.run(("read", {}))
+
+    assert outcomes(result) == [Outcome.REJECTED]
+    assert "the hook A asks about it: it is late" in result.results[0].output
+
+
+async def test_a_call_that_one_hook_asks_about_and_a_later_one_skips_does_not_run() -> None:
+    bench = RuntimeBench(reader(), hooks=[noting([], "A", Ask()), noting([], "B", Skip("frozen"))])
+
+    result = await bench.run(("read", {}))
+
+    assert outcomes(result) == [Outcome.SKIPPED]
+    assert bench.person.requests == []
+
+
+async def test_what_a_hook_changes_in_a_call_that_it_asks_about_is_what_is_asked_and_runs() -> None:
+    world = World()
+
+    def change(call: CallDraft) -> HookAnswer:
+        call.arguments["text"] = "y"
+        return Ask()
+
+    bench = RuntimeBench(FakeWriter(world), hooks=[registered(Answering(before=change))], mode=Mode.AUTO)
+    await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    assert bench.person.requests[0].packet.call.arguments["text"] == "y"
+    assert world.cells == {"a": "y"}
 
 
 @pytest.mark.requirement("C05")

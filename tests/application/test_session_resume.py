@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.application.calls.hook_chain import HookRegistration
+from quorum.application.calls.hooks import CallDraft, Hook
 from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
+from quorum.domain.calls.hook_points import Ask, HookAnswer
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from quorum.domain.conversation.response import LlmResponse
@@ -193,6 +196,28 @@ async def test_a_review_that_was_open_is_asked_again_also_in_a_mode_that_would_n
 
     assert again.world.cells == {}
     assert "not this" in results(again)[0]
+
+
+class _Asking(Hook):
+    async def before_tool_call(self, call: CallDraft) -> HookAnswer:
+        return Ask("it is late")
+
+
+async def test_a_call_that_a_hook_had_asked_about_is_asked_about_again_after_a_restart() -> None:
+    ledger = FakeLedger("session-1")
+    hooks = [HookRegistration(name="mine", hook=_Asking())]
+    await Bench(reads("a"), LlmResponse.from_text("done"), ledger=ledger, hooks=hooks).agent.execute("go")
+    person = FakePerson()
+    again = Bench(
+        LlmResponse.from_text("read"),
+        person=person,
+        ledger=FakeLedger("session-1"),
+        past=up_to(ledger, ReviewRequested),
+    )
+    await again.front.open()
+
+    assert (await again.agent.resume_pending()).text == "read"
+    assert [request.reasons for request in person.requests] == [("the hook mine asks about it: it is late",)]
 
 
 async def test_where_the_world_changed_meanwhile_the_question_says_so() -> None:

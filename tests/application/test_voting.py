@@ -14,7 +14,15 @@ from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.cost import Price, PriceTable
 from quorum.domain.conversation.history import ToolResults, UserMessage
-from quorum.domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock, Usage
+from quorum.domain.conversation.response import (
+    MAX_TOKENS,
+    REFUSAL,
+    LlmResponse,
+    StopReason,
+    StreamRetry,
+    TextBlock,
+    Usage,
+)
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import UsageCounted, VoteCast
 from quorum.domain.replacing import replace
@@ -216,6 +224,13 @@ async def test_a_reviewer_that_never_answers_holds_nobody_up() -> None:
     assert await bench.verdict() is Verdict.UNCLEAR
     assert bench.votes == {"a": Vote.ERROR, "b": Vote.APPROVE}
     assert bench.reasons["a"] == "no vote within 0.05 s"
+
+
+async def test_a_reviewer_whose_requests_keep_failing_until_its_time_is_up_is_quoted() -> None:
+    waits = StreamRetry(attempt=1, delay_secs=30, reason="p is overloaded (529)")
+    bench = Bench(secs=0.05, a=[Step(answer=ballot("approve"), first=[waits], gate=asyncio.Event())])
+    await bench.verdict()
+    assert bench.reasons["a"] == "no vote within 0.05 s; p is overloaded (529)"
 
 
 async def test_a_reviewer_that_keeps_failing_rests_and_is_asked_again_later() -> None:

@@ -380,6 +380,15 @@ def test_a_call_stands_where_its_record_ends() -> None:
     )
 
 
+def test_a_call_that_hooks_asked_about_keeps_why() -> None:
+    point = HookPoint.BEFORE_TOOL_CALL
+    asked = hooked("ask", reason="it is late", point=point), hooked("ask", point=point), hooked(point=point)
+    first, second = after(*ASKED, *asked, PLANNED).open_calls
+
+    assert first.hook_asks == ("the hook mine asks about it: it is late", "the hook mine asks about it")
+    assert second.hook_asks == ()
+
+
 def test_results_close_the_calls() -> None:
     state = after(*ASKED, PLANNED, MessageAdded(message=ToolResults((result("call-0"), result("call-1")))))
 

@@ -18,6 +18,7 @@ from quorum.domain.conversation.response import (
     StreamedReasoning,
     StreamedToolCall,
     StreamedUsage,
+    StreamRetry,
     TextBlock,
     ToolUseBlock,
     Usage,
@@ -33,7 +34,7 @@ class Step:
     """
 
     answer: LlmResponse | Exception
-    first: Sequence[str] = ()
+    first: Sequence[str | StreamRetry] = ()
     gate: asyncio.Event | None = None
     used: Usage | None = None
 
@@ -86,7 +87,7 @@ class FakeSession(ConversationSession):
         entry = self.script.pop(0)
         step = entry if isinstance(entry, Step) else Step(answer=entry)
         for piece in step.first:
-            on_event(Delta(piece))
+            on_event(Delta(piece) if isinstance(piece, str) else piece)
         if step.gate is not None:
             self.waiting.set()
             try:

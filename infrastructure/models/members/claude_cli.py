@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 
 from quorum.domain.conversation.effort import Effort
@@ -51,6 +52,10 @@ class ClaudeCli:
         schema = ("--json-schema", _JSON.encode(task.schema)) if task.schema is not None else ()
         return (*words, *_OPTIONS, "--system-prompt-file", str(system), *chosen, *effort, *schema)
 
+    def find_call(self, line: str) -> str:
+        """Its messages tell of each call."""
+        return ""
+
     async def make_ready(self, process: MemberProcess, task: MemberTask) -> None:
         """It waits for its first line once it is started."""
 
@@ -66,6 +71,8 @@ class ClaudeCli:
             match message.get("type"):
                 case "system" if message.get("subtype") == "init":
                     process.note_version(read_text_field(message, "claude_code_version"))
+                case "system" if message.get("subtype") == "api_retry":
+                    self._read_retry(process, message)
                 case "stream_event":
                     process.note_progress()
                     delta = read_object_field(read_object_field(message, "event"), "delta")
@@ -79,6 +86,15 @@ class ClaudeCli:
                     raise self._failures.explain_call(_name_request(message))
                 case "result":
                     return self._read_result(message, task, model)
+
+    def _read_retry(self, process: MemberProcess, message: JsonObject) -> None:
+        """It tries again for minutes, also where it has no valid login. Raises ProviderError there, once it has
+        had a try to renew one."""
+        status, attempt = read_count_field(message, "error_status"), read_count_field(message, "attempt") or 0
+        what = read_text_field(message, "error")
+        if status == HTTPStatus.UNAUTHORIZED and attempt > 1:
+            raise self._failures.explain_reported(f"{what} ({status})", status)
+        process.note_trouble(f"{what} ({status})" if status else what)
 
     def _check_calls(self, said: JsonObject) -> None:
         for block in read_objects_field(said, "content"):

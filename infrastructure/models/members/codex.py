@@ -53,6 +53,10 @@ _SETTINGS = (
 )
 _VERSION = re.compile(r"\d+\.\d+\S*")
 _VERSION_SECS = 5
+# As ProviderProgram.sets has it log. A plan is words, as `todo_list` is.
+_LOGGED_CALL = re.compile(
+    r"\bcodex_core::(?:stream_events_utils: ToolCall: (?P<tool>(?!update_plan\b)\S+)|tools::router: error=)"
+)
 _WORDS = frozenset({"agent_message", "reasoning", "error", "todo_list"})  # all else is something that it does
 
 
@@ -78,6 +82,12 @@ class CodexExec:
             form = ("--output-schema", str(schema))
         assigned = (word for setting in settings for word in ("-c", setting))
         return (*words, *_OPTIONS, *chosen, *form, *assigned, "-")
+
+    def find_call(self, line: str) -> str:
+        """Its messages tell of no call to a tool that it does not offer: it has its model try again, without
+        end. Its log does."""
+        found = _LOGGED_CALL.search(line)
+        return (found["tool"] or "a tool") if found else ""
 
     async def make_ready(self, process: MemberProcess, task: MemberTask) -> None:
         """It waits for the end of its input once it is started."""
@@ -115,6 +125,7 @@ class CodexExec:
                         text = read_text_field(item, "text")  # the last one is the answer
                 case "error":
                     trouble = read_text_field(event, "message")
+                    process.note_trouble(trouble)
                 case "turn.failed":
                     said = read_text_field(read_object_field(event, "error"), "message")
                     raise self._failures.explain_reported(said or trouble)

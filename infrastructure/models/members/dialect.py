@@ -48,6 +48,10 @@ class MemberDialect(Protocol):
         """The command line for a task. May lay files in the folder."""
         ...
 
+    def find_call(self, line: str) -> str:
+        """The tool that a line of standard error tells of a call to; empty where it tells of none."""
+        ...
+
     async def make_ready(self, process: MemberProcess, task: MemberTask) -> None:
         """Do what can be done before there is a question. Raises ProviderError."""
         ...

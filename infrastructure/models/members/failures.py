@@ -63,13 +63,17 @@ class MemberFailures:
         text = f"{self._launch.words[0]} cannot be run: {self._clean_text(why)}"
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
-    def explain_silence(self) -> ProviderError:
+    def explain_silence(self, said: str) -> ProviderError:
         """Nothing of an answer arrived for as long as is waited."""
-        text = (
-            f"{self._launch.provider} got no further for {self._launch.timeout_secs:g} s, and was ended; it "
-            f"may wait for a login: see {self._launch.about.sign_in}"
-        )
-        return ProviderError(text, kind=_Kind.TIMEOUT)
+        text = f"{self._launch.provider} got no further for {self._launch.timeout_secs:g} s, and was ended; "
+        login = f"it may wait for a login: see {self._launch.about.sign_in}"
+        return ProviderError(text + (self.quote_last_words(said) if said else login), kind=_Kind.TIMEOUT)
+
+    def quote_last_words(self, said: str) -> str:
+        """What it last said was wrong, or wrote for people, with the remedy where it lacks a login."""
+        is_login = self._classify(said, None) is _Kind.AUTHENTICATION
+        remedy = f"; sign in with {self._launch.about.sign_in}" if is_login else ""
+        return f"{self._launch.about.name} last said: {self._clean_text(said)}{remedy}"
 
     def explain_call(self, tool: str) -> ProviderError:
         """The program began to do something instead of answering."""

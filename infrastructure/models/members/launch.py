@@ -36,7 +36,7 @@ class MemberLaunch(Struct, frozen=True, kw_only=True):
         _check_unsupported(provider, settings, about)
         secret = _read_key(provider, settings.api_key_env, environ)
         passed_on = (*about.login_env, *((settings.api_key_env,) if settings.api_key_env else ()))
-        selected = select_environment(environ, passed_on)
+        selected = {**select_environment(environ, passed_on), **about.sets}
         if settings.api_key_env:  # going through the environment does not ask the keyring
             selected[settings.api_key_env] = secret
         return cls(

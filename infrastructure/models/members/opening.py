@@ -123,6 +123,7 @@ class MemberApiClient:
             self._launch,
             self._failures,
             lambda folder: self._dialect.list_words(self._launch.words, task, folder),
+            self._dialect.find_call,
         )
         try:
             await self._dialect.make_ready(process, task)
@@ -199,6 +200,10 @@ class AcpAgent:
     def list_words(self, words: Sequence[str], task: MemberTask, folder: Path) -> Sequence[str]:
         """The command as it stands in the settings: agents have no options in common."""
         return words
+
+    def find_call(self, line: str) -> str:
+        """Its messages tell of each call."""
+        return ""
 
     async def make_ready(self, process: MemberProcess, task: MemberTask) -> None:
         """Open a session, with the model of the task. Raises ProviderError."""

@@ -30,7 +30,8 @@ _MOST_NOISE = 4_000  # characters of what is no JSON, and bytes of standard erro
 
 class MemberProcess:
     """A running program in an empty `folder` of its own, ended with all that it started at the latest when
-    quorum is, however that comes to its end. What it writes that is no JSON object is passed over.
+    quorum is, however that comes to its end. What it writes that is no JSON object is passed over. A line of
+    its standard error in which `find_call` finds a tool ends it.
     `session` is the id of the session that it was made ready with, if any, and `program` its name, with its
     version once that is known."""
 
@@ -41,6 +42,7 @@ class MemberProcess:
         resources: ExitStack,
         launch: MemberLaunch,
         failures: MemberFailures,
+        find_call: Callable[[str], str],
     ) -> None:
         """Start it. Raises OSError."""
         self.launch = launch
@@ -55,6 +57,10 @@ class MemberProcess:
         self._searched = 0
         self._noise = ""
         self._errors = b""
+        self._error_line = b""
+        self._trouble = ""
+        self._find_call = find_call
+        self._called = ""
         self._news = asyncio.Event()
         theirs, self._input = os.pipe()
         resources.callback(self.close_input)
@@ -77,7 +83,11 @@ class MemberProcess:
 
     @classmethod
     async def start(
-        cls, launch: MemberLaunch, failures: MemberFailures, list_words: Callable[[Path], Sequence[str]]
+        cls,
+        launch: MemberLaunch,
+        failures: MemberFailures,
+        list_words: Callable[[Path], Sequence[str]],
+        find_call: Callable[[str], str],
     ) -> MemberProcess:
         """Start the program with the words that `list_words` gives for its private folder, in which it may lay
         files. Raises ProviderError."""
@@ -87,7 +97,7 @@ class MemberProcess:
                 folder = resources.enter_context(open_swept_folder(MEMBER_PREFIX))
                 work = folder / "work"
                 work.mkdir()
-                process = cls(list_words(folder), work, resources, launch, failures)
+                process = cls(list_words(folder), work, resources, launch, failures, find_call)
             except OSError as error:
                 raise failures.explain_start_failure(error.strerror or str(error)) from error
             process._resources = resources.pop_all()
@@ -101,6 +111,10 @@ class MemberProcess:
     def note_progress(self) -> None:
         """From now on it has its whole time again. Lines alone are no progress: a program may repeat itself."""
         self._deadline = asyncio.get_running_loop().time() + self._patience
+
+    def note_trouble(self, what: str) -> None:
+        """It says what keeps it from answering, and tries on."""
+        self._trouble = what
 
     def note_version(self, version: str, name: str = "") -> None:
         """What it says that it is; nothing where it does not say."""
@@ -121,7 +135,7 @@ class MemberProcess:
                     except BlockingIOError:
                         await self._wait_until_writable()
         except TimeoutError as error:
-            raise self._failures.explain_silence() from error
+            raise self._failures.explain_silence(self._find_last_words()) from error
         except OSError as error:
             raise await self._explain_end() from error
 
@@ -136,14 +150,19 @@ class MemberProcess:
             self._input = -1
 
     async def read_message(self) -> JsonObject:
-        """The next JSON object that it writes. Raises ProviderError where none comes in time, or any more."""
+        """The next JSON object that it writes. Raises ProviderError where none comes in time, or any more. A
+        cancellation carries a note of what it last said was wrong."""
         try:
             async with asyncio.timeout_at(self._deadline):
                 while (line := await self._read_line()) is not None:
                     if (message := self._read_object(line)) is not None:
                         return message
         except TimeoutError as error:
-            raise self._failures.explain_silence() from error
+            raise self._failures.explain_silence(self._find_last_words()) from error
+        except asyncio.CancelledError as given_up:
+            if words := self._find_last_words():
+                given_up.add_note(self._failures.quote_last_words(words))
+            raise
         raise await self._explain_end()
 
     async def aclose(self) -> None:
@@ -167,6 +186,13 @@ class MemberProcess:
 
     def _take_errors(self, data: bytes) -> None:
         self._errors = (self._errors + data)[-_MOST_NOISE:]
+        *lines, begun = (self._error_line + data).split(b"\n")
+        self._error_line = begun[-_MOST_NOISE:]
+        for line in lines:
+            if not self._called and (called := self._find_call(line.decode("utf-8", "replace"))):
+                self._called = called
+                self._process.end()
+                self._news.set()
 
     async def _wait_until_writable(self) -> None:
         loop = asyncio.get_running_loop()
@@ -178,7 +204,9 @@ class MemberProcess:
             loop.remove_writer(self._input)
 
     async def _read_line(self) -> bytes | None:
-        while (end := self._unread.find(b"\n", self._searched)) < 0:
+        while self._called or (end := self._unread.find(b"\n", self._searched)) < 0:
+            if self._called:
+                raise self._failures.explain_call(self._called)
             self._searched = len(self._unread)
             if self._searched > _LONGEST_LINE:
                 raise self._failures.explain_damage("a line of it is too long to be a message")
@@ -205,5 +233,11 @@ class MemberProcess:
     async def _explain_end(self) -> ProviderError:
         """Why it ended, by the last line that it said for people."""
         await asyncio.wait({self._watching}, timeout=1)  # it may have closed its pipes, and live on
+        if self._called:
+            return self._failures.explain_call(self._called)
+        return self._failures.explain_exit(self._find_last_words())
+
+    def _find_last_words(self) -> str:
+        """What it reported last, or the last line that it wrote for people; empty where there is none."""
         lines = (self._errors.decode("utf-8", "replace").strip() or self._noise.strip()).splitlines()
-        return self._failures.explain_exit(lines[-1] if lines else "")
+        return self._trouble or (lines[-1] if lines else "")

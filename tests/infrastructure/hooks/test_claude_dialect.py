@@ -15,7 +15,7 @@ from quorum.application.calls.hooks import (
     SessionEnd,
     TurnEnd,
 )
-from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from quorum.domain.calls.hook_points import Ask, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import HookFailure
 from quorum.domain.text.json_value import JsonValue
@@ -157,13 +157,14 @@ def test_a_call_is_held_back_or_left_to_be_decided_on(printed: bytes, answer: ob
     assert read_claude_answer(printed, HookPoint.BEFORE_TOOL_CALL).answer() == answer
 
 
-def test_a_call_that_a_hook_wants_asked_about_does_not_run_unasked() -> None:
-    answer = read_claude_answer(
-        _use("ask", permissionDecisionReason="it is late"), HookPoint.BEFORE_TOOL_CALL
-    ).answer()
+async def test_a_call_that_a_hook_wants_asked_about_is_asked_about_with_its_new_input(
+    programs: Programs,
+) -> None:
+    answer = _use("ask", permissionDecisionReason="it is late", updatedInput={"command": "make test"})
+    draft = a_call_draft("run_command", {"command": "make"})
 
-    assert isinstance(answer, Skip)
-    assert answer.reason.endswith("let it pass or not: it is late")
+    assert await programs.claude(f"print({answer.decode()!r})").answer(draft) == Ask("it is late")
+    assert draft.arguments["command"] == "make test"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,18 @@
 import pytest
 
-from quorum.domain.calls.hook_points import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from quorum.domain.calls.hook_points import Abort, Ask, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.errors import HookFailure
 from quorum.infrastructure.hooks.command_hook import read_answer
 
 _FLOW = [HookPoint.ON_MESSAGE_SEND, HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL]
 _SEND, _BEFORE, _AFTER, _END, *_ = HookPoint
+
+
+def test_a_call_alone_may_be_asked_about() -> None:
+    asks = b'{"decision": "ask", "reason": "it is late"}'
+    assert read_answer(asks, HookPoint.BEFORE_TOOL_CALL).answer() == Ask("it is late")
+    with pytest.raises(HookFailure):
+        read_answer(asks, HookPoint.AFTER_TOOL_CALL)
 
 
 @pytest.mark.parametrize("point", _FLOW)
@@ -38,7 +45,8 @@ def test_a_decision_of_another_point_is_an_error_that_lists_its_own(point: HookP
     with pytest.raises(HookFailure) as caught:
         read_answer(f'{{"decision": "{decision}"}}'.encode(), point)
 
-    own = "finish, continue_with, abort" if point is _END else "continue, skip, abort"
+    of_calls = "continue, ask, skip, abort" if point is HookPoint.BEFORE_TOOL_CALL else "continue, skip, abort"
+    own = "finish, continue_with, abort" if point is _END else of_calls
     assert str(caught.value) == f'the decision "{decision}" is none of those at {point}: {own}'
 
 

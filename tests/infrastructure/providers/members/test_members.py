@@ -10,6 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from quorum.application.review.ballot_paper import (
+    QuorumPolicy,
+    VoteTimeout,
+    make_call_paper,
+    request_ballot,
+)
 from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse, Usage
@@ -70,6 +76,8 @@ CALLS: dict[ProviderType, str] = {
     "acp": 'say({"id": 1, "method": "session/request_permission", "params": {}})',
 }
 
+IDLES = "\nimport time\ntime.sleep(600)\n"
+
 
 def _open(tmp_path: Path, type_: ProviderType, play: str, timeout_secs: float = 30) -> ProviderRegistry:
     program = tmp_path / "agent"
@@ -109,6 +117,86 @@ async def test_a_member_that_calls_a_tool_is_refused(type_: ProviderType, tmp_pa
     with pytest.raises(ProviderError, match="it may only answer"):
         await _vote(registry)
     await registry.aclose()
+
+
+@pytest.mark.parametrize(
+    ("line", "tool"),
+    [
+        (
+            "2026-11-30T13:07:55.273082Z  INFO codex_core::stream_events_utils: ToolCall: shell thread_id=0",
+            "shell",
+        ),
+        (
+            "2026-11-30T13:07:55.273237Z ERROR codex_core::tools::router: error=unsupported call: shell",
+            "a tool",
+        ),
+    ],
+)
+async def test_a_call_that_codex_tells_of_in_its_log_alone_ends_it(
+    line: str, tool: str, tmp_path: Path
+) -> None:
+    registry = _open(tmp_path, "codex", f"print({line!r}, file=sys.stderr, flush=True)\n" + IDLES)
+    with pytest.raises(ProviderError, match=f"tried to use {tool} and was ended"):
+        await _vote(registry)
+    await registry.aclose()
+
+
+async def test_codex_is_asked_to_log_the_calls_of_its_model(tmp_path: Path) -> None:
+    play = 'import os\nsys.exit(os.environ["RUST_LOG"])\n'
+    registry = _open(tmp_path, "codex", play)
+    with pytest.raises(ProviderError, match="codex_core::stream_events_utils=info"):
+        await _vote(registry)
+    await registry.aclose()
+
+
+async def test_claude_is_not_waited_for_once_its_login_was_refused_twice(tmp_path: Path) -> None:
+    retry = '"subtype": "api_retry", "error": "authentication_failed", "error_status": 401'
+    play = f'for each in (1, 2): say({{"type": "system", {retry}, "attempt": each}})\nsys.stdin.read()\n'
+    registry = _open(tmp_path, "claude-cli", play + IDLES)
+    with pytest.raises(ProviderError, match="claude auth login") as failed:
+        await _vote(registry)
+    await registry.aclose()
+    assert failed.value.kind is ProviderErrorKind.AUTHENTICATION
+
+
+RETRIES: dict[ProviderType, tuple[str, str]] = {
+    "claude-cli": (
+        'say({"type": "system", "subtype": "api_retry", "error": "overloaded", "error_status": 529})',
+        "overloaded (529)",
+    ),
+    "codex": (
+        'say({"type": "error", "message": "Reconnecting... 2/5 (no route)"})',
+        "Reconnecting... 2/5 (no route)",
+    ),
+    "acp": ('print("waiting for a licence", file=sys.stderr, flush=True)', "waiting for a licence"),
+}
+
+
+async def test_a_member_that_gets_no_further_is_quoted(tmp_path: Path) -> None:
+    play, quoted = RETRIES["codex"]
+    registry = _open(tmp_path, "codex", play + IDLES, 2)
+    with pytest.raises(ProviderError) as failed:
+        await _vote(registry)
+    await registry.aclose()
+    assert failed.value.kind is ProviderErrorKind.TIMEOUT
+    assert quoted in str(failed.value)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("type_", PLAYS)
+async def test_a_vote_that_does_not_come_in_time_quotes_the_member(type_: ProviderType, tmp_path: Path) -> None:
+    play, quoted = RETRIES[type_]
+    registry = _open(tmp_path, type_, play + IDLES)
+    policy = QuorumPolicy(reviewers=("m/default",), vote_timeout_secs=2)
+
+    async def count(_response: LlmResponse) -> None:
+        """Nobody counts here."""
+
+    with pytest.raises(VoteTimeout) as failed:
+        await request_ballot(registry, policy, "m/default", make_call_paper("May it run?"), count=count)
+    await registry.aclose()
+    assert str(failed.value).startswith("no vote within 2 s; ")
+    assert quoted in str(failed.value)
 
 
 ACP_WITH_REMARKS = ACP.replace(
