@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from quorum.domain.review.path_policy import is_git_folder_name
 from quorum.domain.text.amounts import format_amount
@@ -18,8 +19,7 @@ RESERVED_WORDS = ("diff", "merge", "drop")
 """What `/worktree` takes for something to do, so that no worktree can be called so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worktree:
+class Worktree(Struct, frozen=True, kw_only=True):
     """A worktree that quorum made: `folder` is its place, `branch` its own branch, which began at the commit
     `base` of the branch `onto`."""
 
@@ -30,8 +30,7 @@ class Worktree:
     onto: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedWorktree:
+class OpenedWorktree(Struct, frozen=True, kw_only=True):
     """A worktree to work in. `folder` is the one in it that stands for the folder it was opened from; `is_new`:
     it was not there before; `is_checked_out`: its files were written just now, so that none that git ignores
     are there; `notices` are sentences about what it lacks."""
@@ -43,8 +42,7 @@ class OpenedWorktree:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorktreeSetup:
+class WorktreeSetup(Struct, frozen=True, kw_only=True):
     """What a worktree was given of what git ignores: sentences about the links in it, and the `command` that is
     still to run in it; empty where there is none."""
 
@@ -52,8 +50,7 @@ class WorktreeSetup:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorktreeLoss:
+class WorktreeLoss(Struct, frozen=True, kw_only=True):
     """What of a worktree is in no other place: `commits` that the branch it began at does not have, and `files`
     that are not committed."""
 
@@ -71,8 +68,7 @@ class WorktreeLoss:
         return " and ".join(parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorktreeChange:
+class WorktreeChange(Struct, frozen=True, kw_only=True):
     """What a merge of a worktree would bring to the branch it began at, whose files lie in `target`.
 
     `diff` is against the commit at which both part, `files` that are not committed included. `obstacle` says

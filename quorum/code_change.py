@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _frozen_importlib_external import PathFinder, SourceFileLoader
+from _frozen_importlib_external import PathFinder, SourceFileLoader, spec_from_file_location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _frozen_importlib import ModuleSpec
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import ModuleType
 
 CHANGED = "quorum was changed on disk while it ran; restart it"
@@ -39,11 +39,16 @@ def watch_own_code() -> None:
 
 
 class _OwnFinder:
-    """Finds the modules of quorum, as the interpreter does, for as long as they are those it began with."""
+    """Finds the modules of quorum, as the interpreter does, for as long as they are those it began with.
+
+    Each folder is listed once: the interpreter looks it up, and what may be in it, for every module. What is
+    not in a list is left to the interpreter.
+    """
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._installed = _identify(__file__)
+        self._listed: dict[str, frozenset[str]] = {}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -51,13 +56,39 @@ class _OwnFinder:
         """The module; None for one that is not quorum's or was never there. Raises ImportError."""
         if not name.startswith(_BEGINNING):
             return None
-        spec = PathFinder.find_spec(name, path, target)
-        places = [spec.origin] if spec is not None and spec.origin is not None else list(path or ())
-        if self.is_replaced() or any(map(self.is_changed, places)):
+        if self.is_replaced():
             raise build_error(name)
+        if path is not None and len(path) == 1 and (listed := self._find_listed(name, path[0])) is not None:
+            return listed
+        spec = PathFinder.find_spec(name, path, target)
         if spec is not None and type(spec.loader) is SourceFileLoader:
             spec.loader = _OwnLoader(spec.loader.name, spec.loader.path, self)
+        elif any(map(self.is_changed, path or () if spec is None or spec.origin is None else (spec.origin,))):
+            raise build_error(name)
         return spec
+
+    def _find_listed(self, name: str, folder: str) -> ModuleSpec | None:
+        own = name.rpartition(".")[2]
+        names = self._list(folder)
+        package = f"{folder}/{own}"
+        if own in names and "__init__.py" in self._list(package):
+            file, inside = f"{package}/__init__.py", [package]
+        elif own not in names and f"{own}.py" in names:
+            file, inside = f"{package}.py", None
+        else:
+            return None
+        loader = _OwnLoader(name, file, self)
+        return spec_from_file_location(name, file, loader=loader, submodule_search_locations=inside)
+
+    def _list(self, folder: str) -> frozenset[str]:
+        names = self._listed.get(folder)
+        if names is None:
+            try:
+                names = frozenset(os.listdir(folder))
+            except OSError:
+                names = frozenset()
+            self._listed[folder] = names
+        return names
 
     def is_replaced(self) -> bool:
         """Whether all of quorum was: an update puts each file there anew."""
@@ -65,14 +96,14 @@ class _OwnFinder:
 
     def is_changed(self, place: str) -> bool:
         """Whether a file or folder is gone or has another content since."""
-        return (found := _find_status(place)) is None or self._is_later(found.st_mtime)
+        return (found := _find_status(place)) is None or self.is_later(found.st_mtime)
 
     def may_be_changed(self, place: str) -> bool:
         """The same, also for one with an older time; one that was linked from elsewhere looks so, too."""
-        return (found := _find_status(place)) is None or self._is_later(found.st_ctime)
+        return (found := _find_status(place)) is None or self.is_later(found.st_ctime)
 
-    def _is_later(self, changed_at: float) -> bool:
-        """Measured back from now, as the clock may have been set since this began."""
+    def is_later(self, changed_at: float) -> bool:
+        """Whether that was since this began, measured back from now: the clock may have been set."""
         return 0 <= time.time() - changed_at < time.monotonic() - self._began + _COARSE_SECS
 
 
@@ -94,6 +125,14 @@ class _OwnLoader(SourceFileLoader):
     def __init__(self, name: str, path: str, finder: _OwnFinder) -> None:
         super().__init__(name, path)
         self._finder = finder
+
+    def path_stats(self, path: str) -> Mapping[str, float]:
+        """The time and size of the file, which say whether its compiled code is of it. Raises ImportError
+        where it was changed."""
+        found: Mapping[str, float] = super().path_stats(path)
+        if self._finder.is_later(found["mtime"]):
+            raise build_error(self.name)
+        return found
 
     def exec_module(self, module: ModuleType) -> None:
         """Run it. Raises ImportError where it is not of the version that runs."""

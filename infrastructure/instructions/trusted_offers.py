@@ -10,9 +10,10 @@ import hashlib
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from quorum.application.ports.people import Approver
 from quorum.domain.instructions.custom_command import CustomCommand, is_command_name
@@ -221,8 +222,7 @@ class OfferInFiles(Offered, Protocol):
 _Offer = TypeVar("_Offer", bound=OfferInFiles)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferKind(Generic[_Offer]):
+class OfferKind(Struct, Generic[_Offer], frozen=True):
     """One kind: its `noun`, the path that is trusted for one of them, and what the person is shown of it."""
 
     noun: str

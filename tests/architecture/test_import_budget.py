@@ -16,7 +16,7 @@ HEAVY = SDKS | {"dependency_injector", "msgspec", "jsonschema", "re2", "pathspec
 STRUCTS = {"msgspec", "typing_extensions"}  # the one loads the other
 INNER = ("quorum.domain", "quorum.application", "quorum.infrastructure")
 MOST_PATTERNS = 72  # each takes a tenth of a millisecond to compile
-MOST_DATACLASSES = 20  # each compiles its methods when it is defined; a struct does not
+MOST_DATACLASSES = 5  # each compiles its methods when it is defined; a struct does not
 
 
 def loaded_by(statement: str) -> set[str]:

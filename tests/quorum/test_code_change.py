@@ -10,8 +10,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import invalidate_caches
+from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
@@ -65,6 +67,7 @@ def replace_with_older(file: Path) -> None:
     new.replace(file)
 
 
+@pytest.mark.parametrize("is_listed", [False, True], ids=["before its folder was listed", "after that"])
 @pytest.mark.parametrize(
     "change",
     [
@@ -77,9 +80,11 @@ def replace_with_older(file: Path) -> None:
     ids=["removed", "with its folder", "half written", "of another version", "with an older time"],
 )
 def test_a_module_that_was_changed_is_one_error_that_says_what_to_do(
-    package: Path, change: Callable[[Path], object]
+    package: Path, change: Callable[[Path], object], is_listed: bool
 ) -> None:
     finder = _OwnFinder()
+    if is_listed:
+        load(finder, package, "whole")
 
     change(package / "whole.py")
 
@@ -87,6 +92,53 @@ def test_a_module_that_was_changed_is_one_error_that_says_what_to_do(
         load(finder, package, "whole")
     assert str(caught.value) == CHANGED
     assert isinstance(caught.value, ImportError)
+
+
+def test_a_module_that_an_update_added_is_that_error_too(package: Path) -> None:
+    finder = _OwnFinder()
+    load(finder, package, "whole")
+    (package / "added.py").write_text("HERE = 1\n")
+    invalidate_caches()
+
+    with pytest.raises(ProgramChanged):
+        load(finder, package, "added")
+
+
+def test_each_module_of_the_screen_is_found_as_the_interpreter_finds_it() -> None:
+    finder, found = _OwnFinder(), 0
+    packages = [("quorum.tui", str(ROOT / "quorum" / "tui"))]
+    for package, folder in packages:
+        for module in iter_modules([folder]):
+            name = f"{package}.{module.name}"
+            ours, usual = finder.find_spec(name, [folder]), PathFinder.find_spec(name, [folder])
+            assert ours is not None
+            assert usual is not None
+            places = usual.submodule_search_locations
+            assert (ours.name, ours.origin, ours.cached) == (usual.name, usual.origin, usual.cached)
+            assert ours.submodule_search_locations == places
+            packages += [(name, place) for place in places or ()]
+            found += 1
+    assert found > 100
+
+
+def test_a_folder_is_listed_once_however_many_modules_are_found_in_it(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package / "inner").mkdir()
+    (package / "inner" / "__init__.py").touch()
+    (package / "inner" / "leaf.py").touch()
+    looked_up, listed = [], []
+    stat, listdir = os.stat, os.listdir
+    finder = _OwnFinder()
+    monkeypatch.setattr(os, "stat", lambda place: looked_up.append(place) or stat(place))
+    monkeypatch.setattr(os, "listdir", lambda place: listed.append(place) or listdir(place))
+
+    for name in ("whole", "needs_extra", "inner"):
+        assert finder.find_spec(f"quorum.{name}", [str(package)]) is not None
+    assert finder.find_spec("quorum.inner.leaf", [str(package / "inner")]) is not None
+
+    assert listed == [str(package), str(package / "inner")]
+    assert looked_up == [sys.modules["quorum.code_change"].__file__] * 4
 
 
 def test_after_an_update_nothing_is_loaded_and_what_is_missing_is_explained(package: Path) -> None:

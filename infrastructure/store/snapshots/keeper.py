@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -49,16 +48,15 @@ from quorum.infrastructure.store.snapshots.reading import (
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 
 
-@dataclass(slots=True)
-class Survey:
+class Survey(Struct):
     """Files at one look: those whose states are known, and those still to be read.
 
     `reads` counts those of files before it, by anybody; `left` are files that it did not look up again.
     """
 
     marks: dict[str, FileMark]
-    states: dict[str, FileState] = field(default_factory=dict)
-    unread: list[str] = field(default_factory=list)
+    states: dict[str, FileState] = {}
+    unread: list[str] = []
     kept_bytes: int = 0
     reads: int = 0
     left: frozenset[str] = frozenset()
@@ -88,8 +86,7 @@ class Survey:
                 self.know(reading.path, reading.state)
 
 
-@dataclass(frozen=True, slots=True)
-class LastSurvey:
+class LastSurvey(Struct, frozen=True):
     """What the last survey of the whole workspace led to. `again` are files of which more may become known,
     `reads` counts those of files before it."""
 

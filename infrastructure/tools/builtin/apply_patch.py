@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Seal, SealedFile, ToolExecutionContext
@@ -205,8 +206,7 @@ or function; its unchanged and removed lines must be copied exactly and fit one 
 file is deleted only as you last saw it: read it before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PatchedFile:
+class _PatchedFile(Struct, frozen=True, kw_only=True):
     """What the patch does to one file: `done` says it in words, `seen` is what the model knows of it then."""
 
     steps: tuple[FileStep, ...]

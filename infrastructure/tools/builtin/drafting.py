@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quorum.domain.calls.execution import Seal, SealedFile
 from quorum.domain.errors import StaleSeal, ToolError
@@ -92,8 +93,7 @@ def encode_file(content: str, encoding: Encoding, name: str) -> bytes:
 LARGEST_EDITED = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Struct, frozen=True, kw_only=True):
     """New content for a file. `before` is what it is made from, None where there is no file.
 
     `note` says what of the file stays or does not.
@@ -160,8 +160,7 @@ def list_missing_folders(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(missing))
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
+class WrittenFile(Struct, frozen=True):
     """What was written: its SHA-256, and a note for who asked, empty where there is nothing to say."""
 
     sha256: str

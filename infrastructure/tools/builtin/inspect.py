@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from msgspec import Struct
 
 from quorum.application.ports.storage import BlobStore
 from quorum.domain.calls.access import Access
@@ -40,24 +41,21 @@ _FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """Lines of a text, counted from 1, the last included."""
 
     first: int
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Struct, frozen=True):
     """Entries of an array, counted from 0, the last left out."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Characters:
+class Characters(Struct, frozen=True):
     """Characters of a text, counted from 1, the last included; for lines too long for a page."""
 
     first: int
@@ -67,8 +65,7 @@ class Characters:
 Page: TypeAlias = Lines | Slice | Characters
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """A part of a JSON value by its path, and a page of that; None stands for the whole."""
 
     path: str | None = None

@@ -9,8 +9,9 @@ import codecs
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
 
 from quorum.application.ports.workspace import AttachmentViewer
 from quorum.domain.calls.execution import ToolExecutionContext
@@ -63,8 +64,7 @@ _NOTEBOOK = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinaryFile:
+class BinaryFile(Struct, frozen=True, kw_only=True):
     """A file that is not text. `kind` is what its first bytes look like, or None. `largest_bytes` is
     what one of its kind may have to be shown to a model, 0 for others; `shown` is then its whole content.
     `sha256` is empty for one that is too large for the tools that change files."""

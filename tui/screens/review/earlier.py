@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.review.questions import (
@@ -18,8 +18,7 @@ from quorum.domain.review.questions import (
 from quorum.domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(Struct, frozen=True):
     """The packet of this call that the person approved, if any, and whether these arguments are their edit."""
 
     approved: ReviewPacket | None = None

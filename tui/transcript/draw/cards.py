@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePath
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
@@ -224,8 +224,7 @@ _LOOKED_AT = 20_000
 _BOLD = Style(bold=True)
 
 
-@dataclass(frozen=True, slots=True)
-class CardTarget:
+class CardTarget(Struct, frozen=True):
     """What a click on a line is meant for: the call at a place of its batch.
 
     `opens`: that call's output; `fold`: a part of its output that can be opened and folded by itself.
@@ -236,12 +235,11 @@ class CardTarget:
     fold: str | None = None
 
 
-@dataclass(slots=True)
-class Drawing:
+class Drawing(Struct):
     """Lines, and for each what a click on it is meant for."""
 
-    strips: list[Strip] = field(default_factory=list)
-    targets: list[CardTarget | None] = field(default_factory=list)
+    strips: list[Strip] = []
+    targets: list[CardTarget | None] = []
 
     def add(self, strips: list[Strip], target: CardTarget | None = None) -> None:
         """Add lines that a click on means the same for."""

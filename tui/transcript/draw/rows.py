@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import assert_never
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
@@ -311,8 +311,7 @@ def describe_call(call: Call, palette: Palette, now: float) -> list[tuple[str, S
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class RowColumns:
+class RowColumns(Struct, frozen=True):
     """The cells of each column, those between columns included; the account gets what is left of `width`."""
 
     width: int

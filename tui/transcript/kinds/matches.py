@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
@@ -36,8 +36,7 @@ _LONGEST_PATTERN = 400
 _MOST_LINES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedLine:
+class MatchedLine(Struct, frozen=True):
     """One line of a file; `matches` says whether it is a match or stands beside one."""
 
     path: str

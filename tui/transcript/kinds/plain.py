@@ -6,9 +6,9 @@ Other kinds of output share `Part`: lines of a card, and what is said of those t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
@@ -38,16 +38,15 @@ PAGER = "pager"
 """The key of a line that a click on opens the pager with all of the output."""
 
 
-@dataclass(slots=True)
-class Part:
+class Part(Struct):
     """Lines of a card, at most `room` of them.
 
     `keys` holds for each line the fold that a click on it opens or closes, or `PAGER`. `above` counts the
     lines of the output before the first one drawn, `rest` says in words what comes after the last.
     """
 
-    strips: list[Strip] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
+    strips: list[Strip] = []
+    keys: list[str | None] = []
     room: int = MOST_LINES
     above: int = 0
     rest: str = ""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 from operator import itemgetter
 
+from msgspec import Struct
 from rich.color import Color, ColorType
 from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
@@ -42,8 +42,7 @@ _STYLES = {name: Style.parse(name) for name in _ATTRIBUTES.values()}
 _LEAST_CONTRAST = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """What sequences have set so far. Blinking and hidden text are not to be had."""
 
     foreground: Color | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
+from msgspec import Struct
 from rich.style import Style
 
 from quorum.application.view.entries import Call, Kept
@@ -25,13 +25,12 @@ _REMARK = re.compile(r"\[.*\]")
 _DEEPEST = 24
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     """A name; `remark` is shown after it, `names` what it holds where it is a folder."""
 
     remark: str = ""
     is_folder: bool = False
-    names: dict[str, _Node] = field(default_factory=dict)
+    names: dict[str, _Node] = {}
 
 
 def summarise(call: Call, output: Kept) -> str:

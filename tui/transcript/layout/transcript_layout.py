@@ -7,9 +7,9 @@ scrolled to moves along with them, so that what the person reads stays where it 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import assert_never
 
+from msgspec import Struct
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -26,14 +26,12 @@ _LINES_KEPT = 20_000
 _ABOVE = -1
 
 
-@dataclass(slots=True)
-class _Drawn:
+class _Drawn(Struct):
     version: int
     drawing: Drawing
 
 
-@dataclass(frozen=True, slots=True)
-class LinePosition:
+class LinePosition(Struct, frozen=True):
     """A line as the person knows it: its entry, the part of that, the line in it, and its way from the top."""
 
     entry: int

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from msgspec import Struct
 
 from quorum.domain.text.printable import make_printable
 
@@ -93,8 +93,7 @@ class Kind(Enum):
     CODE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A piece of Markdown that is drawn by itself. `gap` asks for an empty line above it.
 
     For code, `text` is the lines between the fences and `language` the word after the first.
