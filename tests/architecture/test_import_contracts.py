@@ -49,10 +49,11 @@ PLANTED = {
     ),
     "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
     "One importer of cbor2": ("infrastructure/planted.py", "def late():\n    import cbor2"),
-    "Signed exports and web push alone import cryptography": (
+    "Signed exports, web push and the proxy of commands alone import cryptography": (
         "infrastructure/planted.py",
         "def late():\n    import cryptography.x509",
     ),
+    "One importer of h11": ("infrastructure/planted.py", "def late():\n    import h11"),
     "One importer of OpenTelemetry": (
         "infrastructure/planted.py",
         "def late():\n    import opentelemetry.trace",
