@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from quorum.application.ports.storage import ContentStore
 from quorum.domain.errors import LedgerError
-from quorum.domain.staging.layer_work import FileStep, LayerWork
+from quorum.domain.staging.layer_work import AuthoredStep, LayerWork
 from quorum.domain.staging.line_authors import LineAuthors
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
@@ -61,7 +61,7 @@ class SharedFiles:
     ) -> None:
         self._contents, self._list_hunks, self._render_diff = contents, list_hunks, render_diff
         self._is_sensitive = is_sensitive
-        self._overlaps: dict[str, tuple[Sequence[FileStep], Sequence[Overlap]]] = {}
+        self._overlaps: dict[str, tuple[Sequence[AuthoredStep], Sequence[Overlap]]] = {}
 
     async def find_authors(
         self, work: LayerWork, place: str, before: bytes, after: bytes
@@ -113,7 +113,7 @@ class SharedFiles:
 
     def _attribute(
         self,
-        steps: Sequence[FileStep],
+        steps: Sequence[AuthoredStep],
         read: Sequence[tuple[bytes | None, bytes | None]],
         before: bytes,
         after: bytes,
@@ -136,7 +136,7 @@ class SharedFiles:
             return None
         return FileAuthors(hunks=tuple(map(authors.find_authors, hunks)), replaced=authors.replaced)
 
-    async def _read(self, steps: Sequence[FileStep]) -> Sequence[tuple[bytes | None, bytes | None]] | None:
+    async def _read(self, steps: Sequence[AuthoredStep]) -> Sequence[tuple[bytes | None, bytes | None]] | None:
         """What the file held before and after each step; None where one of it is not known."""
         read = [(await self._get(step.before), await self._get(step.after)) for step in steps]
         known = [(old[0], new[0]) for old, new in read if old is not None and new is not None]

@@ -32,7 +32,7 @@ from quorum.domain.staging.layer_work import (
     MOST_CHANGES,
     MOST_COMMANDS,
     MOST_STEPS,
-    FileStep,
+    AuthoredStep,
     LayerWork,
     SubagentChanges,
 )
@@ -68,9 +68,9 @@ class ReplayedLayer:
         self._beside: dict[str, set[str]] = {}
         self._working: set[str] = set()
         self._changed_by: dict[str, set[str]] = {}
-        self._steps: dict[str, list[FileStep]] = {}
+        self._steps: dict[str, list[AuthoredStep]] = {}
         self._changes: tuple[SubagentChanges, ...] | None = ()
-        self._shared: Mapping[str, tuple[FileStep, ...]] = {}
+        self._shared: Mapping[str, tuple[AuthoredStep, ...]] = {}
         self._addresses: dict[str, None] = {}
         self._jobs: dict[str, JobStarted] = {}
         self._votes: EffectsVotes | None = None
@@ -171,7 +171,7 @@ class ReplayedLayer:
         """Kept until another change: this is asked for after each event."""
         if self._changes is None:
             paths: dict[str, dict[str, bool]] = {id_: {} for id_ in self._names}
-            shared: dict[str, tuple[FileStep, ...]] = {}
+            shared: dict[str, tuple[AuthoredStep, ...]] = {}
             for path, who in self._changed_by.items():
                 subagents = who & self._names.keys()
                 for id_ in subagents:
@@ -237,21 +237,21 @@ class ReplayedLayer:
         self._votes = None
 
 
-def _read_step(by: str, change: FileChange) -> FileStep:
+def _read_step(by: str, change: FileChange) -> AuthoredStep:
     before = change.before.sha256 if change.before is not None else None
     after = change.after.sha256 if change.after is not None else None
-    return FileStep(
+    return AuthoredStep(
         by=by,
         before="" if change.kind is ChangeKind.CREATED else before,
         after="" if change.kind is ChangeKind.DELETED else after,
     )
 
 
-def _add_step(steps: list[FileStep], step: FileStep) -> None:
+def _add_step(steps: list[AuthoredStep], step: AuthoredStep) -> None:
     """Add one; what somebody did twice in a row is one step."""
     last = steps[-1] if steps else None
     if last is not None and last.by == step.by and last.after == step.before is not None:
-        steps[-1] = FileStep(by=step.by, before=last.before, after=step.after)
+        steps[-1] = AuthoredStep(by=step.by, before=last.before, after=step.after)
     else:
         steps.append(step)
     del steps[:-MOST_STEPS]

@@ -14,7 +14,7 @@ MOST_CHANGES = 2_000
 MOST_STEPS = 50
 
 
-class FileStep(Struct, frozen=True, kw_only=True):
+class AuthoredStep(Struct, frozen=True, kw_only=True):
     """How a file was changed by the subagent `by`, or by the session itself where that is empty.
 
     `before` and `after` are SHA-256 of its content, empty for no file, and None where that is not known.
@@ -64,7 +64,7 @@ class LayerWork(Struct, frozen=True, kw_only=True):
     jobs: tuple[str, ...] = ()
     subagents: int = 0
     changes: tuple[SubagentChanges, ...] = ()
-    shared: Mapping[str, tuple[FileStep, ...]] = field(default_factory=dict)
+    shared: Mapping[str, tuple[AuthoredStep, ...]] = field(default_factory=dict)
     votes: EffectsVotes | None = None
     answered_in: str | None = None
     was_reset: bool = False
