@@ -35,7 +35,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.staging.effects_votes import EffectsVotes
-from quorum.domain.staging.layer_work import MOST_COMMANDS, AuthoredStep, LayerWork, SubagentChanges
+from quorum.domain.staging.layer_work import MOST_COMMANDS, SubagentStep, LayerWork, SubagentChanges
 from tests.support.builders import a_context, calls_response
 
 ENTERED = LayerEntered(layer="1", workspace="/w")
@@ -219,9 +219,9 @@ def test_of_a_file_that_several_changed_each_step_is_known_with_who_took_it() ->
 
     assert work.shared == {
         "/w/a": (
-            AuthoredStep(by="s-t1", before="", after="2"),
-            AuthoredStep(by="s-t2", before="2", after="3"),
-            AuthoredStep(by="", before="3", after=""),
+            SubagentStep(by="s-t1", before="", after="2"),
+            SubagentStep(by="s-t2", before="2", after="3"),
+            SubagentStep(by="", before="3", after=""),
         )
     }
     assert [each.beside for each in work.changes] == [("s-t2",), ("s-t1",)]
