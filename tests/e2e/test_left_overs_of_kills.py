@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_killed_before_sending import again, kill
-from tests.e2e.test_user_commands import eventually
+from tests.support.liveness import wait_until
 from tests.support.terminal import CTRL_C, Terminal
 
 _KEPT = {"ledger.sqlite", "ledger.sqlite-lock", "history"}
@@ -44,7 +44,7 @@ def test_a_later_start_clears_what_kills_left(tmp_path: Path) -> None:
 
     with again(tmp_path) as terminal:
         terminal.wait_until_ready()
-        eventually(lambda: not left & list_files(tmp_path), "the end of what was left")
+        wait_until(lambda: not left & list_files(tmp_path), "the end of what was left")
         terminal.type(CTRL_C)
         terminal.wait_for("ctrl+c again quits")
         terminal.type(CTRL_C)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_terminal_goes_away import eventually, hung_up
+from tests.e2e.test_terminal_goes_away import hung_up
 from tests.support.headless_run import configure, environment, run, start
+from tests.support.liveness import wait_until
 from tests.support.terminal import Terminal
 
 SCRIPT = """
@@ -99,7 +100,7 @@ def test_a_terminal_that_is_closed_over_a_question_has_the_end_of_its_session_se
     with Terminal(project, home, rows=40, columns=120, arguments=[]) as terminal:
         terminal.wait_for("enter sends")
         terminal.submit("run `touch began`")
-        eventually(lambda: "needs_approval" in read(home), what="the notification")
+        wait_until(lambda: "needs_approval" in read(home), what="the notification")
         app = terminal.process.pid
         hung_up(terminal, app)
 
