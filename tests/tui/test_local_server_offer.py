@@ -9,6 +9,7 @@ import pytest
 
 from quorum.app.local_servers import LocalServerSettings
 from quorum.command_line.options import StartOptions
+from quorum.tui.app.app import QuorumApp
 from quorum.tui.chat import welcome
 from quorum.tui.chat.controllers import local_servers
 from quorum.tui.screens.local_server import LocalServerDialog
@@ -64,6 +65,36 @@ async def test_enter_shows_what_would_be_written_and_a_yes_writes_it_and_begins_
             await stage.until(lambda: len(stage.agents) == 2)
 
     assert 'decision = "ollama/gpt-oss:20b"' in own.text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("answer", "prompts"), [("y", [[], ["do it"]]), ("n", [["do it"]])])
+async def test_a_first_prompt_waits_for_the_offer_of_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnFile, answer: str, prompts: list[list[str]]
+) -> None:
+    monkeypatch.setattr(QuorumApp, "offers_server_first", True)
+    monkeypatch.setattr(
+        QuorumApp, "open_local_servers", staticmethod(lambda: LocalServerSettings(StartOptions(), tmp_path))
+    )
+    async with list_models_on_loopback(MODELS) as port:
+        use_ports(monkeypatch, port)
+        async with on_stage(tmp_path, model="offline/offline", initial_prompt="do it", ready=False) as stage:
+            await dialog_of(stage)
+            assert stage.agents[0].prompts == []
+            await stage.pilot.press(answer)
+            await stage.until(lambda: [agent.prompts for agent in stage.agents] == prompts)
+
+    assert own.exists is (answer == "y")
+
+
+@pytest.mark.long
+async def test_a_first_prompt_waits_for_nothing_where_no_server_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QuorumApp, "offers_server_first", True)
+    use_ports(monkeypatch)
+    async with on_stage(tmp_path, model="offline/offline", initial_prompt="do it", ready=False) as stage:
+        await stage.until(lambda: bool(stage.agents) and stage.agents[0].prompts == ["do it"])
 
 
 @pytest.mark.long

@@ -241,7 +241,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self.run_worker(self._take_over(self._taken_over), name="take-over")
             return
         if self._initial_prompt:
-            self.chat.sending.submit(self._initial_prompt)
+            self.chat.begin_with(self._initial_prompt)
         self.begin_tab(self.tabs.front, self._choose)
 
     async def _take_over(self, carried: CarriedApp) -> None:

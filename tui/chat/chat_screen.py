@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -160,6 +161,7 @@ class ChatScreen(DrawnOnce):
         self._mark: tuple[object, ...] = ()
         self._observer: ScreenObserver | None = None
         self.carried: CarriedTab | None = None
+        self._first_prompt = self._next_prompt = ""
         self._guide_handle: Callable[[Event], None] = lambda _event: None
         self.turns = Turns(
             on_change=self.refresh_state,
@@ -390,6 +392,11 @@ class ChatScreen(DrawnOnce):
 
     # -- the session ------------------------------------------------------------------------------------------
 
+    def begin_with(self, prompt: str) -> None:
+        """Send a first prompt, once there is a session: see `LocalServerController.find_for_first`."""
+        self._first_prompt = prompt
+        self.sending.submit(prompt)
+
     async def begin(self, agent: AgentSession, observer: ScreenObserver) -> None:
         """Show this agent's session in the place of any other: its past, and then what can be done with it.
 
@@ -405,6 +412,14 @@ class ChatScreen(DrawnOnce):
         session = Session(agent, self.transcript.session_view, cwd=str(self._cwd), clock=self._clock)
         await replay_into(agent.record, self.transcript, self.side_panel)
         session.begin()
+        first, self._first_prompt = self._first_prompt, ""
+        server = await self.local_servers.find_for_first(first, session)
+        if server and self.turns.prompts == (first,):
+            self.turns.take_back()
+            self.status.welcome.display = True
+        if self._next_prompt:
+            self.sending.submit(self._next_prompt)
+            self._next_prompt = ""
         self.turns.begin_after(describe_last_ending(agent.record.past))
         self.status.welcome.display &= not agent.record.past
         self.current.session = session
@@ -421,12 +436,19 @@ class ChatScreen(DrawnOnce):
         self._observer = observer
         self.handle_events(observer.pop_events())
         self.run_worker(self.submitting.submit_held(), group="held")
+        if server and not self.turns.waiting:
+            begin_again, send = partial(self._begin_again_with, first), partial(self.sending.submit, first)
+            self.local_servers.use(server, begin_again, send)
         if self._recall.recover_unsent() and carried is None:
             self.tell(_RECOVERED, refuses=False)
         if carried is not None:
             self.post_message(self.TakenOver())
         if self.prompt.keep_unsent() and isinstance(self.app, Looks) and self.app.typed_early is not None:
             self.app.typed_early.keep(())
+
+    def _begin_again_with(self, prompt: str) -> None:
+        self._next_prompt = prompt
+        self.sessions.action_new_session()
 
     def begin_opening(self) -> None:
         """Another session is being opened: this one rests, and what is sent waits."""

@@ -83,7 +83,6 @@ def _read(path: Path) -> str:
         return ""
 
 
-_OFFLINE = "offline/"
 _HINTS = "@ names a file · / lists commands · ? shows all keys"
 _TAKES = "{prompt_complete=tab} takes one · "
 _LONGEST_TITLE = 60
@@ -117,6 +116,7 @@ class Welcome(VerticalGroup):
         self._box.border_title = "No model yet: three ways on"
         self._box.display = False
         self._shown: tuple[str, ...] = ()
+        self._has_model = False
         self._looked_for: str | None = None
         self._examples: tuple[str, ...] = ()
         self._servers: tuple[int, ...] = ()
@@ -174,7 +174,7 @@ class Welcome(VerticalGroup):
         facts = session.facts
         known = (version, facts.model_with_effort, facts.sandbox, session.mode_label)
         if known != self._shown:
-            self._shown = known
+            self._shown, self._has_model = known, facts.has_model
             self._draw()
         if self.display and self._looked_for != session.agent.session_id:
             self._looked_for, self._last = session.agent.session_id, None
@@ -183,7 +183,7 @@ class Welcome(VerticalGroup):
     async def _look_around(self, session: Session) -> None:
         from quorum.domain.errors import QuorumError
 
-        has_model = not session.facts.model.startswith(_OFFLINE)
+        has_model = session.facts.has_model
         if not has_model:
             self._servers = await find_local_servers()
         suggest = suggest_prompts if has_model else suggest_requests
@@ -220,7 +220,7 @@ class Welcome(VerticalGroup):
         room = self.app.size.width - _PADDING - cell_len(" · ".join([name, "", *facts]))
         facts.insert(0, fit_text_end(format_folder(self._workspace), max(room, _LEAST_PLACE_CELLS)))
         head = Content.assemble((name, "bold $text-primary"), *(f" · {fact}" for fact in facts))
-        has_model = not model.startswith(_OFFLINE)
+        has_model = self._has_model
         warning = [Content(text).stylize("$text-warning") for text in _list_warnings(self._workspace)]
         says = Content(
             f"{model} · {describe_reviews(mode, sandbox)}"

@@ -41,6 +41,9 @@ class KeyedApp(App[None]):
     open_local_servers: OpenLocalServers | None = None
     """Opens what asks servers of models on this machine and writes settings for one; None: nothing does."""
 
+    offers_server_first: bool = False
+    """Whether a first prompt waits for the answer where a server of models is found and no model is chosen."""
+
     open_worktrees: OpenWorktrees | None = None
     """Opens the worktrees of the repository around a folder; None: tabs all work in the same folder."""
 

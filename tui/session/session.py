@@ -57,6 +57,9 @@ _IN_SHORT = {
 }
 
 
+_OFFLINE = "offline/"
+
+
 class SessionFacts:
     """The facts in words, as they are now. `clock` is in seconds."""
 
@@ -80,6 +83,11 @@ class SessionFacts:
     def model(self) -> str:
         """The model that answers, as "provider/model"."""
         return self._status.model
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model answers, and not the interpreter of simple requests."""
+        return not self.model.startswith(_OFFLINE)
 
     @property
     def effort(self) -> str:

@@ -146,6 +146,7 @@ def _make_app(
     shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
     app.open_settings = sessions.open_settings
     app.open_local_servers = sessions.open_local_servers
+    app.offers_server_first = not options.models
     app.open_worktrees = sessions.open_worktrees
     app.find_layer_obstacle = sessions.find_layer_obstacle
     return app, shutdown

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.questions import QuestionController
-from quorum.tui.chat.welcome import LOCAL_SERVERS
+from quorum.tui.chat.welcome import LOCAL_SERVERS, find_local_servers
 from quorum.tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
     from quorum.tui.agent.services import LocalServers
+    from quorum.tui.session.session import Session
 
 
 class LocalServerController:
@@ -23,33 +24,63 @@ class LocalServerController:
         self._host, self._current, self._questions, self._clock = host, current, questions, clock
         self._is_offering = False
 
-    def use(self, port: int, begin_session: Callable[[], object]) -> None:
+    async def find_for_first(self, prompt: str, session: Session) -> int:
+        """The port of a server to offer before a first prompt is sent, which no model would read; 0: none."""
+        app = self._host.app
+        if (
+            not prompt
+            or session.facts.has_model
+            or not isinstance(app, KeyedApp)
+            or not app.offers_server_first
+        ):
+            return 0
+        return next(iter(await find_local_servers()), 0)
+
+    def use(
+        self, port: int, begin_session: Callable[[], object], otherwise: Callable[[], object] = lambda: None
+    ) -> None:
         """Offer to write the settings for a local server that the welcome names.
 
-        `begin_session` begins a session with the settings as they are then.
+        `begin_session` begins a session with the settings as they are then; `otherwise` is done where none is.
         """
         app = self._host.app
         open_servers = app.open_local_servers if isinstance(app, KeyedApp) else None
         if open_servers is None:
             self._host.refuse("there are no settings here")
+            otherwise()
         elif self._current.get_resting("use the server") is not None:
-            self._host.run_worker(self._offer(open_servers(), port, begin_session), group="local-server")
+            offer = self._offer(open_servers(), port, begin_session, otherwise)
+            self._host.run_worker(offer, group="local-server")
 
-    async def _offer(self, servers: LocalServers, port: int, begin_session: Callable[[], object]) -> None:
+    async def _offer(
+        self,
+        servers: LocalServers,
+        port: int,
+        begin_session: Callable[[], object],
+        otherwise: Callable[[], object],
+    ) -> None:
+        if self._is_offering:
+            return
+        self._is_offering = True
+        try:
+            is_chosen = await self._choose(servers, port)
+        finally:
+            self._is_offering = False
+        (begin_session if is_chosen else otherwise)()
+
+    async def _choose(self, servers: LocalServers, port: int) -> bool:
+        """Whether the settings are written now."""
         from quorum.domain.errors import QuorumError
         from quorum.tui.screens.local_server import LocalServerDialog
 
         name = LOCAL_SERVERS[port]
-        if self._is_offering:
-            return
-        self._is_offering = True
         try:
             self._host.say(f"asking {name} for its models…")
             if not (models := await servers.list_models(port)):
                 self._host.refuse(
                     f"{name} on 127.0.0.1:{port} has no model yet; load one there, and choose again"
                 )
-                return
+                return False
             dialog = LocalServerDialog(
                 servers, port, name, models, await servers.propose(port, name, models[0]), clock=self._clock
             )
@@ -57,13 +88,10 @@ class LocalServerController:
             await self._questions.wait_until_in_front()
             if not await self._host.app.push_screen_wait(dialog):
                 self._host.say("nothing was written")
-                return
+                return False
             problem = await servers.accept(dialog.proposal)
-            if problem:
-                self._host.tell(problem)
-            else:
-                begin_session()
         except QuorumError as error:
-            self._host.tell(str(error))
-        finally:
-            self._is_offering = False
+            problem = str(error)
+        if problem:
+            self._host.tell(problem)
+        return not problem
