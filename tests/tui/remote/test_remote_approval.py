@@ -228,7 +228,7 @@ async def test_closing_what_the_person_reads_over_a_question_has_no_key_of_their
         await reviewed(stage)
         clock.now = 60.0
         await stage.press_at("f1", clock.now)
-        await stage.shows("Commands")
+        await stage.shows("In a review")
         await stage.call("keys.feed", keys=["f1"])
         await stage.asked()
         await stage.press_at("y", clock.now + 0.1)
