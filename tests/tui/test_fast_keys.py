@@ -10,6 +10,7 @@ from textual.widgets import Input
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
 from quorum.tui.keys.keyboard_guard import mark_as_pasted
+from quorum.tui.screens.accounts.offers_screens import AgentsScreen
 from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_command, a_request, review
@@ -43,6 +44,19 @@ async def test_a_key_that_closes_the_palette_closes_nothing_else_when_it_comes_t
         await stage.until(lambda: stage.app.screen is not stage.app.chat or stage.prompt.text == "x")
 
         assert stage.app.chat in stage.app.screen_stack
+
+
+@pytest.mark.parametrize(
+    ("screen", "shown"), [(HelpScreen, "Commands"), (lambda: AgentsScreen(()), "There are no agents")]
+)
+async def test_a_screen_may_be_told_its_size_while_nothing_is_in_it(tmp_path, screen, shown):
+    async with on_stage(tmp_path) as stage:
+        opened = screen()
+        opened.on_resize()
+
+        await stage.app.push_screen(opened)
+
+        await stage.shows(shown)
 
 
 @pytest.mark.long

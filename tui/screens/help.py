@@ -117,7 +117,8 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def on_resize(self) -> None:
         """Fold everything to the new width."""
-        self._show(self.query_one(Input).value)
+        if self.children:  # none while it is closed
+            self._show(self.query_one(Input).value)
 
     def _show(self, query: str) -> None:
         words = query.lower().split()

@@ -129,6 +129,8 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
 
     def on_resize(self) -> None:
         """Fold everything to the new size; what has only now come into sight has to be read first."""
+        if not self.children:  # it is being closed
+            return
         self._lay_out()
         if fit_to_screen(self):
             self.arm()

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -55,20 +54,24 @@ class AccountSheet(ClosesItself, ModalScreen[None]):
 
     HEADING: ClassVar[str]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = Static()  # the sheet may be told its size before this is there, and after it has gone
+
     def compose(self) -> ComposeResult:
         with VerticalScroll() as scroll:
             scroll.border_title = Content(self.HEADING)
             scroll.border_subtitle = Content("esc closes · ↑↓ scroll")
-            yield Static()
+            yield self._text
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Say it in the width there is now."""
         self.show_lines()
 
     def show_lines(self) -> None:
         """Say what there is to say now."""
         width = min(CELLS, self.app.size.width - _FRAME_CELLS)
-        self.query_one(Static).update(Content("\n").join(self.build_lines(width)))
+        self._text.update(Content("\n").join(self.build_lines(width)))
 
     @abstractmethod
     def build_lines(self, width: int) -> Iterable[Content]:
