@@ -236,8 +236,10 @@ def _outcome(machine: Machine, pattern: str, own: object, wanted: object) -> tup
     path = pattern.replace("providers.*", "providers.local").replace("headers.*", "headers.X-Key")
     path = path.replace("keys.*", "keys.find").replace("effort.*", "effort.decision")
     path = path.replace("agents.*", "agents.mine")
-    path = path.replace("lenses.*", "lenses.review")
+    path = path.replace("lenses.*", "lenses.review").replace("secrets.*", "secrets.OWN")
     declared = "providers.local.type = 'openai-chat'\n" if "local" in path and "type" not in path else ""
+    if path.endswith("OWN.command"):
+        declared = "tools.run_command.secrets.OWN.hosts = ['own.example']\n"
     machine.user(f"{declared}{path} = {json.dumps(own)}")
     machine.project(f"{path} = {json.dumps(wanted)}")
     loaded = machine.load()
@@ -402,6 +404,7 @@ def _name(pattern: str) -> str:
     pattern = pattern.replace("keys.*", "keys.find").replace("servers.*", "servers.mine")
     pattern = pattern.replace("agents.*", "agents.mine").replace("lsp.*", "lsp.mine")
     pattern = pattern.replace("options.*", "options.own").replace("settings.*", "settings.own")
+    pattern = pattern.replace("secrets.*", "secrets.OWN")
     for free, own in (("providers.*", "providers.local"), ("headers.*", "headers.X-Key"), *names):
         pattern = pattern.replace(free, own)
     return table or pattern
