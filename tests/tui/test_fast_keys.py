@@ -42,6 +42,7 @@ async def test_a_key_that_closes_the_palette_closes_nothing_else_when_it_comes_t
         await stage.until(lambda: not isinstance(stage.app.screen, CommandPalette))
         stage.hit("x")
         await stage.until(lambda: stage.app.screen is not stage.app.chat or stage.prompt.text == "x")
+        await stage.pilot.pause()  # what the palette was to begin has begun
 
         assert stage.app.chat in stage.app.screen_stack
 
