@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
+from quorum.tui.chat.controllers.views import ViewController
 from quorum.tui.keys.keyboard_guard import mark_as_pasted
 from quorum.tui.screens.accounts.offers_screens import AgentsScreen
 from quorum.tui.screens.help import HelpScreen
@@ -42,9 +43,23 @@ async def test_a_key_that_closes_the_palette_closes_nothing_else_when_it_comes_t
         await stage.until(lambda: not isinstance(stage.app.screen, CommandPalette))
         stage.hit("x")
         await stage.until(lambda: stage.app.screen is not stage.app.chat or stage.prompt.text == "x")
-        await stage.pilot.pause()  # what the palette was to begin has begun
 
         assert stage.app.chat in stage.app.screen_stack
+
+
+@pytest.mark.long
+async def test_a_command_of_the_palette_runs_once_however_often_enter_comes(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(ViewController, "action_show_agents", lambda _self: ran.append("agents"))
+    async with on_stage(tmp_path) as stage:
+        await palette_on(stage)
+        for pressed in ("down", "down", "enter", "enter", "enter"):
+            stage.hit(pressed)
+        await stage.until(lambda: not isinstance(stage.app.screen, CommandPalette))
+        stage.hit("x")
+        await stage.until(lambda: stage.prompt.text == "x")
+
+    assert ran == ["agents"]
 
 
 @pytest.mark.parametrize(

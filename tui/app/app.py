@@ -66,6 +66,11 @@ class PaletteScreen(ClosesItself, CommandPalette):
         except KeyError:  # Textual's list knows the places of its lines only once it has been drawn
             self.app.bell()
 
+    def _select_or_command(self, event: Any = None) -> None:
+        super()._select_or_command(event)
+        if not self._list_visible:
+            self._selected_command = None  # it has been run; Enter may come again before all is closed
+
     def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
         """A search that outlives the palette finds its list no more, which is no reason to end the app."""
         return super().run_worker(*args, **{**options, "exit_on_error": False})
