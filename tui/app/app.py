@@ -60,6 +60,8 @@ _LEFT_OUT = ("open_palette", "quit", "show_help", "toggle_fold")
 class PaletteScreen(ClosesItself, CommandPalette):
     """Textual's palette, but for what it makes of keys that come at once."""
 
+    _has_run = False
+
     def _action_command_list(self, action: str) -> None:
         try:
             super()._action_command_list(action)
@@ -67,9 +69,9 @@ class PaletteScreen(ClosesItself, CommandPalette):
             self.app.bell()
 
     def _select_or_command(self, event: Any = None) -> None:
-        super()._select_or_command(event)
-        if not self._list_visible:
-            self._selected_command = None  # it has been run; Enter may come again before all is closed
+        if not self._has_run:  # Enter may come again before it is closed
+            super()._select_or_command(event)
+            self._has_run = self._selected_command is not None and not self._list_visible
 
     def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
         """A search that outlives the palette finds its list no more, which is no reason to end the app."""
