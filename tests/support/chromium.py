@@ -7,7 +7,7 @@ import itertools
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -124,14 +124,13 @@ class Tab:
 class Chromium:
     """A running browser."""
 
-    def __init__(self, http: aiohttp.ClientSession, port: int) -> None:
-        self._http, self._address = http, f"127.0.0.1:{port}"
+    def __init__(self, http: aiohttp.ClientSession, port: int, sockets: AsyncExitStack) -> None:
+        self._http, self._address, self._sockets = http, f"127.0.0.1:{port}", sockets
 
     async def open(self, address: str, *, is_stranger: bool = False) -> Tab:
         """A new tab; of a stranger in a profile of its own, without the cookies of the others."""
         async with self._http.get(f"http://{self._address}/json/version") as response:
-            whole = await self._http.ws_connect((await response.json())["webSocketDebuggerUrl"])
-        browser = Tab(whole)
+            browser = await self._connect((await response.json())["webSocketDebuggerUrl"])
         place = await browser.command("Target.createBrowserContext") if is_stranger else {}
         target = (await browser.command("Target.createTarget", url="about:blank", **place))["targetId"]
         tab = await self._attach(target)
@@ -145,9 +144,11 @@ class Chromium:
         return await self._attach(target)
 
     async def _attach(self, target: str) -> Tab:
-        return Tab(
-            await self._http.ws_connect(f"ws://{self._address}/devtools/page/{target}", max_msg_size=1 << 26)
-        )
+        return await self._connect(f"ws://{self._address}/devtools/page/{target}")
+
+    async def _connect(self, address: str) -> Tab:
+        socket = self._http.ws_connect(address, max_msg_size=1 << 26)
+        return Tab(await self._sockets.enter_async_context(socket))
 
 
 @asynccontextmanager
@@ -168,8 +169,8 @@ async def chromium(folder: Path) -> AsyncIterator[Chromium]:
     port = folder / "DevToolsActivePort"
     try:
         await until(lambda: port.exists() and port.read_text().count("\n"))
-        async with aiohttp.ClientSession() as http:
-            yield Chromium(http, int(port.read_text().split()[0]))
+        async with aiohttp.ClientSession() as http, AsyncExitStack() as sockets:
+            yield Chromium(http, int(port.read_text().split()[0]), sockets)
     finally:
         process.terminate()
         await process.wait()
