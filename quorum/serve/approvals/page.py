@@ -256,6 +256,8 @@ class ApprovalsPage:
                     tabs += [(source, tab) for tab in await source.list_waiting_tabs()]
             except (NoAnswer, NotDone) as problem:
                 problems.append(f"{source.name}: {problem}")
+        if (wanted := found.get(request.query.get("decision", ""))) is not None:
+            raise web.HTTPSeeOther(f"/approvals/{self._link_to(*wanted, session)}")
         listed = {question.session_id for _, question in found.values()}
         cards = [
             *(self._render_card(source, question, session) for source, question in found.values()),
@@ -274,13 +276,16 @@ class ApprovalsPage:
         ]
         return render_page("pending reviews", body, style=_STYLE, head=_REFRESH)
 
-    def _render_card(self, app: QuestionSource, question: PendingQuestion, session: BrowserSession) -> str:
-        target = DecisionTarget(csrf=session.csrf, app=app.name, digest=question.digest)
+    def _link_to(self, source: QuestionSource, question: PendingQuestion, session: BrowserSession) -> str:
+        target = DecisionTarget(csrf=session.csrf, app=source.name, digest=question.digest)
+        return self._links.link_to(target)
+
+    def _render_card(self, source: QuestionSource, question: PendingQuestion, session: BrowserSession) -> str:
         return (
-            f'<a class="card" href="/approvals/{self._links.link_to(target)}"><h2>'
+            f'<a class="card" href="/approvals/{self._link_to(source, question, session)}"><h2>'
             f"{escape_line(question.title or question.tool)}</h2>"
             f"<code>{escape_line(describe_briefly(question))}</code>"
-            f'<br><span class="quiet">{escape_line(app.name)} · {escape_line(question.digest[:12])}</span></a>'
+            f'<br><span class="quiet">{escape_line(source.name)} · {escape_line(question.digest[:12])}</span></a>'
         )
 
     async def _show_question(self, request: web.Request) -> web.Response:

@@ -126,6 +126,19 @@ async def test_a_decision_of_any_session_is_shown_whole_and_masked_and_counts_as
     assert storage.answers.seen == {(session_id, DEPLOY.digest)}
 
 
+async def test_a_link_with_a_digest_opens_its_decision_and_the_list_once_it_waits_no_more() -> None:
+    storage = FakeStorage()
+    await leave_open(storage, DEPLOY)
+    desk = Desk(storage)
+    async with desk.serve() as site:
+        found, _ = await site.get(f"/approvals?decision={DEPLOY.digest}")
+        await desk.inbox.answer(DEPLOY.digest, approves=True)
+        gone, page = await site.get(f"/approvals?decision={DEPLOY.digest}")
+
+    assert (found, gone) == (303, 200)
+    assert "nothing waits for an answer" in page
+
+
 @pytest.mark.parametrize(("decision", "approves"), [("approve", True), ("reject", False)])
 async def test_its_answer_is_kept_for_the_session_with_the_name_of_who_runs_the_server(
     decision: str, approves: bool
