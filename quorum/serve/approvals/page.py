@@ -281,11 +281,11 @@ class ApprovalsPage:
         return self._links.link_to(target)
 
     def _render_card(self, source: QuestionSource, question: PendingQuestion, session: BrowserSession) -> str:
+        where = escape_line(f"{source.name} · {question.digest[:12]}")
         return (
             f'<a class="card" href="/approvals/{self._link_to(source, question, session)}"><h2>'
             f"{escape_line(question.title or question.tool)}</h2>"
-            f"<code>{escape_line(describe_briefly(question))}</code>"
-            f'<br><span class="quiet">{escape_line(source.name)} · {escape_line(question.digest[:12])}</span></a>'
+            f'<code>{escape_line(describe_briefly(question))}</code><br><span class="quiet">{where}</span></a>'
         )
 
     async def _show_question(self, request: web.Request) -> web.Response:
