@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quorum.application.inbox import Inbox
-    from quorum.application.ports.storage import ContentStore, SessionArchive
+    from quorum.application.ports.storage import BlobStore, ContentStore, SessionArchive
     from quorum.command_line.options import StartOptions
     from quorum.domain.events.masking import SecretMask
     from quorum.domain.sessions.session_summary import SessionSummary
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStore:
-    """All sessions, looked at from the folder `root`; `cwd` is how their records spell it."""
+    """All sessions, looked at from the folder `root`; `cwd` is how their records spell it. `outputs` keeps long
+    ones, apart from the records."""
 
     archive: SessionArchive
     contents: ContentStore
     settings: Settings
     root: Path
     cwd: str
+    outputs: BlobStore | None = None
 
     async def list_chosen(self, *, everywhere: bool) -> list[SessionSummary]:
         """The sessions of this folder, or of every folder, the one used last first; none of subagents."""
