@@ -22,9 +22,12 @@ from quorum.domain.events.event import (
     SessionStarted,
     TurnStarted,
 )
+from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms
 from quorum.domain.sessions.session_summary import NewSession
+from quorum.domain.text.json_value import JsonObject
 from quorum.serve.approvals.page import ApprovalsPage
 from quorum.serve.approvals.pending import NotDone, PendingQuestion, RemoteApp, WaitingTab
 from quorum.serve.approvals.waiting import InboxQuestions
@@ -154,6 +157,22 @@ async def test_its_answer_is_kept_for_the_session_with_the_name_of_who_runs_the_
     assert kept is not None
     assert (kept.approves, kept.answered_by) == (approves, "bob@phone")
     assert kept.reason == (None if approves else "fine")
+
+
+async def test_a_question_of_a_model_is_answered_with_a_number() -> None:
+    storage = FakeStorage()
+    arguments: JsonObject = {"question": "Which colour?", "options": [{"label": "Blue"}, {"label": "Green"}]}
+    session_id = await leave_open(storage, replace(DEPLOY, call=a_call("ask_person", arguments, id_="one")))
+    async with Desk(storage).serve() as site:
+        (link,) = await list_links(site)
+        assert "<li>Green</li>" in (await site.get(link))[1]
+        status, said = await answer(site, "approve", reason="2")
+        assert await list_links(site) == []
+
+    (kept,) = storage.answers.kept.values()
+    assert status == 200, said
+    assert (kept.session_id, kept.approves) == (session_id, True)
+    assert kept.reason == PersonReply(options=(2,)).encode()
 
 
 async def test_what_people_sign_is_signed_with_the_key_of_who_runs_the_server() -> None:
