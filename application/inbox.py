@@ -124,11 +124,11 @@ class Inbox:
                 digests = ", ".join(each.short_digest for each in found)
                 raise AnswerRefused(f"{len(found)} decisions wait under {name!a}; name one of: {digests}")
 
-    async def note_seen(self, review: WaitingReview) -> None:
-        """Somebody looks at it: whoever would be told of it next is told later. What cannot be kept is told as
-        if nobody had looked."""
+    async def note_seen(self, session_id: str, digest: str) -> None:
+        """Somebody looks at this decision of a session: whoever would be told of it next is told later. What
+        cannot be kept is told as if nobody had looked."""
         with suppress(LedgerError):
-            await self._answers.note_seen(review.session.id, review.digest)
+            await self._answers.note_seen(session_id, digest)
 
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.

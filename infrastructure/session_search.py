@@ -24,6 +24,9 @@ _FILE = "search.sqlite"
 _VERSION = 1
 _SIDE_FILES = ("", "-journal", "-wal", "-shm")
 _SNIPPET_WORDS = 16
+_MANY = 500
+"""So many sessions are taken in at once without a word: it takes a second."""
+_KEPT_AFTER = 200
 _SCHEMA = (
     "PRAGMA secure_delete = ON",
     "CREATE TABLE IF NOT EXISTS sessions (number INTEGER PRIMARY KEY, id TEXT UNIQUE, updated_ms INTEGER, "
@@ -61,12 +64,18 @@ class SessionSearch:
     """Searches the sessions of an archive by way of the index at `path`; None: an index in memory.
 
     `mask` hides secrets before a text is searched: a part of one, as it may stand in a snippet, is not known.
+    `announce` is told how many sessions are taken in before a search where that will be felt.
     """
 
     def __init__(
-        self, archive: SessionArchive, path: Path | None, *, mask: Callable[[str], str] = lambda text: text
+        self,
+        archive: SessionArchive,
+        path: Path | None,
+        *,
+        mask: Callable[[str], str] = lambda text: text,
+        announce: Callable[[int], None] = lambda _count: None,
     ) -> None:
-        self._archive, self._path, self._mask = archive, path, mask
+        self._archive, self._path, self._mask, self._announce = archive, path, mask, announce
 
     async def search(self, words: Sequence[str], *, cwd: str | None, limit: int) -> list[FoundSession]:
         """The sessions of this folder, or of all, in which all words stand, the one used last first. Raises
@@ -126,10 +135,15 @@ class SessionSearch:
         if gone.rowcount:
             # The words of deleted rows would be left in the file.
             index.execute("INSERT INTO texts (texts) VALUES ('optimize')")
-        for session in listed.values():
-            number, *rest = known.get(session.id, (None,))
-            if rest == [session.updated_ms, session.records]:
-                continue
+        changed = [
+            session
+            for session in listed.values()
+            if known.get(session.id, ())[1:] != (session.updated_ms, session.records)
+        ]
+        if len(changed) >= _MANY:
+            self._announce(len(changed))
+        for place, session in enumerate(changed, 1):
+            number, *_ = known.get(session.id, (None,))
             text = await self._read(session)
             if number is not None:
                 index.execute("DELETE FROM texts WHERE rowid = ?", (number,))
@@ -142,6 +156,8 @@ class SessionSearch:
                 "INSERT INTO texts (rowid, text) VALUES (?, ?)",
                 (number if number is not None else added.lastrowid, text),
             )
+            if place % _KEPT_AFTER == 0:  # whoever breaks off a long filling goes on there
+                index.commit()
         index.commit()
 
     async def _read(self, session: SessionSummary) -> str:

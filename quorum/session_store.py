@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.errors import UsageError
+from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quorum.application.ports.storage import ContentStore, SessionArchive
+    from quorum.application.inbox import Inbox
+    from quorum.application.ports.storage import BlobStore, ContentStore, SessionArchive
+    from quorum.command_line.options import StartOptions
     from quorum.domain.events.masking import SecretMask
     from quorum.domain.sessions.session_summary import SessionSummary
     from quorum.infrastructure.config.schema import Settings
@@ -20,13 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStore:
-    """All sessions, looked at from the folder `root`; `cwd` is how their records spell it."""
+    """All sessions, looked at from the folder `root`; `cwd` is how their records spell it. `outputs` keeps long
+    ones, apart from the records."""
 
     archive: SessionArchive
     contents: ContentStore
     settings: Settings
     root: Path
     cwd: str
+    outputs: BlobStore | None = None
 
     async def list_chosen(self, *, everywhere: bool) -> list[SessionSummary]:
         """The sessions of this folder, or of every folder, the one used last first; none of subagents."""
@@ -72,3 +76,35 @@ class SessionStore:
         policy = build_path_policy(self.settings, (self.root,))
         SessionSecrets(mask, settings=self.settings, environ=os.environ, policy=policy).gather()
         return mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedInbox:
+    """The decisions that wait, and what builds the mask for a person who answers them."""
+
+    inbox: Inbox
+    build_mask: Callable[[], Callable[[str], str]]
+    close: Callable[[], None]
+
+
+def open_recorded_inbox(options: StartOptions, root: Path, *, is_on_terminal: bool) -> OpenedInbox:
+    """Open the sessions that the settings name. `is_on_terminal`: whoever signs may be asked there for the
+    passphrase of their key. Raises ConfigError and LedgerError."""
+    from quorum.domain.sessions.session_facts import escape_surrogates
+    from quorum.infrastructure.secrets.known import open_inbox
+    from quorum.infrastructure.storage import open_storage
+    from quorum.settings import load
+
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    storage = open_storage(loaded.settings.storage, os.environ)
+    complain(storage.notices)
+    store = SessionStore(
+        archive=storage.archive,
+        contents=storage.contents,
+        settings=loaded.settings,
+        root=root,
+        cwd=escape_surrogates(str(root)),
+    )
+    inbox = open_inbox(storage.archive, storage.answers, loaded, os.environ, is_on_terminal=is_on_terminal)
+    return OpenedInbox(inbox=inbox, build_mask=store.build_review_mask, close=storage.close)

@@ -87,7 +87,7 @@ def describe_review_request(event: ReviewRequested) -> str:
 def describe_user_command_end(event: UserCommandFinished) -> str:
     """How a command of the person's ended, and that what follows is what it printed."""
     exited = f", exit code {event.exit_code}" if event.exit_code is not None else ""
-    stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
+    stored = f"; its whole output was stored as {event.blob_id}" if event.blob_id is not None else ""
     took = format_duration(event.duration_secs)
     ended = f"their command ended: {OUTCOMES[event.outcome]}{exited}, {took}{stored}"
     return "; ".join([ended, *event.remarks]) + ("; it printed:" if event.output.strip() else "")
@@ -96,7 +96,7 @@ def describe_user_command_end(event: UserCommandFinished) -> str:
 def describe_job_ending(event: JobEnded) -> str:
     """How a job ended, and that what follows is its report, or the end of what it printed."""
     ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
-    stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
+    stored = f"; its whole output was stored as {event.blob_id}" if event.blob_id is not None else ""
     has_reported = event.status in (JobStatus.ANSWERED, JobStatus.FAILED)
     ended = f"{event.job_id} {ending}{stored}"
     said = "; its report:" if has_reported else "; it printed last:"
@@ -158,7 +158,7 @@ def describe_call_event(
             return text if complete else f"{text}; not every file was seen"
         case OutputStored(blob_id=blob, size_bytes=size):
             extent = format_amount(size, "byte")
-            return f"its whole output, {extent}, is stored as {blob}; the model read a summary"
+            return f"its whole output, {extent}, was stored as {blob}; the model read a summary"
         case SubagentStarted(agent=agent):
             named = f"the subagent {agent}" if agent else "a subagent"
             return f"given to {named} with {event.model}, whose session is {event.subagent_id}"

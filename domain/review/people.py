@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct, field
 
+from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import Rule
 from quorum.domain.review.signing import SigningDemand, SigningTerms
 
@@ -45,6 +46,11 @@ class PeoplePolicy(Struct, frozen=True, kw_only=True):
     def find_person(self, account: str) -> str:
         """Whose account this is, empty where it is nobody's."""
         return next((each.name for each in self.people.values() if account in each.accounts), "")
+
+    def forget_accounts(self) -> PeoplePolicy:
+        """The same for sessions whose account does not tell who asked: nobody is known to have."""
+        people = {name: replace(each, accounts=()) for name, each in self.people.items()}
+        return replace(self, people=people)
 
     def find_terms(self, spoke: Collection[str], account: str) -> SigningTerms | None:
         """What a call needs that rules of these ids ask about, in a session of this account; None where no rule

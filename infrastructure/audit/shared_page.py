@@ -30,7 +30,7 @@ def render_shared_page(evidence: bytes, public_hex: str) -> bytes:
         f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    page = _render(policy, style, public_hex, b64encode(evidence).decode("ascii"), script)
+    page = _render(policy, style, public_hex, b64encode(evidence).decode("ascii"), script, ends=("", ""))
     return f"<!DOCTYPE html>\n{page}".encode()
 
 
@@ -53,17 +53,22 @@ def _hash(text: str) -> str:
 
 def _describe_shell() -> str:
     """What the script compares the page around it with: how it was parsed, and all of it but what varies."""
-    return f"CSS1Compat UTF-8 {_render('', '', '', '', '')}"
+    shell = _render("", "", "", "", "", ends=("</head>", "</body></html>"))
+    return f"CSS1Compat UTF-8 {shell}"
 
 
-def _render(policy: str, style: str, public_hex: str, evidence: str, script: str) -> str:
-    """The page, written as browsers write the document that they read from it."""
+def _render(
+    policy: str, style: str, public_hex: str, evidence: str, script: str, *, ends: tuple[str, str]
+) -> str:
+    """The page, written as browsers write the document that they read from it, with these `ends` of its
+    head and body. The file has none: whatever a byte of them becomes, browsers read the same document."""
+    of_head, of_body = ends
     return (
         '<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Shared session</title><style>{style}</style></head>"
+        f"<title>Shared session</title><style>{style}</style>{of_head}"
         f'<body><p id="unchecked">{_BEFORE_SCRIPT}</p>'
         f'<script type="application/octet-stream" id="evidence" data-key="{public_hex}">{evidence}</script>'
-        f"<script>{script}</script></body></html>"
+        f"<script>{script}</script>{of_body}"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import pwd
@@ -43,17 +42,15 @@ def build_approver(
     from quorum.application.review.pushing import PushingApprover
     from quorum.infrastructure.execution.commands.environment import build_command_environment
     from quorum.infrastructure.push import build_pushes
-    from quorum.infrastructure.seen_decisions import open_seen_decisions
     from quorum.infrastructure.settings_conversion import list_key_names
 
-    here, answers, session_id = open_seen_decisions(environ), record.storage.answers, record.session_id
+    answers, session_id = record.storage.answers, record.session_id
 
     async def find_seen_age(digest: str) -> float:
-        """On the page of this machine, or anywhere by way of the database. What cannot be read was not seen."""
-        age = math.inf if here is None else await asyncio.to_thread(here.find_age_secs, digest)
+        """What cannot be read was not seen."""
         with suppress(LedgerError):
-            age = min(age, await answers.find_seen_age_secs(session_id, digest))
-        return age
+            return await answers.find_seen_age_secs(session_id, digest)
+        return math.inf
 
     variables = build_command_environment(environ, list_key_names(loaded.settings))
     return PushingApprover(

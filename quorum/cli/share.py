@@ -46,6 +46,7 @@ async def share(wish: ShareOptions, store: SessionStore) -> int:
     from quorum.application.whole_file import write_whole_file
     from quorum.cli.confirmation import confirm
     from quorum.cli.sessions.actions import load_audit_key
+    from quorum.cli.sessions.gone_outputs import describe_gone_outputs
     from quorum.domain.sessions.masked_copy import mask_session
     from quorum.errors import UsageError, complain
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
@@ -60,10 +61,9 @@ async def share(wish: ShareOptions, store: SessionStore) -> int:
     evidence = export_signed(copy.stored, key, mask=secrets.mask_known, exported_ms=now_ms)
     page = render_shared_page(evidence, key.public_hex)
     file = wish.file or Path(f"quorum-{session.id}.html")
-    complain(
-        secrets.mask_text(line)
-        for line in _preview(copy, gather_evidence(copy.stored.decode_records()), len(page))
-    )
+    records = copy.stored.decode_records()
+    complain(secrets.mask_text(line) for line in _preview(copy, gather_evidence(records), len(page)))
+    complain(await describe_gone_outputs(records, store.outputs))
     if not wish.yes and not confirm(
         f"Write all of this to {file}?", otherwise="--yes writes it without asking"
     ):

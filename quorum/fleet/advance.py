@@ -49,13 +49,20 @@ def advance_fleet_session(
         return BUSY
     signals = RunSignals(("--output", "json"))
     with explain_start_failures():
-        loaded = load(replace(options, workdir=folder), folder)
+        loaded = load_for_fleet(options, folder)
     complain(loaded.warnings)
     try:
         return run_event_loop(_advance(options, folder, loaded, session, signals, has_owner=owner is not None))
     except (SessionInUseElsewhere, LedgerError) as busy:
         complain([str(busy)])
         return BUSY
+
+
+def load_for_fleet(options: SessionOptions, folder: Path) -> LoadedSettings:
+    """The settings of a session that somebody submitted. Raises ConfigError."""
+    loaded = load(replace(options, workdir=folder), folder)
+    people = loaded.policy.people.forget_accounts()  # the worker's account is not that of who asked
+    return replace(loaded, policy=replace(loaded.policy, people=people))
 
 
 async def _advance(

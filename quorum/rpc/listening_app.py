@@ -18,7 +18,7 @@ from quorum.rpc.json_rpc import Code, JsonParams, RpcError, build_invalid_params
 from quorum.rpc.key_feed import KeyFeed, read_keys
 from quorum.rpc.panes import Camera, find_tab, read_pane
 from quorum.rpc.power import find_power
-from quorum.rpc.questions import respond
+from quorum.rpc.questions import note_seen, respond
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.keys.choices import LAYOUTS
@@ -250,6 +250,12 @@ class Methods:
                 "approving",
             ),
             Method(
+                "hil.seen",
+                "Say that a person looks at the open question: others are told of it later",
+                self._note_seen,
+                (Param("digest", "string", "what the question is about, of state.get"),),
+            ),
+            Method(
                 "keys.feed",
                 "Press keys, all of which are read before the first is pressed",
                 self._feed_keys,
@@ -360,6 +366,9 @@ class Methods:
 
     async def _respond(self, params: JsonParams, hand: Hand) -> object:
         return respond(self._app, params["decision"], params["digest"], params["reason"], hand)
+
+    async def _note_seen(self, params: JsonParams, _hand: Hand) -> object:
+        return await note_seen(self._app, params["digest"])
 
     async def _feed_keys(self, params: JsonParams, hand: Hand) -> object:
         keys = read_keys(params["keys"])

@@ -4,83 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from quorum.application.ports.people import ReviewContext
 from quorum.domain.mcp.server_question import check_answer
-from quorum.domain.review.ballot import Ballot, sort_dissent_first
 from quorum.domain.review.person_question import read_reply
-from quorum.domain.review.questions import Approve, Reject, ReviewRequest, RuleOffer
+from quorum.domain.review.questions import Approve, Reject
 from quorum.domain.struct_json import struct_to_json
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
+from quorum.rpc.review_json import render_review_json
 from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from quorum.tui.screens.review.dialog import ReviewDialog
-from quorum.tui.screens.review.text.facts import collect_facts
-from quorum.tui.screens.review.text.plan import find_plan_text
-from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.screens.server_dialogs import ServerAddressDialog, ServerFormDialog
 from quorum.tui.screens.spend_dialog import SpendDialog
 from quorum.tui.screens.trust_dialog import TrustDialog
 
 if TYPE_CHECKING:
     from quorum.tui.app.app import QuorumApp
-
-
-def render_votes_json(review_context: ReviewContext) -> dict[str, object]:
-    """The votes so far, the strongest objection first, and who has not voted yet."""
-    return {
-        "ballots": [_render_ballot(ballot) for ballot in sort_dissent_first(review_context.ballots)],
-        "awaited": list(review_context.awaited),
-        "not_asked": list(review_context.not_asked),
-        "lenses": dict(review_context.lenses),
-        "count": review_context.tally.describe_count() if review_context.reviewers else "",
-        "independent": review_context.independent,
-    }
-
-
-def render_earlier_plans_json(request: ReviewRequest) -> list[dict[str, object]]:
-    """The plans that reviewers judged before this one, oldest first, each with its votes."""
-    return [
-        {
-            "round": earlier.number,
-            "text": earlier.text,
-            "ballots": [_render_ballot(ballot) for ballot in sort_dissent_first(earlier.ballots)],
-        }
-        for earlier in request.earlier_plans
-    ]
-
-
-def render_comparison_json(request: ReviewRequest) -> dict[str, object] | None:
-    """What several models planned and said of each other's plans, the best first; None where one model did."""
-    if request.comparison is None:
-        return None
-    return {
-        "findings": list(request.comparison.findings),
-        "plans": [
-            {
-                "label": plan.label,
-                "model": plan.model,
-                "score": plan.score,
-                "remarks": list(plan.remarks),
-                "text": plan.text,
-            }
-            for plan in request.comparison.plans
-        ],
-    }
-
-
-def _render_ballot(ballot: Ballot) -> dict[str, object]:
-    return {
-        "reviewer": ballot.reviewer,
-        "lens": ballot.lens,
-        "vote": ballot.vote.value,
-        "in_scope": ballot.in_scope,
-        "counts_as": ballot.counts_as.value,
-        "explanation": ballot.explanation,
-        "confidence": ballot.confidence,
-        "reason": ballot.reason,
-        "objection": ballot.objection,
-        "objections": [objection.to_json() for objection in ballot.objections],
-    }
 
 
 _Question: TypeAlias = (
@@ -92,26 +30,7 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
     """What the person is asked in the tab in front, complete, secrets masked; None where nothing is asked."""
     dialog = _open(app)
     if isinstance(dialog, ReviewDialog):
-        request = dialog.request
-        known = collect_facts(request, dialog.earlier, root=dialog.root)
-        return {
-            "kind": "review",
-            "title": "".join(build_title(request.packet, dialog.root)),
-            "digest": request.packet.digest,
-            "packet": request.packet.to_json(),
-            "preamble": request.preamble,
-            "reasons": list(request.reasons),
-            "batch_size": request.batch_size,
-            "stale": request.stale,
-            "dangers": [line.text for line in known.dangers],
-            "arguments": [line.text for line in known.arguments],
-            "votes": render_votes_json(dialog.review_context),
-            "plan": find_plan_text(request.packet),
-            "earlier_plans": render_earlier_plans_json(request),
-            "comparison": render_comparison_json(request),
-            "following": [packet.digest for packet in request.following],
-            "offer": None if (offer := request.offer) is None else _offer_as_json(offer),
-        }
+        return render_review_json(dialog.request, dialog.review_context, dialog.earlier, dialog.root)
     if isinstance(dialog, TrustDialog):
         question = dialog.question
         return {
@@ -174,11 +93,6 @@ def _form_as_json(dialog: ServerFormDialog) -> dict[str, object]:
     }
 
 
-def _offer_as_json(offer: RuleOffer) -> dict[str, object]:
-    """The rules that the dialog offers; they are saved at the keyboard only."""
-    return {"rules": list(offer.rules), "approvals": offer.approvals, "covers": list(offer.covers)}
-
-
 def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand) -> dict[str, object]:
     """Answer the question about this digest, and no other. Raises RpcError where that cannot be."""
     if decision == "approve":
@@ -202,6 +116,15 @@ def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand)
     else:
         dialog.dismiss(decision == "approve")
     return {"answered": decision, "digest": digest}
+
+
+async def note_seen(app: QuorumApp, digest: str) -> dict[str, object]:
+    """Somebody looks at the question about this digest, if it is open: others are told of it later."""
+    dialog, session = _open(app), app.chat.current.session
+    if dialog is None or session is None or _find_digest(dialog) != digest:
+        return {"open": False}
+    await session.agent.inbox.note_seen(session.agent.session_id, digest)
+    return {"open": True}
 
 
 def _find_digest(dialog: _Question) -> str:

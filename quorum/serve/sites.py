@@ -19,14 +19,15 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from quorum.command_line.options import SessionOptions
 from quorum.errors import complain
 from quorum.infrastructure.files.swept_folder import SERVE_PREFIX, open_swept_folder
-from quorum.infrastructure.seen_decisions import open_seen_decisions
 from quorum.infrastructure.web_push.browsers import open_push_browsers
 from quorum.serve.app_process import AppProcess, build_app_command
 from quorum.serve.approvals.notify import NotifyPage
 from quorum.serve.approvals.page import ApprovalsPage
 from quorum.serve.approvals.pending import RemoteApp
+from quorum.serve.approvals.waiting import InboxQuestions
 from quorum.serve.html import render_page
 from quorum.serve.server import Site
+from quorum.session_store import open_recorded_inbox
 
 StartApp: TypeAlias = Callable[[tuple[int, int], bool], Awaitable[AppProcess]]
 """Starts an app on a screen of so many columns and lines; the flag has it continue the latest session."""
@@ -249,17 +250,22 @@ def _read_token(descriptor: int) -> str:
 
 
 def build_app_site(options: SessionOptions, root: Path, url: str, *, approvals: bool) -> Site:
-    """The app in the browser, one for each page that is open."""
+    """The app in the browser, one for each page that is open. `approvals`: also what waits in them and in the
+    inbox. Raises ConfigError and LedgerError where that cannot be opened."""
+    opened = open_recorded_inbox(options, root, is_on_terminal=False) if approvals else None
     apps = ServedApps(options, root, listens=approvals)
     page = TerminalPage(apps.start, socket_origin=f"ws{url.removeprefix('http').rstrip('/')}")
 
     async def clean_up(_app: web.Application) -> None:
         apps.close()
+        if opened is not None:
+            await asyncio.to_thread(opened.close)
 
     def add_routes(app: web.Application) -> None:
         page.add_routes(app)
-        if approvals:
-            _add_approvals(app, apps.list_listening, url)
+        if opened is not None:
+            inbox = InboxQuestions(opened.inbox, opened.build_mask)
+            _add_approvals(app, apps.list_listening, url, inbox)
         app.on_cleanup.append(clean_up)
 
     return Site(add_routes=add_routes, kill_all=page.kill_all)
@@ -279,7 +285,12 @@ def build_approvals_site(socket: Path, token: str | None, url: str) -> Site:
     return Site(add_routes=add_routes, kill_all=lambda: None)
 
 
-def _add_approvals(app: web.Application, list_apps: Callable[[], Iterable[RemoteApp]], url: str) -> None:
+def _add_approvals(
+    app: web.Application,
+    list_apps: Callable[[], Iterable[RemoteApp]],
+    url: str,
+    inbox: InboxQuestions | None = None,
+) -> None:
     if (browsers := open_push_browsers(os.environ)) is not None:
         NotifyPage(browsers, url.rstrip("/")).add_routes(app)
-    ApprovalsPage(list_apps, open_seen_decisions(os.environ)).add_routes(app)
+    ApprovalsPage(list_apps, inbox).add_routes(app)

@@ -26,6 +26,8 @@ REPRESENTED = {
     "test_commands_in_a_session.py::test_a_turn_that_is_taken_back_gives_the_command_as_it_was_typed",
     "tests/e2e/test_left_overs_of_kills.py": "tests/infrastructure/ledger/test_session_locks.py::"
     "test_whoever_opens_the_database_removes_the_locks_of_killed_processes",
+    "tests/e2e/test_three_kills.py": "tests/application/test_signed_approval.py::"
+    "test_too_few_that_hold_let_nothing_run",
     "tests/e2e/test_plans.py": "tests/domain/test_plan.py::"
     "test_planning_ends_with_an_approval_in_the_scope_that_was_there_before",
     "tests/e2e/test_pull_request_review.py": "tests/infrastructure/changes/test_pull_requests.py::"

@@ -44,6 +44,12 @@ def test_where_nobody_is_known_to_ask_one_more_signs() -> None:
     assert terms.is_met(NAMES)
 
 
+def test_where_the_account_does_not_tell_who_asked_its_person_counts_and_one_more_signs() -> None:
+    terms = a_policy(TWO_OF_THREE).forget_accounts().find_terms([f"rule {DEPLOY.id}"], "ada-account")
+
+    assert terms == SigningTerms(demands=(SigningDemand(3, NAMES),))
+
+
 def test_a_call_that_no_rule_of_the_policy_is_about_takes_no_signature() -> None:
     policy = a_policy(TWO_OF_THREE)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
+from base64 import b64encode
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from quorum.infrastructure.audit.shared_page import render_check_code, render_sh
 from quorum.infrastructure.audit.signed_export import SigningKey
 from tests.support.chromium import CHROMIUM, Tab, chromium
 from tests.support.shared_pages import (
+    PARTS,
     a_key,
     a_page,
     an_eventful_store,
@@ -111,6 +113,52 @@ async def test_each_of_a_thousand_random_flips_is_found(
     assert unseen == []
 
 
+def list_parts(page: bytes, export: bytes) -> Mapping[str, tuple[int, int]]:
+    """Where each part of the page stands: of its head and body, of its script, and of the evidence in it."""
+    evidence = b64encode(export)
+    start = page.index(evidence)
+    parts = {
+        "kind of document": b"!DOCTYPE html",
+        "characters": b'charset="utf-8"',
+        "policy": b"default-src 'none'",
+        "size": b"width=device-width",
+        "title": b"Shared session",
+        "style": (PARTS / "page.css").read_bytes(),
+        "words before the check": b"This page could not check",
+        "kind of the evidence": b"application/octet-stream",
+        "name of the evidence": b'id="evidence"',
+        **{name: (PARTS / name).read_bytes() for name in ("verifier.js", "transcript.js", "page.js")},
+    }
+    found = {name: (page.rindex(part[:20]), len(part)) for name, part in parts.items()}
+    key = page.index(b'data-key="') + len(b'data-key="')
+    third = len(evidence) // 3
+    return {
+        **found,
+        "key": (key, 64),
+        "headers of the evidence": (start, 40),
+        **{f"records, part {n + 1}": (start + 100 + n * third, third - 300) for n in range(3)},
+        "signature": (start + len(evidence) - 80, 76),
+    }
+
+
+@pytest.mark.long
+async def test_a_flip_in_each_part_of_the_page_is_found(
+    viewer: Viewer, stored: StoredSession, key: SigningKey
+) -> None:
+    export = sign_export(stored, key)
+    page = render_shared_page(export, key.public_hex)
+    chance = random.Random(39)
+    assert await viewer.open(page) == "fair"
+    verdicts: dict[str, list[str]] = {}
+    for name, (start, length) in list_parts(page, export).items():
+        for _ in range(4):
+            flipped = bytearray(page)
+            flipped[start + chance.randrange(length)] ^= 1 << chance.randrange(5)  # not the case of a letter
+            verdicts.setdefault(name, []).append(await viewer.open(bytes(flipped)))
+
+    assert {name: found for name, found in verdicts.items() if {*found} - {"bad", UNCHECKED}} == {}
+
+
 @pytest.mark.long
 async def test_what_is_put_around_the_evidence_is_found(
     viewer: Viewer, stored: StoredSession, key: SigningKey
@@ -118,10 +166,10 @@ async def test_what_is_put_around_the_evidence_is_found(
     page = a_page(stored, key)
     changes = {
         "text behind the end": page + b"<p>All approved.</p>",
-        "a style in the head": page.replace(b"</head>", b"<style>header{display:none}</style></head>"),
+        "a style in the head": page.replace(b"<body>", b"<style>header{display:none}</style><body>"),
         "another title": page.replace(b"<title>Shared", b"<title>Signed"),
         "a policy that allows more": page.replace(b"default-src 'none'", b"default-src https:"),
-        "a second script": page.replace(b"</body>", b"<script>document.title = 1</script></body>"),
+        "a second script": page + b"<script>document.title = 1</script>",
         "a link in the body": page.replace(b"<body>", b'<body><a href="https://x.example/">x</a>'),
         "quirks mode": page.replace(b"<!DOCTYPE html>\n", b""),
         "another key's name": page.replace(key.public_hex.encode(), a_key().public_hex.encode()),

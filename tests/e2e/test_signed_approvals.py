@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
 from quorum.infrastructure.config.policy_file import POLICY_PLACE
+from tests.support.chromium import CHROMIUM, chromium
+from tests.support.headless_run import environment
 from tests.support.policy_namespace import Namespace, open_namespace
 
 RULE = '[[signatures]]\ncalls = ["run_command(echo *)"]\nneeded = 2\n'
@@ -36,6 +40,22 @@ class Team:
 
     def quorum(self, *words: str, by: str = "ada", incoming: str = "") -> subprocess.CompletedProcess[str]:
         return self.machine.run(*words, incoming=incoming, HOME=str(self.homes[by]))
+
+    @asynccontextmanager
+    async def serve(self, by: str) -> AsyncIterator[str]:
+        """The link to the app and the page of pending reviews of one of them."""
+        process = await asyncio.create_subprocess_exec(
+            *self.machine.build_command("serve", "--approvals", "--port", "0"),
+            env=environment(self.machine.home, HOME=str(self.homes[by])),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        try:
+            await process.stdout.readline()
+            yield (await process.stdout.readline()).decode().strip()
+        finally:
+            process.terminate()
+            await process.communicate()
 
     @property
     def has_run(self) -> bool:
@@ -136,3 +156,33 @@ def test_the_gate_lets_a_call_of_another_agent_run_once_others_have_signed_it(te
 
     assert decided["decision"] == "allow", decided
     assert "signed by bob, cyn" in decided["reasons"]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+async def test_a_browser_signs_with_the_key_of_who_serves_the_page(team: Team, tmp_path: Path) -> None:
+    left = team.quorum("run", "--leave-open", "--output", "json", PROMPT)
+    (digest,) = json.loads(left.stdout)["waiting"]
+    said = {}
+    async with chromium(tmp_path / "profile") as browser:
+        for name in ("ada", "bob", "cyn"):
+            async with team.serve(name) as link:
+                tab = await browser.open(link, is_stranger=True)
+                await tab.shows("location.pathname === '/' && document.readyState === 'complete'")
+                await tab.go(f"{link.partition('/enter')[0]}/approvals")
+                await tab.read("echo made >> made.txt")
+                await tab.evaluate("document.querySelector('a.card').click()")
+                await tab.read(f"Sign packet {digest[:12]}")
+                await tab.evaluate("document.querySelector('button.approve').click()")
+                said[name] = await tab.shows("document.querySelector('p.said[role=status]')?.textContent")
+
+    assert "you, ada, asked for it; it takes a signature of bob, cyn" in said["ada"]
+    assert "signed by bob; still to sign: cyn" in said["bob"]
+    assert "signed by bob, cyn; all have signed" in said["cyn"]
+    ended = team.quorum("run", "--leave-open", "--resume", "latest")
+    assert ended.returncode == 0, ended.stderr
+    assert team.has_run
+    assert (
+        "1 approval signed, as they had to be, by keys of the policy"
+        in team.quorum("sessions", "verify").stdout
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import Event, ResponseCompleted, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.session_summary import NewSession, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, NewSession, SessionSummary
+from quorum.infrastructure import session_search
 from quorum.infrastructure.session_search import SessionSearch, discard_search_index
 from tests.support.fake_storage import FakeStorage
 
@@ -95,6 +96,35 @@ async def test_a_secret_is_hidden_also_where_a_snippet_would_begin_in_its_middle
     assert await search.search(["part20"], cwd=None, limit=20) == []
     (hit,) = await search.search(["zebra"], cwd=None, limit=20)
     assert hit.snippet == "use [hidden] for the zebra ok"
+
+
+async def test_a_long_filling_is_announced_and_goes_on_where_it_was_broken_off(
+    storage: FakeStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_search, "_MANY", 4)
+    monkeypatch.setattr(session_search, "_KEPT_AFTER", 2)
+    every = {await begin(storage, f"zebra {number}", "ok") for number in range(5)}
+    read, path, asked = storage.archive.read, tmp_path / "search.sqlite", list[str]()
+    announced: list[int] = []
+
+    async def break_off(session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
+        asked.append(session_id)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return await read(session_id, types)
+
+    def search() -> SessionSearch:
+        return SessionSearch(storage.archive, path, announce=announced.append)
+
+    monkeypatch.setattr(storage.archive, "read", break_off)
+    with pytest.raises(KeyboardInterrupt):
+        await search().search(["nothing"], cwd=None, limit=20)
+    assert await search().search(["nothing"], cwd=None, limit=20) == []
+
+    assert announced == [5]
+    assert set(asked) == every
+    assert len(asked) == 7  # two were kept of three, and three are left
+    assert set(await find(storage, path, "zebra")) == every
 
 
 async def test_what_another_search_takes_in_meanwhile_is_left_to_it(

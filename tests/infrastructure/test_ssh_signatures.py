@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from quorum.application.review.signed_approval import verify_signatures
 from quorum.domain.errors import SigningRefused
 from quorum.domain.replacing import replace
 from quorum.domain.review.people import PeoplePolicy, Person
-from quorum.domain.review.signing import SigningDemand, SigningTerms
+from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms
 from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
@@ -115,6 +116,60 @@ async def test_a_signature_from_the_future_does_not_count(desk: Desk) -> None:
     desk.now_ms = NOW_MS - 60 * 60 * 1000
 
     assert "future" in await desk.signatures.verify(signed)
+
+
+async def count(desk: Desk, terms: SigningTerms, *given: ApprovalSignature) -> tuple[bool, str]:
+    """Whether the call may run, and why signatures do not count."""
+    tally = await verify_signatures(desk.signatures.verify, terms, given, session_id="s", digest="5f")
+    return terms.is_met(tally.signed), "; ".join(tally.problems)
+
+
+def give_key(desk: Desk, name: str, path: Path) -> Desk:
+    """Name another key of somebody in the policy; the desk where it lies."""
+    person = desk.policy.people[name]
+    keys = (*person.keys, make_key(path / ".ssh" / "id_ed25519"))
+    desk.policy = PeoplePolicy(people={**desk.policy.people, name: replace(person, keys=keys)})
+    return Desk(path, desk.policy)
+
+
+async def test_two_keys_of_one_person_are_one_signature_under_whatever_name(desk: Desk, tmp_path: Path) -> None:
+    second = give_key(desk, "ada", tmp_path / "phone")
+    both = replace(TERMS, demands=(SigningDemand(2, ("ada", "bob")),))
+    one, other = await desk.signatures.sign("s", "5f", both), await second.signatures.sign("s", "5f", both)
+
+    assert one.signature != other.signature
+    assert await desk.signatures.verify(other) == ""
+    assert await count(desk, both, one, other) == (False, "")
+    met, problems = await count(desk, both, one, replace(other, person="bob"))
+    assert not met
+    assert "the signature of bob does not count: it was not made with a key of bob" in problems
+
+
+async def test_no_key_of_who_asked_makes_up_for_others(desk: Desk, tmp_path: Path) -> None:
+    second = give_key(desk, "ada", tmp_path / "phone")
+    of_others = SigningTerms(demands=(SigningDemand(1, ("bob",)),), requester="ada")
+    with pytest.raises(SigningRefused, match="you, ada, asked for it"):
+        await second.signatures.sign("s", "5f", of_others)
+    forced = await second.signatures.sign("s", "5f", TERMS)
+
+    assert await count(desk, of_others, forced) == (False, "ada asked for it, and so does not count")
+    assert await count(desk, of_others, replace(forced, person="bob")) == (
+        False,
+        "the signature of bob does not count: it was not made with a key of bob, or not for this call",
+    )
+
+
+async def test_a_signature_that_is_moved_to_another_call_or_session_counts_for_nothing(desk: Desk) -> None:
+    one = replace(TERMS, demands=(SigningDemand(1, ("ada",)),))
+    elsewhere = await desk.signatures.sign("s", "60", one)
+    before = await desk.signatures.sign("r", "5f", one)
+
+    assert await count(desk, one, elsewhere) == (False, "a signature of ada is about something else")
+    for moved in (replace(elsewhere, digest="5f"), replace(before, session_id="s")):
+        met, problems = await count(desk, one, moved)
+        assert not met
+        assert "or not for this call" in problems
+    assert await count(desk, one, await desk.signatures.sign("s", "5f", one)) == (True, "")
 
 
 async def test_who_may_not_sign_is_told_so(desk: Desk) -> None:

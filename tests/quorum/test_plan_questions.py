@@ -11,7 +11,7 @@ from quorum.domain.review.ballot import Vote
 from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.severity import Severity
-from quorum.rpc.questions import render_earlier_plans_json, render_votes_json
+from quorum.rpc.review_json import render_earlier_plans_json, render_votes_json
 from tests.support.fake_agent import a_packet, a_request
 from tests.support.review_contexts import a_ballot, a_review_context, voted
 

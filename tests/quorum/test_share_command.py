@@ -7,15 +7,20 @@ import io
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from quorum.cli.sessions import COMMAND as SESSIONS
 from quorum.cli.share import COMMAND, ShareOptions
-from quorum.domain.sessions.session_summary import NewSession
+from quorum.domain.events.event import OutputStored
+from quorum.domain.sessions.session_summary import ContinuedSession, NewSession
+from quorum.domain.text.output import Text
 from quorum.errors import UsageError
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
+from tests.support.builders import a_context
 from tests.support.headless_run import configure, environment
 from tests.support.past_sessions import an_eventful_session
 
@@ -119,3 +124,41 @@ def test_without_a_terminal_nothing_is_written_unless_that_was_said(desk: Desk, 
 def test_a_file_that_cannot_be_written_is_named(desk: Desk, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="name another file with --out"):
         desk.share(file=tmp_path / "missing" / "session.html", yes=True)
+
+
+def test_outputs_that_their_store_does_not_hold_any_more_are_named_wherever_a_session_is_handed_on(
+    desk: Desk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def keep_outputs() -> tuple[str, str]:
+        with closing(open_storage(StorageTable(), environment(desk.home))) as storage:
+            outputs = storage.open_blobs()
+            opened = storage.open_session(ContinuedSession(desk.session), cwd=str(desk.root))
+            assert outputs is not None
+            assert opened.ledger is not None
+            kept, gone = await outputs.store(Text("kept")), await outputs.store(Text("not kept"))
+            for each in (kept, gone, gone):
+                stored = OutputStored(context=a_context(), blob_id=each, size_bytes=9, summary="a summary")
+                await opened.ledger.append(stored)
+            await opened.ledger.aclose()
+        return kept, gone
+
+    def hand_on() -> list[str]:
+        """What each way of it says."""
+        assert desk.share(file=tmp_path / "a.html", yes=True) == 0
+        said = [capsys.readouterr().err]
+        for name in ("export", "verify"):
+            command = SESSIONS.actions[name]
+            assert command.run is not None
+            assert command.run(command.options(session=desk.session), desk.root) == 0
+            out, err = capsys.readouterr()
+            said.append(out if name == "verify" else err)
+        return said
+
+    kept, gone = asyncio.run(keep_outputs())
+    assert not any("nothing is left" in each for each in hand_on())
+    for file in (desk.home / "state").rglob(f"{gone}*"):
+        file.unlink()
+
+    for said in hand_on():
+        assert f"of 1 output stored apart nothing is left but what its records hold: {gone}" in said
+        assert kept not in said

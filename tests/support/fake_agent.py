@@ -231,7 +231,7 @@ class FakeInbox:
         self.reviews: list[WaitingReview] = []
         self.answers: list[tuple[str, bool, str | None]] = []
         self.replies: list[tuple[str, PersonReply | str]] = []
-        self.seen: list[str] = []
+        self.seen: list[tuple[str, str]] = []
         self.refusal: AnswerRefused | None = None
         self.readings = 0
         self.may_list = asyncio.Event()
@@ -243,9 +243,9 @@ class FakeInbox:
         await self.may_list.wait()
         return tuple(review for review in self.reviews if review.session.id not in without)
 
-    async def note_seen(self, review: WaitingReview) -> None:
+    async def note_seen(self, session_id: str, digest: str) -> None:
         """Take note of what was opened."""
-        self.seen.append(review.digest)
+        self.seen.append((session_id, digest))
 
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Take note, and have it wait no more."""

@@ -117,7 +117,7 @@ async def test_esc_leaves_it_waiting_and_a_late_answer_is_refused_with_a_sentenc
         await stage.pilot.press("escape")
         await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
         assert stage.agent.waiting.answers == []
-        assert len(stage.agent.waiting.seen) == 1
+        assert stage.agent.waiting.seen == [(a_summary().id, a_command("make all").digest)]
 
         stage.agent.waiting.refusal = AnswerRefused("it was decided already: rejected")
         await open_dialog(stage)

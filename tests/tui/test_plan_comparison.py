@@ -11,7 +11,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Vote
 from quorum.domain.review.plan_terms import ComparedPlan, PlanComparison
 from quorum.domain.review.questions import Approve, ReviewRequest
-from quorum.rpc.questions import render_comparison_json
+from quorum.rpc.review_json import render_comparison_json
 from quorum.tui.screens.review.earlier import NOTHING
 from quorum.tui.screens.review.text.facts import collect_facts
 from quorum.tui.screens.review.text.plan import render_all_votes

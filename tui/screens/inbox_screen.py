@@ -48,7 +48,8 @@ class InboxAnswers:
 
     def open(self, review: WaitingReview) -> None:
         """Show a decision in the review dialog, or a question in its own. Esc there leaves it to wait."""
-        self._screen.run_worker(self._inbox.note_seen(review), group="seen")
+        seeing = self._inbox.note_seen(review.session.id, review.digest)
+        self._screen.run_worker(seeing, group="seen")
         if (question := find_question(review.packet.call)) is not None:
             dialog = PersonQuestionDialog(question, review.digest, clock=self._clock)
             self._screen.app.push_screen(dialog, lambda _is_answered: self._accept_reply(review, dialog.reply))

@@ -331,7 +331,7 @@ const transcript = (() => {
       told.card(event.context).history.push(...lines, ...(event.effects.complete ? [] : ["not every change of files could be seen"]));
     },
     files_kept: tellCall((event) => `${event.files} files kept as before it${event.complete ? "" : "; not every file was seen"}`),
-    output_stored: tellCall((event) => `its whole output, ${event.size_bytes} bytes, is stored as ${event.blob_id}; the model read a summary`),
+    output_stored: tellCall((event) => `its whole output, ${event.size_bytes} bytes, was stored as ${event.blob_id}; the model read a summary`),
     plan_review_started: tellCall((event) => `round ${event.round} of its review by models (plan sha256 ${event.plan_digest})`),
     subagent_started: tellCall((event) => `given to ${event.agent ? `the subagent ${event.agent}` : "a subagent"} with ${event.model}, whose session is ${event.subagent_id}`),
     subagent_finished: tellCall((event) => `the subagent ended: ${event.outcome.status}${event.outcome.error ? `: ${event.outcome.error}` : ""}`),

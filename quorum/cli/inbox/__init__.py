@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -70,30 +69,15 @@ def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
     import asyncio
 
     from quorum.domain.errors import AnswerRefused, SigningRefused
-    from quorum.domain.sessions.session_facts import escape_surrogates
-    from quorum.infrastructure.secrets.known import open_inbox
-    from quorum.infrastructure.storage import open_storage
-    from quorum.session_store import SessionStore
-    from quorum.settings import load
+    from quorum.session_store import open_recorded_inbox
 
-    loaded = load(options, root, needs_project=False)
-    complain([loaded.left_out] if loaded.left_out else [])
-    storage = open_storage(loaded.settings.storage, os.environ)
-    complain(storage.notices)
+    opened = open_recorded_inbox(options, root, is_on_terminal=True)
     try:
-        store = SessionStore(
-            archive=storage.archive,
-            contents=storage.contents,
-            settings=loaded.settings,
-            root=root,
-            cwd=escape_surrogates(str(root)),
-        )
-        inbox = open_inbox(storage.archive, storage.answers, loaded, os.environ, is_on_terminal=True)
-        asyncio.run(act(inbox, store.build_review_mask))
+        asyncio.run(act(opened.inbox, opened.build_mask))
     except (AnswerRefused, SigningRefused) as refusal:
         raise UsageError(str(refusal)) from refusal
     finally:
-        storage.close()
+        opened.close()
     return 0
 
 
@@ -129,7 +113,7 @@ def _show(options: ShowDecisionOptions, root: Path) -> int:
             _print_json(encode_review(review, mask))
         else:
             print(render_review(review, mask, now_ms=read_wall_clock_ms()))
-            await inbox.note_seen(review)
+            await inbox.note_seen(review.session.id, review.digest)
 
     return act_on_inbox(options, root, show)
 

@@ -58,6 +58,7 @@ def act_on_sessions(
         settings=settings,
         root=root,
         cwd=escape_surrogates(str(root)),
+        outputs=storage.open_blobs(),
     )
     complain(storage.notices)
     try:
@@ -128,6 +129,7 @@ async def verify(wish: VerifyOptions, store: SessionStore) -> int:
     """Print whether every record of these sessions fits; BROKEN where one does not, else NEWER where one of a
     newer version is left."""
     from quorum.cli.sessions.anchors import AnchorComparison
+    from quorum.cli.sessions.gone_outputs import STORED_TYPES, describe_gone_outputs
     from quorum.cli.sessions.signatures import REVIEW_TYPES, check_signatures
 
     sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
@@ -139,6 +141,10 @@ async def verify(wish: VerifyOptions, store: SessionStore) -> int:
         are_signed = True
         if checked.holds:
             lines, are_signed = await check_signatures(await store.archive.read(session.id, REVIEW_TYPES))
+            gone = await describe_gone_outputs(
+                await store.archive.read(session.id, STORED_TYPES), store.outputs
+            )
+            lines = (*lines, *(f"  {line}" for line in gone))
         print("\n".join((*_render_lines(checked), *anchors.describe(checked), *lines)))
         if not are_signed:
             code = BROKEN
@@ -206,8 +212,10 @@ async def diff(wish: OneSessionOptions, store: SessionStore) -> int:
 async def export(wish: ExportOptions, store: SessionStore) -> int:
     """Write all of it to the file asked for, or to stdout; always 0."""
     from quorum.application.export.formats import render_export
+    from quorum.cli.sessions.gone_outputs import STORED_TYPES, describe_gone_outputs
 
     session = await store.find_named(wish.session)
+    complain(await describe_gone_outputs(await store.archive.read(session.id, STORED_TYPES), store.outputs))
     if wish.signed and wish.file is not None:
         return await write_signed_export(session.id, wish.file, store.archive, store.build_mask())
     text = render_export(wish.format, session, await store.archive.read(session.id), store.build_mask())

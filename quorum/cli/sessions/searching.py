@@ -18,7 +18,14 @@ async def search(wish: SearchOptions, store: SessionStore) -> int:
 
     words = [word for part in wish.words for word in part.split()]
     mask = store.build_mask()
-    index = SessionSearch(store.archive, locate_search_index(os.environ), mask=mask)
+    index = SessionSearch(
+        store.archive,
+        locate_search_index(os.environ),
+        mask=mask,
+        announce=lambda count: complain(
+            [f"{count} sessions are taken into the index first; later only new ones"]
+        ),
+    )
     hits = await index.search(words, cwd=None if wish.all else store.cwd, limit=wish.limit or _MOST_HITS)
     if wish.json:
         from quorum.application.export.session_json import encode_ascii_json, encode_summary

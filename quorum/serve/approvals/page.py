@@ -1,28 +1,28 @@
 """The page of pending reviews: a list, one page for each question, and its answer. It needs no script.
 
-An answer goes where the remote control takes answers: to the open dialog of the app, by its digest. Nothing is
-decided or run here.
+An answer goes to the open dialog of an app, as the remote control takes it, or into the inbox, by its digest.
+Nothing is decided or run here.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from aiohttp import web
 
 from quorum.domain.text.printable import split_paragraphs
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.errors import complain
-from quorum.infrastructure.seen_decisions import SeenDecisions
 from quorum.rpc.client import NoAnswer
 from quorum.serve.access import BrowserSession, get_session
-from quorum.serve.approvals.pending import AppRefused, PendingQuestion, RemoteApp, Reviewer
+from quorum.serve.approvals.pending import NotDone, PendingQuestion, RemoteApp, Reviewer, WaitingTab
+from quorum.serve.approvals.waiting import InboxQuestions
 from quorum.serve.html import escape_line, read_form, render_page
 
 MOST_SHOWN_CHARACTERS = 300_000
@@ -220,13 +220,17 @@ _REFRESH = '<meta http-equiv="refresh" content="5">\n'
 _LONGEST_REASON = 2000
 _GONE = web.HTTPGone.status_code
 
+QuestionSource: TypeAlias = RemoteApp | InboxQuestions
+
 
 class ApprovalsPage:
-    """Shows the questions of the apps that `list_apps` names at the time. `seen` is told of what is opened."""
+    """Shows the questions of the apps that `list_apps` names at the time, and those of the inbox, if any."""
 
-    def __init__(self, list_apps: Callable[[], Iterable[RemoteApp]], seen: SeenDecisions | None = None) -> None:
+    def __init__(
+        self, list_apps: Callable[[], Iterable[RemoteApp]], inbox: InboxQuestions | None = None
+    ) -> None:
         self._list_apps = list_apps
-        self._seen = seen
+        self._inbox = inbox
         self._links = DecisionLinks()
 
     def add_routes(self, app: web.Application) -> None:
@@ -238,18 +242,32 @@ class ApprovalsPage:
 
     async def _show_list(self, request: web.Request) -> web.Response:
         session = get_session(request)
-        cards: list[str] = []
+        found: dict[str, tuple[QuestionSource, PendingQuestion]] = {}
+        tabs: list[tuple[RemoteApp, WaitingTab]] = []
+        problems: list[str] = []
         apps = list(self._list_apps())
-        for app in apps:
+        for source in (*apps, *((self._inbox,) if self._inbox is not None else ())):
             try:
-                if (question := await app.find_question()) is not None:
-                    cards.append(self._render_card(app, question, session))
-                cards += [
-                    _render_tab_form(app, tab.tab, tab.title, session) for tab in await app.list_waiting_tabs()
-                ]
-            except (NoAnswer, AppRefused) as problem:
-                cards.append(f'<p class="problem">{escape_line(app.name)}: {escape_line(str(problem))}</p>')
-        nothing = "no quorum runs that this page could ask" if not apps else "nothing waits for an answer"
+                for question in await source.list_questions():
+                    # The inbox, which comes last, says at once what became of a signature.
+                    if question.digest not in found or question.signing:
+                        found[question.digest] = (source, question)
+                if isinstance(source, RemoteApp):
+                    tabs += [(source, tab) for tab in await source.list_waiting_tabs()]
+            except (NoAnswer, NotDone) as problem:
+                problems.append(f"{source.name}: {problem}")
+        if (wanted := found.get(request.query.get("decision", ""))) is not None:
+            raise web.HTTPSeeOther(f"/approvals/{self._link_to(*wanted, session)}")
+        listed = {question.session_id for _, question in found.values()}
+        cards = [
+            *(self._render_card(source, question, session) for source, question in found.values()),
+            *(_render_tab_form(app, tab, session) for app, tab in tabs if tab.session_id not in listed),
+            *(f'<p class="problem">{escape_line(problem)}</p>' for problem in problems),
+        ]
+        is_anybody_there = apps or self._inbox is not None
+        nothing = (
+            "nothing waits for an answer" if is_anybody_there else "no quorum runs that this page could ask"
+        )
         body = [
             '<body class="page"><h1>Pending reviews</h1>',
             *(cards or [f'<p class="said">{nothing}</p>']),
@@ -258,13 +276,16 @@ class ApprovalsPage:
         ]
         return render_page("pending reviews", body, style=_STYLE, head=_REFRESH)
 
-    def _render_card(self, app: RemoteApp, question: PendingQuestion, session: BrowserSession) -> str:
-        target = DecisionTarget(csrf=session.csrf, app=app.name, digest=question.digest)
+    def _link_to(self, source: QuestionSource, question: PendingQuestion, session: BrowserSession) -> str:
+        target = DecisionTarget(csrf=session.csrf, app=source.name, digest=question.digest)
+        return self._links.link_to(target)
+
+    def _render_card(self, source: QuestionSource, question: PendingQuestion, session: BrowserSession) -> str:
+        where = escape_line(f"{source.name} · {question.digest[:12]}")
         return (
-            f'<a class="card" href="/approvals/{self._links.link_to(target)}"><h2>'
+            f'<a class="card" href="/approvals/{self._link_to(source, question, session)}"><h2>'
             f"{escape_line(question.title or question.tool)}</h2>"
-            f"<code>{escape_line(describe_briefly(question))}</code>"
-            f'<br><span class="quiet">{escape_line(app.name)} · {escape_line(question.digest[:12])}</span></a>'
+            f'<code>{escape_line(describe_briefly(question))}</code><br><span class="quiet">{where}</span></a>'
         )
 
     async def _show_question(self, request: web.Request) -> web.Response:
@@ -274,10 +295,9 @@ class ApprovalsPage:
             return _tell("This link was used, or is not for this browser.", status=_GONE)
         try:
             app, question = await self._find(target)
-        except (NoAnswer, AppRefused) as problem:
+        except (NoAnswer, NotDone) as problem:
             return _tell(str(problem), status=_GONE)
-        if self._seen is not None:
-            await asyncio.to_thread(self._seen.note, question.digest)
+        await app.note_seen(question)
         body = [
             '<body class="page"><p><a href="/approvals">All pending reviews</a></p>',
             *render_question(question),
@@ -295,32 +315,36 @@ class ApprovalsPage:
         decision, digest = form.get("decision"), form.get("digest")
         if decision not in ("approve", "reject") or digest != target.digest:
             return _tell("The form is about something else. Nothing was decided.", status=400)
+        reason, then = form.get("reason", "").strip()[:_LONGEST_REASON], ""
         try:
             app, question = await self._find(target)
             if decision == "approve":
                 _check_approvable(app, question)
                 if question.kind == "question":
-                    await app.reply(target.digest, form.get("reason", "").strip()[:_LONGEST_REASON])
+                    await app.reply(target.digest, reason)
                 else:
-                    await app.approve(target.digest)
+                    then = await app.approve(question)
             else:
-                await app.reject(target.digest, form.get("reason", "").strip()[:_LONGEST_REASON])
-        except (NoAnswer, AppRefused) as problem:
+                await app.reject(target.digest, reason)
+        except (NoAnswer, NotDone) as problem:
             return _tell(f"Nothing was decided: {problem}", status=409)
-        accepted = "answered" if question.kind == "question" else "approved"
+        accepted = (
+            "answered" if question.kind == "question" else "said yes to" if question.signing else "approved"
+        )
         done = accepted if decision == "approve" else "rejected"
         complain([f"{done} on the page of pending reviews: {question.tool}, packet {question.digest}"])
-        return _tell(f"You have {done} {question.tool}, packet {question.digest[:12]}.")
+        more = f": {then}" if then else ""
+        return _tell(f"You have {done} {question.tool}, packet {question.digest[:12]}{more}.")
 
-    async def _find(self, target: DecisionTarget) -> tuple[RemoteApp, PendingQuestion]:
-        """The app, and its question if it is still the one that was meant. Raises NoAnswer and AppRefused."""
-        for app in self._list_apps():
-            if app.name == target.app:
-                question = await app.find_question()
-                if question is None or question.digest != target.digest:
-                    raise AppRefused("this review is no longer open; what is asked now is in the list")
-                return app, question
-        raise AppRefused("the app has ended")
+    async def _find(self, target: DecisionTarget) -> tuple[QuestionSource, PendingQuestion]:
+        """Who asks, and the question if it is still the one that was meant. Raises NoAnswer and NotDone."""
+        for source in (*self._list_apps(), *((self._inbox,) if self._inbox is not None else ())):
+            if source.name == target.app:
+                question = await source.find_question(target.digest)
+                if question is None:
+                    raise NotDone("this review is no longer open; what is asked now is in the list")
+                return source, question
+        raise NotDone("the app has ended")
 
     async def _show_tab(self, request: web.Request) -> web.Response:
         session, form = get_session(request), await read_form(request)
@@ -329,7 +353,7 @@ class ApprovalsPage:
             if app.name == form.get("app"):
                 try:
                     await app.show_tab(form.get("tab", ""))
-                except (NoAnswer, AppRefused) as problem:
+                except (NoAnswer, NotDone) as problem:
                     return _tell(str(problem), status=409)
         raise web.HTTPSeeOther("/approvals")
 
@@ -339,12 +363,12 @@ def check_form(form: Mapping[str, str], session: BrowserSession) -> None:
         raise web.HTTPForbidden(text="this form is not from a page of this server")
 
 
-def _check_approvable(app: RemoteApp, question: PendingQuestion) -> None:
+def _check_approvable(app: QuestionSource, question: PendingQuestion) -> None:
     if problem := _explain_approval_problem(app, question):
-        raise AppRefused(problem)
+        raise NotDone(problem)
 
 
-def _explain_approval_problem(app: RemoteApp, question: PendingQuestion) -> str:
+def _explain_approval_problem(app: QuestionSource, question: PendingQuestion) -> str:
     """Why a question can only be rejected here; empty where it can be approved."""
     if question.kind not in ("review", "question"):
         return "only calls can be approved here; answer this question at the keyboard"
@@ -356,7 +380,7 @@ def _explain_approval_problem(app: RemoteApp, question: PendingQuestion) -> str:
 
 
 def _answer_forms(
-    app: RemoteApp, question: PendingQuestion, link: str, session: BrowserSession
+    app: QuestionSource, question: PendingQuestion, link: str, session: BrowserSession
 ) -> Iterable[str]:
     hidden = (
         f'<input type="hidden" name="csrf" value="{session.csrf}">'
@@ -374,14 +398,15 @@ def _answer_forms(
     if problem := _explain_approval_problem(app, question):
         yield f'<p class="said">{escape_line(problem)}</p>'
         return
+    verb = "Sign" if question.signing else "Approve"
     yield (
         f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
-        f'value="approve"><button class="approve">Approve packet {escape_line(question.digest[:12])}</button>'
+        f'value="approve"><button class="approve">{verb} packet {escape_line(question.digest[:12])}</button>'
         "</form>"
     )
 
 
-def _reply_forms(app: RemoteApp, question: PendingQuestion, link: str, hidden: str) -> Iterable[str]:
+def _reply_forms(app: QuestionSource, question: PendingQuestion, link: str, hidden: str) -> Iterable[str]:
     """A line for the number of an option or other words, and a way to answer nothing."""
     yield (
         f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
@@ -398,13 +423,13 @@ def _reply_forms(app: RemoteApp, question: PendingQuestion, link: str, hidden: s
     )
 
 
-def _render_tab_form(app: RemoteApp, tab: str, title: str, session: BrowserSession) -> str:
+def _render_tab_form(app: RemoteApp, tab: WaitingTab, session: BrowserSession) -> str:
     return (
-        f'<form class="card" method="post" action="/approvals/show"><h2>{escape_line(title)}</h2>'
+        f'<form class="card" method="post" action="/approvals/show"><h2>{escape_line(tab.title)}</h2>'
         '<p class="quiet">A tab in the background needs an answer. Its question opens once it is in front.</p>'
         f'<input type="hidden" name="csrf" value="{session.csrf}">'
         f'<input type="hidden" name="app" value="{escape_line(app.name)}">'
-        f'<input type="hidden" name="tab" value="{escape_line(tab)}">'
+        f'<input type="hidden" name="tab" value="{escape_line(tab.tab)}">'
         '<button class="main">Bring it to the front</button></form>'
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from quorum.rpc.client import NoAnswer, send_request
 _LOOKING_SECS = 10.0
 
 
-class AppRefused(Exception):
-    """The app did not do what was asked; the text says why."""
+class NotDone(Exception):
+    """What the page asked for was not done; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class PendingQuestion:
 
     `question` is that of the model, and `options` its answers to choose from, with what each means; `notes` say
     what another kind is about. `title` says what would be done and to what, `digest` names the question in an
-    answer.
+    answer. `signing` says what signatures it takes, and is empty where it takes none.
     """
 
     kind: str
@@ -49,6 +49,7 @@ class PendingQuestion:
     batch_size: int = 1
     preamble: str = ""
     reasons: tuple[str, ...] = ()
+    signing: str = ""
     dangers: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     reviewers: tuple[Reviewer, ...] = ()
@@ -88,6 +89,7 @@ class WaitingTab:
 
     tab: str
     title: str
+    session_id: str = ""
 
 
 class RemoteApp:
@@ -102,41 +104,58 @@ class RemoteApp:
         """Whether there is a token for approving."""
         return self._token is not None
 
-    async def find_question(self) -> PendingQuestion | None:
-        """What it asks now; None where it asks nothing. Raises NoAnswer and AppRefused."""
+    async def list_questions(self) -> tuple[PendingQuestion, ...]:
+        """What it asks now, which is one thing at most. Raises NoAnswer and NotDone."""
         async with self._limit_patience():
             state = await self._call("state.get")
         question = state.get("question")
-        return _read_question(question, state) if isinstance(question, Mapping) else None
+        return (read_question(question, state),) if isinstance(question, Mapping) else ()
+
+    async def find_question(self, digest: str) -> PendingQuestion | None:
+        """The question of this digest, if it is what is asked now. Raises NoAnswer and NotDone."""
+        return next((each for each in await self.list_questions() if each.digest == digest), None)
+
+    async def note_seen(self, question: PendingQuestion) -> None:
+        """Somebody looks at it. An app that does not take that answers as if nobody had."""
+        with suppress(NoAnswer, NotDone):
+            async with self._limit_patience():
+                await self._call("hil.seen", digest=question.digest)
 
     async def list_waiting_tabs(self) -> tuple[WaitingTab, ...]:
-        """The tabs in the background that need an answer. Raises NoAnswer and AppRefused."""
+        """The tabs in the background that need an answer. Raises NoAnswer and NotDone."""
         async with self._limit_patience():
             panes = await self._call_for_list("panes.list")
         return tuple(
-            WaitingTab(tab=str(pane.get("tab")), title=str(pane.get("title")))
+            WaitingTab(
+                tab=str(pane.get("tab")),
+                title=str(pane.get("title")),
+                session_id=str(pane.get("session_id", "")),
+            )
             for pane in panes
             if pane.get("answer_needed") is True and pane.get("in_front") is not True
         )
 
     async def show_tab(self, tab: str) -> None:
-        """Bring a tab to the front. Raises NoAnswer and AppRefused."""
+        """Bring a tab to the front. Raises NoAnswer and NotDone."""
         await self._call("interaction.activate", interaction_id=tab)
 
-    async def approve(self, digest: str) -> None:
-        """Approve the packet of this digest, if it is what is asked. Raises NoAnswer and AppRefused."""
+    async def approve(self, question: PendingQuestion) -> str:
+        """Approve this packet, if it is what is asked; what that comes to. Raises NoAnswer and NotDone."""
         if self._token is None:
-            raise AppRefused("this page has no token for approving; approve at the keyboard")
-        await self._call("hil.respond", decision="approve", digest=digest, token=self._token)
+            raise NotDone("this page has no token for approving; approve at the keyboard")
+        await self._call("hil.respond", decision="approve", digest=question.digest, token=self._token)
+        if question.signing:
+            return "it counts once the app has signed it with your key, which the list says"
+        return ""
 
     async def reply(self, digest: str, reply: str) -> None:
         """Reply to the question of this digest, as `approve` approves a packet."""
         if self._token is None:
-            raise AppRefused("this page has no token for answering; answer at the keyboard")
+            raise NotDone("this page has no token for answering; answer at the keyboard")
         await self._call("hil.respond", decision="approve", digest=digest, reason=reply, token=self._token)
 
     async def reject(self, digest: str, reason: str) -> None:
-        """Reject what has this digest, if it is what is asked. Raises NoAnswer and AppRefused."""
+        """Reject what has this digest, if it is what is asked. Raises NoAnswer and NotDone."""
         await self._call("hil.respond", decision="reject", digest=digest, reason=reason)
 
     @asynccontextmanager
@@ -164,11 +183,12 @@ class RemoteApp:
         answer = await asyncio.to_thread(send_request, self._socket, method, params)
         error = answer.get("error")
         if isinstance(error, Mapping):
-            raise AppRefused(str(error.get("message", "the app refused it")))
+            raise NotDone(str(error.get("message", "the app refused it")))
         return answer.get("result")
 
 
-def _read_question(question: Mapping[str, object], state: Mapping[str, object]) -> PendingQuestion:
+def read_question(question: Mapping[str, object], state: Mapping[str, object]) -> PendingQuestion:
+    """What a client of the remote control is told of a question, in the app's state."""
     packet, votes = question.get("packet"), question.get("votes")
     size = question.get("batch_size")
     votes = votes if isinstance(votes, Mapping) else {}
@@ -182,6 +202,7 @@ def _read_question(question: Mapping[str, object], state: Mapping[str, object]) 
         batch_size=size if isinstance(size, int) else 1,
         preamble=text if isinstance(text := question.get("preamble"), str) else "",
         reasons=_read_texts(question.get("reasons")),
+        signing=text if isinstance(text := question.get("signing"), str) else "",
         dangers=_read_texts(question.get("dangers")),
         arguments=_read_texts(question.get("arguments")),
         reviewers=_list_reviewers(votes),

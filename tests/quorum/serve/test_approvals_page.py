@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import re
 import socket
@@ -24,7 +23,6 @@ from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.domain.review.severity import Severity
 from quorum.infrastructure.remote.server import Server
-from quorum.infrastructure.seen_decisions import open_seen_decisions
 from quorum.infrastructure.web_push.browsers import open_push_browsers
 from quorum.rpc.json_rpc import encode_invalid_request
 from quorum.serve.approvals.page import MOST_SHOWN_CHARACTERS
@@ -404,13 +402,14 @@ async def test_a_browser_subscribes_on_a_page_of_its_own_and_the_worker_is_of_th
 
 
 @pytest.mark.long
-async def test_a_question_that_is_opened_counts_as_seen(tmp_path: Path) -> None:
-    seen = open_seen_decisions(dict(os.environ))
-    assert seen is not None
+async def test_a_question_that_is_opened_counts_as_seen_where_its_session_is_kept(tmp_path: Path) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
+        seen = phone.stage.agent.waiting.seen
         await phone.links()
-        assert seen.find_age_secs(MAKE.digest) == math.inf
+        assert seen == []
         await phone.open()
-        age = seen.find_age_secs(MAKE.digest)
+        assert seen == [(phone.stage.agent.session_id, MAKE.digest)]
 
-    assert age < math.inf
+        told = await phone.stage.call("hil.seen", digest=OTHER.digest)
+
+    assert (told, len(seen)) == ({"open": False}, 1)

@@ -56,6 +56,7 @@ async def test_discovery_lists_every_method_with_its_parameters(tmp_path: Path) 
             "interaction.spawn",
             "interaction.activate",
             "hil.respond",
+            "hil.seen",
             "screen.capture",
             "layout.get",
             "layout.set",
