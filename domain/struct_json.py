@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from math import isfinite
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
@@ -46,7 +46,6 @@ class Unfit(Exception):
         return f"{'.'.join(self.path)}: {self.problem}" if self.path else self.problem
 
 
-@runtime_checkable
 class Coded(Protocol):
     """A value whose JSON form is none of its fields."""
 
@@ -104,8 +103,8 @@ def _encode(value: object) -> object:
         return {str(key): item for key, item in value.items()}
     if isinstance(value, Amount):
         return float(value)
-    if isinstance(value, Coded):
-        return value.to_json()
+    if hasattr(value, "to_json"):  # to ask whether it is `Coded` takes ten times as long
+        return cast("Coded", value).to_json()
     raise QuorumError(f"an event holds a {type(value).__name__}, which has no JSON form")
 
 

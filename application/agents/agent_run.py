@@ -10,10 +10,11 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from quorum.application.agents.told_answer import ToldAnswer
 from quorum.application.call_gate import begin_caller_session
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
 from quorum.application.cancellation import absorb_cancellation, run_shielded, run_to_end
-from quorum.application.event_bus import EventBus, StreamEvents
+from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.ports.agents import (
     Agent,
@@ -41,11 +42,9 @@ from quorum.domain.conversation.response import (
     END_TURN,
     TOOL_USE,
     Delta,
-    LlmResponse,
     StopKind,
     StopReason,
     StreamedReasoning,
-    TextBlock,
     ToolUseBlock,
 )
 from quorum.domain.conversation.session_kind import SessionKind
@@ -61,7 +60,6 @@ from quorum.domain.events.event import (
     ErrorOccurred,
     MessageAdded,
     NoticeGiven,
-    ResponseCompleted,
     SessionFinished,
     TurnFinished,
     TurnStarted,
@@ -201,7 +199,6 @@ class AgentRun:
         self._build_runtime, self._begin_turn, self._max_calls = build_runtime, begin_turn, max_calls
         self._agent: Agent = start(self)
         self._terms, self._connecting = AgentTerms(), asyncio.Lock()
-        self._stream = StreamEvents(events.show)
         self._unsent: list[str] = []
         self._runtime: ToolRuntime | None = None
         self._one_call = asyncio.Lock()
@@ -213,7 +210,7 @@ class AgentRun:
     def _begin(self) -> None:
         """Forget the prompt before."""
         self._tally = RunTally(self.session_id)
-        self._texts: list[str] = []
+        self._told = ToldAnswer(self._caller, self._events, self._tally)
         self._asked: set[str] = set()
         self._reported: dict[str, ReportedCall] = {}
         self._served: set[str] = set()
@@ -386,13 +383,7 @@ class AgentRun:
 
     async def _complete(self, end: AgentEnd) -> None:
         """Record the text since the last call: the answer, where it is one."""
-        response = LlmResponse(
-            content=self._take_text(), stop_reason=end.stop, model=self._caller, usage=end.usage
-        )
-        await self._events.announce(
-            ResponseCompleted(turn_index=self._events.state.responses, response=response)
-        )
-        self._tally.add_response(response, None, continues=False)
+        await self._told.complete(end.stop, usage=end.usage)
         if end.stop == END_TURN and not self._tally.has_words and not self._calls:
             self._tally.give_up("the agent gave no answer")
 
@@ -406,15 +397,13 @@ class AgentRun:
     def note_update(self, update: AgentUpdate) -> None:
         """Show or record what it tells. What it does without having asked is recorded when it has ended."""
         match update:
-            case Delta(text):
-                self._texts.append(text)
-                self._stream.add_event(update)
-            case StreamedReasoning():
-                self._stream.add_event(update)
+            case Delta() | StreamedReasoning():
+                self._told.add(update)
             case AgentPlanUpdated() | AgentModeChanged() | NoticeGiven():
                 self._events.note(update)
             case ReportedCall():
                 self._reported[update.call_id] = update
+                self._told.place_call(update.call_id)
                 if update.has_ended and (allowed := self._allowed.get(update.call_id)) is not None:
                     allowed.settle(update)
                 elif update.has_ended:
@@ -422,6 +411,7 @@ class AgentRun:
 
     def _report_unasked(self) -> None:
         """Those that had not ended by the end of the answer."""
+        self._told.end_call()
         for call in tuple(self._reported.values()):
             self._report_unasked_call(call)
 
@@ -431,7 +421,7 @@ class AgentRun:
         if call.call_id in self._asked or is_served:
             return
         self._asked.add(call.call_id)  # once
-        self._events.note(
+        self._told.report_call(
             UnaskedCallReported(
                 call_id=call.call_id,
                 title=call.title or call.tool,
@@ -647,16 +637,15 @@ class AgentRun:
         await self._tell_changes()
         tool = await build()
         block = ToolUseBlock(id=generate_id(), name=call.tool, input=call.arguments)
-        response = LlmResponse(content=(*self._take_text(), block), stop_reason=TOOL_USE, model=self._caller)
         turn_index = self._events.state.responses
-        await self._events.announce(ResponseCompleted(turn_index=turn_index, response=response))
+        response = await self._told.complete(TOOL_USE, call=block)
         scope = RequestedScope(task="\n\n".join(self._events.state.prompts[-_PROMPTS_TOLD:]))
         batch = build_batch(response.tool_calls(), turn_index=turn_index, scope=scope)
         self._runtime = self._build_runtime(tool, self._files)
         result = await self._runtime.run(batch)
-        self._tally.add_response(response, None, continues=False)
         self._tally.add_calls(result.records, response.tool_calls())
         await self._events.announce(MessageAdded(message=ToolResults(result.results)))
+        self._told.end_call()
         self._calls += 1
         await self._note_limits(result)
         return result.results[0].output
@@ -680,11 +669,6 @@ class AgentRun:
             await self._agent.cancel()
 
     # ---------------------------------------------------------------- what is recorded of it
-
-    def _take_text(self) -> tuple[TextBlock, ...]:
-        self._stream.flush()
-        text, self._texts = "".join(self._texts), []
-        return (TextBlock(text),) if text else ()
 
     async def _tell_changes(self) -> None:
         """Tell what changed and is not known to be the doing of a call that had been asked about. While one may

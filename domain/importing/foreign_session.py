@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, assert_never
 
@@ -112,7 +111,8 @@ def _derive_id(at_ms: int, name: str) -> str:
     """A UUIDv7 of this time, its random bits taken from a name."""
     bits = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:10], "big")
     value = (max(at_ms, 0) & ((1 << 48) - 1)) << 80 | 0x7 << 76 | (bits >> 66 & 0xFFF) << 64
-    return str(uuid.UUID(int=value | 0b10 << 62 | bits & ((1 << 62) - 1)))
+    digits = f"{value | 0b10 << 62 | bits & ((1 << 62) - 1):032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 class SessionRecorder(Struct):

@@ -29,7 +29,7 @@ from quorum.application.ports.storage import (
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.errors import LedgerError, SessionInUse
+from quorum.domain.errors import ConfigError, LedgerError, SessionInUse
 from quorum.domain.events.event import (
     EffectsObserved,
     Event,
@@ -47,6 +47,8 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.review.signing import ApprovalSignature
+from quorum.domain.sessions.ledger_chain import encode_payload
+from quorum.domain.sessions.session_facts import chain_session
 from quorum.domain.sessions.session_summary import (
     ContinuedSession,
     LatestSession,
@@ -56,7 +58,7 @@ from quorum.domain.sessions.session_summary import (
 )
 from quorum.domain.text.output import Structured, Text
 from quorum.infrastructure.config.schema import StorageTable
-from quorum.infrastructure.storage import locate_blobs, open_blob_store
+from quorum.infrastructure.storage import locate_blobs, open_blob_store, open_whole_writer
 from quorum.infrastructure.storage_backend import BlobPlace, load_backends
 from quorum.infrastructure.store.ledger.opening import Database
 from quorum.infrastructure.store.postgres.address import parse_address
@@ -68,6 +70,7 @@ from tests.support.postgres_server import PostgresForTests
 
 CWD = "/work"
 CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+ELSEWHERE = "01890000-0000-7000-8000-000000000000"
 DAY_MS = 24 * 3600 * 1000
 
 
@@ -555,6 +558,23 @@ async def test_a_session_can_be_opened_as_a_copy(storage):
     assert len({named.session_id, latest.session_id, original}) == 3
     assert [record.event for record in named.records][1:] == prompts(2)
     assert [record.event for record in latest.records][1:] == prompts(2)
+
+
+async def test_a_session_from_elsewhere_is_written_once_also_by_two_writers_and_while_it_goes_on(storage):
+    whole = chain_session(ELSEWHERE, ((1, each.to_json()) for each in prompts(3)), encode_payload)
+    if isinstance(storage, FakeStorage):
+        with pytest.raises(ConfigError):
+            open_whole_writer(storage)
+        return
+    with open_whole_writer(storage) as one, open_whole_writer(storage) as other:
+        assert (one.write(whole), other.write(whole)) == (True, False)
+        opened = storage.open_session(NamedSession(ELSEWHERE), cwd=CWD)
+        await opened.ledger.append(prompt(3))
+        assert not other.write(whole)
+
+    assert await events_of(storage, ELSEWHERE) == prompts(4)
+    assert (await storage.archive.verify(ELSEWHERE)).holds
+    await opened.ledger.aclose()
 
 
 async def test_a_fork_of_nothing_is_an_error_and_leaves_nothing(storage):

@@ -86,6 +86,27 @@ def test_what_the_agent_does_without_asking_is_told_and_recorded(rig: AgentRig) 
 
 
 @pytest.mark.long
+def test_what_is_said_before_an_unasked_call_is_recorded_before_it_and_all_of_it_is_the_answer(
+    rig: AgentRig,
+) -> None:
+    ended = rig.watch(
+        ["say", "first "],
+        ["edit_unasked", "a", "x"],
+        ["say", "then "],
+        ["edit_unasked", "b", "x"],
+        ["say", "done"],
+    )
+
+    told = [
+        event["response"]["content"][0]["text"] if "response" in event else event["title"]
+        for event in ended.events
+        if event["type"] in ("response_completed", "unasked_call_reported")
+    ]
+    assert told == ["first ", "Edit a", "then ", "Edit b", "done"]
+    assert find(ended, "turn_finished")[0]["report"]["text"] == "first then done"
+
+
+@pytest.mark.long
 def test_an_unasked_change_beside_asked_ones_is_told_and_theirs_are_not(rig: AgentRig) -> None:
     ended = rig.watch(["run", "touch made"], ["write", "c.txt", "new"], ["edit_unasked", "sly.txt", "x"])
 

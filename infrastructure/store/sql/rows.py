@@ -68,6 +68,8 @@ CONTENT = ", ".join(_CONTENT)
 """The columns of what a file held."""
 
 ADD_SESSION = build_insert("sessions", SessionRow._fields)
+# Another process may have brought the same from elsewhere: then it stays as it is.
+ADD_NEW_SESSION = f"{ADD_SESSION} ON CONFLICT (id) DO NOTHING"
 ADD_RECORD = build_insert("records", ("session_id", *_RECORD))
 ADD_REDACTION = build_insert(REDACTIONS, ("session_id", *_REDACTION))
 # Another process may be first: then nothing is added.

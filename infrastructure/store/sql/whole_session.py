@@ -7,7 +7,7 @@ from types import TracebackType
 
 from quorum.domain.sessions.session_facts import WholeSession
 from quorum.infrastructure.store.sql.copying import SqlStorage
-from quorum.infrastructure.store.sql.rows import ADD_RECORD, ADD_SESSION, build_row
+from quorum.infrastructure.store.sql.rows import ADD_NEW_SESSION, ADD_RECORD, build_row
 
 
 class WholeSessionWriter:
@@ -30,30 +30,27 @@ class WholeSessionWriter:
         self._stack.close()
 
     def write(self, session: WholeSession) -> bool:
-        """Write it in one transaction; whether it was not there yet."""
-        engine, facts, chain = self._storage.engine, session.facts, session.chain
-        lock = self._storage.locks.acquire(session.session_id)
-        try:
-            if self._storage.archive.holds(session.session_id):
+        """Write it in one transaction; whether it was not there yet.
+
+        It takes no lock of the session: nobody sees it before it is whole, and what is there is left alone.
+        """
+        facts, chain = session.facts, session.chain
+        row: dict[str, object] = {
+            "id": session.session_id,
+            "cwd": facts.cwd,
+            "title": facts.title,
+            "model": facts.model,
+            "started_ms": chain[0].at_ms,
+            "updated_ms": chain[-1].at_ms,
+            "turns": facts.turns,
+            "records": len(chain),
+            "cost": None,
+            "parent": None,
+            "head": chain[-1].link,
+        }
+        engine = self._storage.engine
+        with engine.translate_errors("cannot be written"), engine.begin_transaction(self._connection):
+            if not self._connection.execute(ADD_NEW_SESSION, row).rowcount:
                 return False
-            with engine.translate_errors("cannot be written"), engine.begin_transaction(self._connection):
-                row: dict[str, object] = {
-                    "id": session.session_id,
-                    "cwd": facts.cwd,
-                    "title": facts.title,
-                    "model": facts.model,
-                    "started_ms": chain[0].at_ms,
-                    "updated_ms": chain[-1].at_ms,
-                    "turns": facts.turns,
-                    "records": len(chain),
-                    "cost": None,
-                    "parent": None,
-                    "head": chain[-1].link,
-                }
-                self._connection.execute(ADD_SESSION, row)
-                self._connection.executemany(
-                    ADD_RECORD, [build_row(each, session.session_id) for each in chain]
-                )
-        finally:
-            lock.release()
+            self._connection.executemany(ADD_RECORD, [build_row(each, session.session_id) for each in chain])
         return True
