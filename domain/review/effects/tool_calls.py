@@ -122,6 +122,14 @@ _KEYS = re.compile(
 _INFRASTRUCTURE = frozenset(
     {"terraform", "tofu", "pulumi", "infra", "infrastructure", "cloudformation", "terragrunt"}
 )
+_DESTROYS = re.compile(
+    r"(?i)((force|auto|is)_?)?(destroy|delete|purge|wipe|erase|truncate|drop)(_?(all|everything|existing|data|volumes?|tables?|database|first))?"
+)
+"""Arguments that turn what a tool does into a deletion."""
+_PASSES_ON = frozenset({"forward", "portforward", "tunnel", "expose", "proxy"})
+_TO_ALL = frozenset({"tunnel", "expose"})
+_BINDS = frozenset({"address", "host", "bind", "bindaddress", "listen", "listenaddress", "hostip", "interface"})
+_EVERYWHERE = re.compile(r"0\.0\.0\.0(:\d+)?|\*|\[?::\]?")
 _PLAIN_RIGHTS = frozenset({"create", "put", "update", "set", "attach"})
 _RIGHTS = frozenset(
     {"policy", "role", "rolebinding", "clusterrolebinding", "binding", "permission", "permissions"}
@@ -235,7 +243,25 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
         yield SideEffect(EffectKind.HARM, f"changes infrastructure by {name}")
     elif "merge" in own and own & {"request", "pr", "pull", "mr"}:
         yield SideEffect(EffectKind.HARM, f"changes what others see by {name}")
-    elif words & _RUNS_CONTAINERS and (found := _OF_CONTAINERS.search(json.dumps(arguments)[:_LONGEST])):
+    else:
+        yield from _judge_values(name, words, own, arguments)
+
+
+def _judge_values(
+    name: str, words: Collection[str], own: Collection[str], arguments: JsonObject
+) -> Iterator[SideEffect]:
+    """What the values of arguments make of a tool whose name says nothing against it."""
+    told_to = next((key for key, value in arguments.items() if value is True and _DESTROYS.fullmatch(key)), "")
+    addresses = _list_values(arguments, _BINDS)
+    if told_to:
+        yield SideEffect(EffectKind.HARM, f"deletes something by {name}: {told_to} is true")
+    elif not _PASSES_ON.isdisjoint(own) and (
+        not _TO_ALL.isdisjoint(own) or any(map(_EVERYWHERE.fullmatch, addresses))
+    ):
+        yield SideEffect(EffectKind.ADMIT, f"lets other machines in by {name}")
+    elif not _RUNS_CONTAINERS.isdisjoint(words) and (
+        found := _OF_CONTAINERS.search(json.dumps(arguments)[:_LONGEST])
+    ):
         yield SideEffect(EffectKind.ELEVATE, f"gives a container rights over the machine by {name}: {found[0]}")
 
 

@@ -153,6 +153,13 @@ _ADDS_SCRIPT = re.compile(
     r"|\"(pre|post)?(install|prepare|publish|pack)\"\s*:\s*\""
 )
 """What programs that change package.json write there."""
+_UNCHECKED = re.compile(
+    r"--(insecure-)?skip-(tls|ssl)-verify(-backend)?(=true)?|--no-verify-(ssl|tls)|--((src|dest)-)?(tls|ssl)-verify=(false|no|0)"
+    r"|--(strict-ssl|verify-ssl|ssl-verify|tls-verify)=(false|no|0)|--no-(strict-ssl|ssl-verify|tls-verify|verify-ssl)"
+    r"|--disable-(ssl|tls)-(verification|verify)|(?i:http\.(.*\.)?sslverify)=(false|no|off|0)"
+    r"|-Dmaven\.wagon\.http\.ssl\.(insecure|allowall)=true"
+)
+"""How programs are told to trust whoever answers. What is only fetched so is judged where it is run."""
 _ENVIRONMENTS_OF_OTHERS = re.compile(
     r"(?!-)(?=.{1,12}$)(-?[a-df-zA-Z]*e[a-z]*ww*e?|a?uxe\w*|eww+\w*|\w*[auwx]+e\w*)"
 )
@@ -166,6 +173,7 @@ def judge_words(scope: Scope, run: Invocation) -> None:
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     if run.program in _FILE_SERVERS:
         _judge_server(scope, run)
+    _judge_checks(scope, run)
     texts = (*run.arguments, run.text or "")
     if (
         "sh" in " ".join(texts)
@@ -186,6 +194,12 @@ def judge_words(scope: Scope, run: Invocation) -> None:
     elif run.program in ("gcc", "cc", "clang", "g++", "tcc", "clang++"):
         for text in (*written, run.text or ""):
             reduce_code(text, scope.reducer, program="C")
+
+
+def _judge_checks(scope: Scope, run: Invocation) -> None:
+    for word in (*run.leading, *run.arguments):
+        if ("ssl" in word or "tls" in word or "SSL" in word) and _UNCHECKED.fullmatch(word):
+            scope.add(EffectKind.DISABLE, f"switches the check of other machines off: {word}")
 
 
 def _judge_containers(scope: Scope, run: Invocation, written: Sequence[str]) -> None:

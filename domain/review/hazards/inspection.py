@@ -160,9 +160,6 @@ _CODE_OPTION = re.compile(
 )
 _ATTACHED_CODE = re.compile(r"--(?:eval|execute|eval-command|init-eval-command)=(.*)", re.DOTALL)
 _ASSIGNING = frozenset({"env", "sudo", "doas"})
-_BUILDERS = frozenset({"make", "gmake", "just", "ninja", "ant", "rake"})
-_BUILD_FILES = ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", "build.xml", "Rakefile")
-_STREAMS = ("<(", "$(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _PORT_LISTED = re.compile(
     r"(?:-[tnP]+ |-sTCP:LISTEN )*-[tnP]*i ?(?:tcp|TCP)?:(?!0|10[01]\d$)\d{4,5}(?: -[tnP]+| -sTCP:LISTEN)*"
 )
@@ -331,8 +328,6 @@ class _ScriptRun:
         if run.program in _ASSIGNING:
             for assignment in filter(is_assignment, run.arguments):
                 self._judge_assignment(assignment)
-        elif run.program in _BUILDERS:
-            self._judge_build(run)
         self._inspection.judge(run, self._script, self._depth)
         self._judge_nested(run)
         for text in list_texts_in_options(run):
@@ -418,13 +413,6 @@ class _ScriptRun:
                 "persistence", "crontab: it schedules something to run on its own", _SCHEDULED
             )
             self._inspection.collect(scheduled, run, self._script, self._depth)
-
-    def _judge_build(self, run: Invocation) -> None:
-        files = tuple(run.find_values("-f", "--file", "--makefile", "--justfile"))
-        if any(file == "-" or file.startswith(_STREAMS) for file in files):
-            self._judge_source(run)
-        if not self._downloaded.isdisjoint(files or _BUILD_FILES):
-            self._inspection.add("network", "it runs what it downloads")
 
     def _judge_source(self, run: Invocation) -> None:
         if Carried.DOWNLOAD in run.carried:
