@@ -13,6 +13,7 @@ from quorum.domain.review.effects.archive_reduction import change_form, copy_blo
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.git_reduction import find_shown_by_git, follow_git, take_changes
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
+from quorum.domain.review.effects.own_words import judge_own_words
 from quorum.domain.review.effects.places import (
     find_host,
     find_secret,
@@ -62,6 +63,7 @@ from quorum.domain.review.effects.word_judgement import (
 )
 from quorum.domain.review.hazards.invocation import Invocation, is_rehearsed
 from quorum.domain.review.hazards.places import governs_agents
+from quorum.domain.review.hazards.program_table import has_harmful_uses
 from quorum.domain.review.hazards.started_programs import list_found
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat"})
@@ -324,8 +326,10 @@ _BACKUP = re.compile(r"(?:-[nErsz]*i|--in-place=)([.~_][\w.~-]*)")
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
 _SED_READS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*[rR][ \t]+([^\s;}]+)")
-_EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
-_TYPED_INTO = frozenset({"vi", "vim", "nvim", "view"})
+_EDITORS = frozenset(
+    {"vi", "vim", "nvim", "gvim", "mvim", "view", "rvim", "nano", "emacs", "emacsclient", "ed", "ex", "pico"}
+)
+_TYPED_INTO = frozenset({"vi", "vim", "nvim", "view", "gvim", "mvim", "rvim"})
 _READS_ORDERS = r"-[a-zA-Z]*[es]|--script=-"
 _ORDER_FILES = re.compile(
     r"(?:^|\|)\s*:?(?:so(?:urce)?|luafile|pyfile|rubyfile)!?\s+(\S+)|\(load(?:-file)?\s+\"([^\"]+)\""
@@ -501,6 +505,8 @@ class ProgramReduction(Struct, frozen=True):
         if row is None and "$" not in run.program:
             self._scope.add(EffectKind.UNKNOWN, f"runs {run.program}, of which nothing is known")
         known = row or UNKNOWN_PROGRAM
+        for effect in judge_own_words(run, is_known=row is not None or has_harmful_uses(run.program)):
+            self._scope.add(effect.kind, effect.does)
         words = parse_words(run.arguments, known)
         if run.leading:
             words = replace(words, values=(*parse_words(run.leading, known).values, *words.values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -101,6 +102,9 @@ _BUILDERS = frozenset(
     }
 )
 """What builds a tree that was fetched as a whole."""
+_MAKES = frozenset({"make", "gmake", "just"})
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=(\S+\s.*)", re.DOTALL)
+"""A variable that recipes run, or hand to what they run."""
 
 
 def do_project(used: UsedProgram) -> None:
@@ -117,6 +121,9 @@ def do_project(used: UsedProgram) -> None:
     given = tuple(used.run.find_values("-f", "--file", "--makefile", "--justfile", "-c", "--config"))
     if INPUTS.intersection(given):
         reducer.run_data(used.piped)
+    for word in words if used.name in _MAKES else ():
+        if value := _ASSIGNED.match(word):
+            reducer.run_shell(value[1], through=used.name)
     for path in (*list_taken(used), *given):
         if (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)

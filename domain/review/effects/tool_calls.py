@@ -123,9 +123,13 @@ _INFRASTRUCTURE = frozenset(
     {"terraform", "tofu", "pulumi", "infra", "infrastructure", "cloudformation", "terragrunt"}
 )
 _DESTROYS = re.compile(
-    r"(?i)((force|auto|is)_?)?(destroy|delete|purge|wipe|erase|truncate|drop)(_?(all|everything|existing|data|volumes?|tables?|database|first))?"
+    r"(?i)((force|auto|is|hard|permanent|permanently|confirm|do|also|and|with|then)_?)*(destroy|delete|purge|wipe|erase|truncate|drop)(_?(all|everything|existing|data|volumes?|tables?|database|first))?"
 )
 """Arguments that turn what a tool does into a deletion."""
+_COUNTS = re.compile(
+    r"(?i)(desired_?)?(replicas|count|capacity|instances)|(min|max)_?(size|instances|replicas)"
+)
+_SCALES = frozenset({"scale", "resize", "update", "set", "patch", "modify"})
 _PASSES_ON = frozenset({"forward", "portforward", "tunnel", "expose", "proxy"})
 _TO_ALL = frozenset({"tunnel", "expose"})
 _BINDS = frozenset({"address", "host", "bind", "bindaddress", "listen", "listenaddress", "hostip", "interface"})
@@ -227,7 +231,7 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
     joined = "".join(part for each in (name, *told) for part in re.findall(r"[A-Za-z0-9]+", each)).lower()
     if not told and words & _TELLS and any(map(_KEPT_SECRET.fullmatch, own)):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets by {name}")
-    elif words & _GIVES and (words & _ACCESS or "share" in words):
+    elif words & _GIVES and (words & _ACCESS or not words.isdisjoint(("share", "invite"))):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES or (own & _TAKES_AWAY and not own & _SLIGHT):
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
@@ -253,7 +257,10 @@ def _judge_values(
     """What the values of arguments make of a tool whose name says nothing against it."""
     told_to = next((key for key, value in arguments.items() if value is True and _DESTROYS.fullmatch(key)), "")
     addresses = _list_values(arguments, _BINDS)
-    if told_to:
+    ended = next((key for key, value in arguments.items() if value == 0 and _COUNTS.fullmatch(key)), "")
+    if ended and not _SCALES.isdisjoint(own):
+        yield SideEffect(EffectKind.HARM, f"stops all that runs by {name}: {ended} is 0")
+    elif told_to:
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}: {told_to} is true")
     elif not _PASSES_ON.isdisjoint(own) and (
         not _TO_ALL.isdisjoint(own) or any(map(_EVERYWHERE.fullmatch, addresses))
