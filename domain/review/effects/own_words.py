@@ -21,7 +21,14 @@ _DESTROYS = re.compile(
 )
 _DATABASE = re.compile(r"db|database|migrat(?:e|ion|ions)|schema")
 _GOES_BACK = re.compile(r"reset|downgrade|rollback|revert|down|clean")
-_SECRETS = re.compile(r"secrets?|credentials?|passwords?|keyring")
+_TASK_DESTROYS = re.compile(r"(?:delete|destroy|purge|wipe|erase|obliterate)-[\w-]+")
+_NAMED_AFTER = re.compile(r"[-_.]")
+_DESTROYER = frozenset({"destroy", "delete", "purge", "wipe", "erase"})
+_OPTION = re.compile(r"--(?:purge|wipe|destroy|erase|delete)(?:-(?:all|data|everything|volumes?))?(?:=true)?")
+_SECRETS = re.compile(r"(?:[\w]+-)*(?:secrets?|credentials?|passwords?|keyring)(?:-value)?")
+_UNMASKS = re.compile(
+    r"--(?:show|reveal|with|include|unmask)-?(?:secrets?|passwords?|credentials|decryption)(?:=true)?"
+)
 _TELLS = re.compile(r"get|read|show|export|print|reveal|view|cat|dump|decrypt|pull|download|fetch")
 _CHANGES_ONE = re.compile(
     r"set|add|create|put|import|list|ls|scan|detect|check|audit|init|rotate|sync|push|help"
@@ -48,8 +55,11 @@ _SAYS = frozenset(
 _REHEARSED = frozenset({"--dry-run", "--help", "-h", "--version", "--plan", "--check"})
 
 
-def judge_own_words(run: Invocation, *, is_known: bool) -> Iterator[SideEffect]:
-    """What a program is told to do that nothing else is known of, or a script of the project by its name."""
+def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iterator[SideEffect]:
+    """What a program is told to do that nothing else is known of, or a script of the project by its name.
+
+    `is_known`: a row says what it does with its words. `is_judged`: the tables of uses say which do harm.
+    """
     if not _REHEARSED.isdisjoint(run.arguments):
         return
     words = [*takewhile(lambda word: not word.startswith("-"), run.arguments)][:_MOST_WORDS]
@@ -58,16 +68,26 @@ def judge_own_words(run: Invocation, *, is_known: bool) -> Iterator[SideEffect]:
         if any(map(_DESTROYS.fullmatch, scripts)) and "=" not in scripts[0]:
             yield SideEffect(EffectKind.HARM, f"runs a script that says it deletes: {scripts[0]}")
         return
-    if is_known or not words or run.program in _SAYS:
-        return
     does = " ".join((run.program, *words))[:80]
-    if any(map(_DESTROYS.fullmatch, words)):
+    if any(map(_UNMASKS.fullmatch, run.arguments)):
+        yield SideEffect(EffectKind.REVEAL, f"shows secrets: {does}")
+    elif not (is_known or run.program in _SAYS):
+        yield from _judge_task(run, words, does, is_judged=is_judged)
+
+
+def _judge_task(run: Invocation, words: list[str], does: str, *, is_judged: bool) -> Iterator[SideEffect]:
+    destroys = (
+        any(_DESTROYS.fullmatch(word) or _TASK_DESTROYS.fullmatch(word) for word in words)
+        or not _DESTROYER.isdisjoint(_NAMED_AFTER.split(run.program))
+        or any(map(_OPTION.fullmatch, run.arguments))
+    )
+    if destroys and not is_judged:
         yield SideEffect(EffectKind.HARM, f"deletes something: {does}")
-    elif any(map(_DATABASE.fullmatch, words)) and any(map(_GOES_BACK.fullmatch, words)):
+    elif not is_judged and any(map(_DATABASE.fullmatch, words)) and any(map(_GOES_BACK.fullmatch, words)):
         yield SideEffect(EffectKind.HARM, f"can delete data of a database: {does}")
     elif any(map(_CHANGES_ONE.fullmatch, words)):
         return
     elif any(map(_SECRETS.fullmatch, words)) or (
-        _TELLS.fullmatch(words[0]) and any(map(is_secret_name, words[1:]))
+        words and _TELLS.fullmatch(words[0]) and any(map(is_secret_name, words[1:]))
     ):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets: {does}")

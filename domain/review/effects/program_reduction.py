@@ -505,7 +505,8 @@ class ProgramReduction(Struct, frozen=True):
         if row is None and "$" not in run.program:
             self._scope.add(EffectKind.UNKNOWN, f"runs {run.program}, of which nothing is known")
         known = row or UNKNOWN_PROGRAM
-        for effect in judge_own_words(run, is_known=row is not None or has_harmful_uses(run.program)):
+        is_judged = has_harmful_uses(run.program)
+        for effect in judge_own_words(run, is_known=row is not None, is_judged=is_judged):
             self._scope.add(effect.kind, effect.does)
         words = parse_words(run.arguments, known)
         if run.leading:

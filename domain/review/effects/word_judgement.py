@@ -257,7 +257,9 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
 
 def _judge_changes(scope: Scope, run: Invocation, words: ParsedWords) -> None:
     if run.program in _HTTP_CLIENTS:
-        if _asks_to_delete(run) and not any(is_local(each) or each.startswith(":") for each in words.operands):
+        if (_asks_to_delete(run) or _names_deletion(run, words)) and not any(
+            is_local(each) or each.startswith(":") for each in words.operands
+        ):
             host = next((each for each in words.operands if "." in each or ":" in each), "another machine")
             scope.add(EffectKind.HARM, f"asks {find_host(host)} to delete something", host)
     elif run.program in _JSON_EDITORS and _ADDS_SCRIPT.search(" ".join(run.arguments)):
@@ -290,6 +292,17 @@ def _judge_server(scope: Scope, run: Invocation) -> None:
 def _asks_to_delete(run: Invocation) -> bool:
     given = (*run.find_values("-X", "--request", "--method"), *run.arguments[:1])
     return "DELETE" in map(str.upper, given) or "-XDELETE" in run.arguments
+
+
+_POSTS = re.compile(r"-X(POST|PUT)|--(json|data\S*|post-data)(=.*)?|-d")
+_DELETION_IN_PATH = re.compile(r"/_?(delete|purge|destroy|drop|flush|truncate|wipe)([_-]\w+)*/?(\?|$)")
+
+
+def _names_deletion(run: Invocation, words: ParsedWords) -> bool:
+    """Whether it posts something to an address that says itself that it deletes."""
+    given = run.find_values("-X", "--request", "--method")
+    posts = any(map(_POSTS.fullmatch, run.arguments)) or not {"POST", "PUT"}.isdisjoint(map(str.upper, given))
+    return posts and any("://" in each and _DELETION_IN_PATH.search(each) for each in words.operands)
 
 
 def judge_program_name(scope: Scope, path: str) -> None:

@@ -163,6 +163,10 @@ _ASSIGNING = frozenset({"env", "sudo", "doas"})
 _PORT_LISTED = re.compile(
     r"(?:-[tnP]+ |-sTCP:LISTEN )*-[tnP]*i ?(?:tcp|TCP)?:(?!0|10[01]\d$)\d{4,5}(?: -[tnP]+| -sTCP:LISTEN)*"
 )
+_CONSOLE = re.compile(
+    r"(^|/)rails (c|console|r|runner)\b|\bmanage\.py shell|\bartisan tinker|^mix run|^flask shell|^iex"
+)
+"""What runs code with the models of an application, and so with its data."""
 _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
 _INSPECTION_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _DECODERS = re.compile(r"(base64|base32|xxd|uudecode|openssl|rev|gpg)")
@@ -329,6 +333,8 @@ class _ScriptRun:
             for assignment in filter(is_assignment, run.arguments):
                 self._judge_assignment(assignment)
         self._inspection.judge(run, self._script, self._depth)
+        if _CONSOLE.search(" ".join((run.program, *run.arguments[:2]))):
+            self._judge_statements((*run.arguments, run.text or ""), run)
         self._judge_nested(run)
         for text in list_texts_in_options(run):
             self._inspection.inspect(text, self._depth + 1)
@@ -413,6 +419,10 @@ class _ScriptRun:
                 "persistence", "crontab: it schedules something to run on its own", _SCHEDULED
             )
             self._inspection.collect(scheduled, run, self._script, self._depth)
+
+    def _judge_statements(self, texts: Sequence[str], run: Invocation) -> None:
+        for effect in list_deleted_data(texts, is_whole=False):
+            self._inspection.collect(effect, run, self._script, self._depth)
 
     def _judge_source(self, run: Invocation) -> None:
         if Carried.DOWNLOAD in run.carried:

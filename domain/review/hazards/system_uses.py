@@ -631,6 +631,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         _DEBUGS,
         guard="network",
     ),
+    HarmfulUse("vault policy", "write", _RIGHTS),
     HarmfulUse("kubectl|oc auth", "reconcile", _RIGHTS, "--dry-run.*"),
     HarmfulUse("redis-server", "--protected-mode", "lets another machine in", "yes", guard="network"),
     HarmfulUse("devtunnel|rathole", "host|tunnel|--tunnel", "lets another machine in", guard="network"),
