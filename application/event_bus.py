@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from msgspec import Struct
 from quorum.application.cancellation import wait_shielded
 from quorum.application.ports.people import Observer
 from quorum.application.ports.storage import Ledger
+from quorum.domain.calls.effects import FileState
 from quorum.domain.conversation import response
 from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as events
@@ -157,6 +158,11 @@ class EventBus:
     def phase(self) -> SessionPhase:
         """Whether a plan is being made, and which one is in force. It may be read in any thread."""
         return self._replay.phase
+
+    @property
+    def own_files(self) -> Mapping[str, FileState]:
+        """The files that the session made and nobody else is known to have changed, each as it was left."""
+        return self._replay.own_files
 
     def hide(self, text: str) -> str:
         """The text without the secrets that are known so far."""

@@ -21,6 +21,7 @@ from quorum.application.calls.hooks import CallDraft
 from quorum.application.calls.tool_set import GuardedTool
 from quorum.application.cancellation import run_off_loop
 from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.effects import is_same
 from quorum.domain.calls.execution import (
     INTERRUPTED,
     Outcome,
@@ -82,6 +83,7 @@ class DeclaredCall:
         self._state = state
         self._shell: ShellVerdict | None = None
         self._hook_asks = ""
+        self._own_files: frozenset[str] = frozenset()
 
     @property
     def risk(self) -> RiskLevel:
@@ -122,6 +124,7 @@ class DeclaredCall:
             shell=self._shell,
             diff=self.seal.diff if self.seal is not None else None,
             hook_asks=self._hook_asks,
+            own_files=self._own_files,
         )
 
     async def refresh_access(self) -> None:
@@ -144,10 +147,31 @@ class DeclaredCall:
         self._shell = await self._tool.judge(self.arguments) if self._tool else None
 
     async def decide(self, votes: Tally | None = None) -> Decision:
-        self.decided = self.access
-        return await self._state.review.decide_off_loop(
-            self.subject, votes, PlainRequest(self._state.scope.typed)
-        )
+        self.decided, self._own_files = self.access, frozenset()
+        review, request = self._state.review, PlainRequest(self._state.scope.typed)
+        decision = await review.decide_off_loop(self.subject, votes, request)
+        if decision.is_objected_to:
+            self._own_files = await self._find_own_files()
+            if self._own_files:
+                decision = await review.decide_off_loop(self.subject, votes, request)
+        return decision
+
+    async def _find_own_files(self) -> frozenset[str]:
+        """The files which the command may name that the session made, and that hold what it wrote."""
+        command, keeper = self.subject.command, self._state.keeper
+        if command is None or keeper is None:
+            return frozenset()
+        own = self._state.events.own_files
+        named = {path: state for path, state in own.items() if path.rpartition("/")[2] in command}
+        if not named or len(named) > _MOST_OWN_FILES:
+            return frozenset()
+        try:
+            kept = await keeper.keep(tuple(named))
+        except LostConnection:
+            raise
+        except LedgerError:  # then they are asked about as any others
+            return frozenset()
+        return frozenset(path for path, state in named.items() if is_same(kept.states.get(path), state))
 
     async def compute_seal(self, projected: Mapping[str, bytes]) -> Seal | None:
         if self._tool is None:
@@ -202,6 +226,9 @@ class DeclaredCall:
         if problems := await self.find_problems(self.arguments):
             return f"bad arguments for {call.tool_name}: {'; '.join(problems)}; for example: {example}"
         return None
+
+
+_MOST_OWN_FILES = 50
 
 
 def _list_paths(access: Access) -> tuple[str, ...]:

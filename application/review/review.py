@@ -260,6 +260,7 @@ class Review:
             request=request if self._person.is_there else NO_REQUEST,
             tool=subject.tool,
             diff=subject.diff,
+            own_files=subject.own_files,
         )
         objected = (*objected, *self._find_exfiltration(subject))
         mode = mode or self.mode

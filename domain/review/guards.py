@@ -6,7 +6,8 @@ thereby harmless: guards catch mistakes, the sandbox and the person are the boun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from posixpath import join, normpath
 
 from msgspec import Struct
 
@@ -66,9 +67,10 @@ def find_objections(
     request: PlainRequest = NO_REQUEST,
     tool: str = "",
     diff: str | None = None,
+    own_files: Collection[str] = (),
 ) -> tuple[Objection, ...]:
     """What the guards have against a call of a tool. `command` is the shell text it would run, if it runs any,
-    and `diff` what it changes in files, if that is known.
+    and `diff` what it changes in files, if that is known. `own_files` hold what the session itself put there.
 
     Takes milliseconds for usual commands, and tenths of a second for one of 64 kB.
     """
@@ -82,6 +84,10 @@ def find_objections(
     if command is not None:
         seen = _judge_command(command, paths, settings, read_script)
         found += [objection for objection in seen if settings.is_on(objection.guard)]
+        if own_files:
+            working_dir = arguments.get("working_dir")
+            folder = join(next(iter(paths.roots), "/"), working_dir if isinstance(working_dir, str) else "")
+            found = [each for each in found if not _is_about_own_files(each.request, own_files, folder)]
     if command is None and (access.exclusive or access.writes):
         from quorum.domain.review.effects.tool_calls import (
             list_objections,
@@ -109,6 +115,20 @@ def find_objections(
         found += [Objection("secret", reason) for reason in _find_stand_ins(arguments)]
     return tuple(
         replace(each, asked=request.judge(each.request)) if each.request is not None else each for each in found
+    )
+
+
+def _is_about_own_files(terms: RequestTerms | None, own_files: Collection[str], folder: str) -> bool:
+    """Whether all that would be lost is what the session itself put there. What only a selection finds may be
+    more than that."""
+    return (
+        terms is not None
+        and terms.effect in (Effect.DELETE, Effect.EMPTY)
+        and terms.are_files
+        and terms.is_exact
+        and not terms.is_fed
+        and bool(terms.names)
+        and all(normpath(join(folder, name)) in own_files for name in terms.names)
     )
 
 

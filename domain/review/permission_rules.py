@@ -165,7 +165,8 @@ class BadRule(ValueError):
 class Subject(Struct, frozen=True, kw_only=True):
     """A call, as far as a decision depends on it. `command` is the shell text it would run, if it runs any, and
     `shell` what was found out about that. `diff` is what it changes in files, once that is measured, and
-    `hook_asks` why hooks have the person asked, empty where none does."""
+    `hook_asks` why hooks have the person asked, empty where none does. `own_files` are files that the session
+    made and that hold what it wrote, as far as anybody has looked."""
 
     tool: str
     risk: RiskLevel
@@ -175,6 +176,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     shell: ShellVerdict | None = None
     diff: str | None = None
     hook_asks: str = ""
+    own_files: frozenset[str] = frozenset()
 
     @property
     def read(self) -> frozenset[str]:

@@ -141,7 +141,7 @@ _VERBS: dict[Effect, str] = {
     Effect.END: r"kill|stop|end|terminate|quit|shut down",
     Effect.CHANGE_RIGHTS: r"chmod|chown|chgrp|changes?|set|make|give|hand over",
     Effect.ELEVATE: r"(?:you (?:may|can|have to|need to) )?(?:use |with )?(?:sudo|as root)",
-    Effect.PUBLISH: r"publish|upload|release|create|merge|push",
+    Effect.PUBLISH: r"publish|upload|release|create|merge|push|deploy|roll out|ship",
     Effect.INSTALL: r"add|append|put|install|schedule|use|enable|make|create|set up|write",
     Effect.LOAD: r"stress|load",
 }

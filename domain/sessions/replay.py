@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TypeAlias, assert_never
 
+from quorum.domain.calls.effects import FileState
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.cost import SpendCap, Spending
@@ -372,6 +373,14 @@ class Replay:
     def phase(self) -> SessionPhase:
         """Where the session stands with plans. It may be read in any thread."""
         return self._phase.current
+
+    @property
+    def own_files(self) -> Mapping[str, FileState]:
+        """The files that calls of the session made, each as its last change left it, unless somebody else is
+        known to have changed it."""
+        written = self._turns.last_written
+        left = ((path, written.get(path)) for path in self._turns.own_files)
+        return {path: state for path, state in left if state is not None}
 
     @property
     def state(self) -> SessionState:

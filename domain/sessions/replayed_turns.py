@@ -24,9 +24,12 @@ from quorum.domain.events.event import (
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.sessions.state import PastTurn, PastUndo
 from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.pattern import compile_once
 
 FileEvent: TypeAlias = FilesKept | EffectsObserved | FilesRestored | CallStarted | CallFinished
 
+_LONGEST_COMMAND = 16_384
+_TARGET = r"(?:>[>|]?|\b(?:tee(?:\s+-a)?|touch)\s)\s*[\"']?([^\s\"'<>|;&()]+)"
 # Endings of calls that may have changed files without anybody having looked afterwards.
 _CUT_SHORT = frozenset({Outcome.CANCELLED, Outcome.UNKNOWN})
 
@@ -74,22 +77,26 @@ class ReplayedTurn(Struct, kw_only=True):
 
 
 class ReplayedTurns:
-    """Collects the turns. `last_written` is how our last change or restoration left each path.
+    """Collects the turns. `last_written` is how our last change or restoration left each path, and `own_files`
+    are those of the paths where calls made a file and nobody else is known to have changed it.
 
     A turn is frozen again only after it has changed: asking for all turns costs the same late in a session.
     """
 
     def __init__(self) -> None:
         self.last_written: dict[str, FileState | None] = {}
+        self.own_files: set[str] = set()
         self._turns: list[ReplayedTurn] = []
         self._frozen: list[PastTurn] = []
         self._changed: set[int] = set()
         self._tools: dict[ToolExecutionContext, str] = {}
+        self._named: dict[ToolExecutionContext, frozenset[str]] = {}
         self._kept: dict[ToolExecutionContext, ReplayedTurn] = {}
 
     def begin(self, started: TurnStarted, at_ms: int, before: Moment, values: Mapping[str, JsonValue]) -> None:
         """Start another turn: later events belong to it."""
         self._tools.clear()
+        self._named.clear()
         turn = ReplayedTurn(
             number=len(self._turns),
             prompt=started.prompt,
@@ -171,6 +178,8 @@ class ReplayedTurns:
         match event:
             case CallStarted():
                 self._tools[event.context] = event.tool
+                if isinstance(command := event.arguments.get("command"), str):
+                    self._named[event.context] = _list_targets(command)
             case CallFinished():
                 if event.outcome not in _CUT_SHORT:  # it was looked after, and nothing had changed
                     self._let_go(event.context)
@@ -183,12 +192,19 @@ class ReplayedTurns:
                 self._observe(event)
             case FilesRestored():
                 self._mark_edited(event.changes)
+                self.own_files.difference_update(change.path for change in event.changes)
             case _:
                 assert_never(event)
 
     def _observe(self, event: EffectsObserved) -> None:
         edited = {change.path for change in event.effects.changes if self._was_edited(change)}
         self._mark_edited(event.effects.changes)
+        gone = {change.path for change in event.effects.changes if change.kind is ChangeKind.DELETED}
+        takes_away = not gone <= self.own_files  # and may have put what others wrote elsewhere
+        named = self._named.get(event.context, frozenset())
+        for change in event.effects.changes:
+            is_told = change.declared or change.path.rpartition("/")[2] in named
+            self._judge_owner(change, is_ours=is_told and not takes_away and change.path not in edited)
         if not self._turns:
             return
         turn = self._change(self._turns[-1])
@@ -205,6 +221,14 @@ class ReplayedTurns:
             unseen.append(f"That {tool} changed {files} is not certain: it may have been done before.")
         if unseen:
             turn.unseen[event.context] = " ".join(unseen)
+
+    def _judge_owner(self, change: FileChange, *, is_ours: bool) -> None:
+        """Whose the file is now. `is_ours`: what it holds is what the call put there, and not what a command
+        moved, or what somebody else did while it ran."""
+        if not is_ours or change.late or change.after is None:
+            self.own_files.discard(change.path)
+        elif change.kind is ChangeKind.CREATED and change.before is None:
+            self.own_files.add(change.path)
 
     def _was_edited(self, change: FileChange) -> bool:
         """Whether the file was not, before this change, as we had left it."""
@@ -225,6 +249,13 @@ class ReplayedTurns:
                 self.last_written.pop(change.path, None)
             else:
                 self.last_written[change.path] = change.after
+
+
+def _list_targets(command: str) -> frozenset[str]:
+    """The files that a command puts what it prints into, without their folders."""
+    return frozenset(
+        name.rpartition("/")[2] for name in compile_once(_TARGET).findall(command[:_LONGEST_COMMAND])
+    )
 
 
 class ReplayedUndo(Struct, kw_only=True):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from random import Random
 from typing import get_args
@@ -584,6 +585,47 @@ def test_files_given_back_belong_to_no_turn_but_are_what_we_wrote_last() -> None
 
     assert state.turns[0].changes == (made, other)
     assert state.last_written == {"/ws/a": None, "/ws/b": file("b")}
+
+
+def _own(*events: Event) -> Mapping[str, FileState]:
+    replay = Replay()
+    for event in (*ASKED, *events):
+        replay.apply(event, 1000)
+    return replay.own_files
+
+
+def test_what_a_session_made_is_its_own_until_somebody_else_changes_it() -> None:
+    made = observed(ZERO, a_change("/ws/a", None, file("a")))
+    altered = observed(ONE, a_change("/ws/a", file("a"), file("b")))
+
+    assert _own(made) == {"/ws/a": file("a")}
+    assert _own(made, altered) == {"/ws/a": file("b")}
+    assert _own(made, observed(ONE, a_change("/ws/a", file("by hand"), file("b")))) == {}
+    assert _own(made, observed(ONE, a_change("/ws/a", file("a"), None))) == {}
+    assert _own(observed(ZERO, a_change("/ws/a", file("theirs"), file("b")))) == {}
+    assert _own(made, FilesRestored(changes=(a_change("/ws/a", file("a"), file("c")),))) == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "is_own"),
+    [
+        ("echo x > a", True),
+        ("cat <<'E' >sub/../a\nx\nE", True),
+        ("date | tee -a a", True),
+        ("touch a", True),
+        ("make", False),
+        ("mv theirs a", False),
+        ("cp theirs a; echo > b", False),
+    ],
+)
+def test_of_what_a_command_made_only_what_it_prints_into_a_file_is_the_sessions_own(
+    command: str, *, is_own: bool
+) -> None:
+    call = CallStarted(context=ZERO, tool="run_command", arguments={"command": command})
+    made = replace(a_change("/ws/a", None, file("a")), declared=False)
+
+    assert bool(_own(call, observed(ZERO, made))) is is_own
+    assert not _own(call, observed(ZERO, made, a_change("/ws/theirs", file("a"), None)))
 
 
 def test_a_path_that_nobody_looked_at_afterwards_is_not_known_to_be_ours() -> None:

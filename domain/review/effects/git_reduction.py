@@ -41,9 +41,12 @@ _LOOKS_AT_TREE = frozenset(
 def follow_git(used: UsedProgram) -> None:
     """Take what git fetches, and where it pushes to."""
     words = [word for word in used.run.arguments if not word.startswith("-")]
+    given = (*used.run.leading, *used.run.arguments)
+    headers = [used.find_data(word) for word in given if "extraheader=" in word.lower()]
     for word in words:
-        if "://" in word and "$" in word:
-            used.scope.reducer.send(drop_usual_keys(used.find_data(word), word), word)
+        if "://" in word and ("$" in word or headers):
+            data = used.find_data(word).union(*headers)
+            used.scope.reducer.send(drop_usual_keys(data, word), word)
     match words:
         case ["clone", *rest] | ["-C", _, "clone", *rest]:
             if address := next((each for each in rest if "://" in each or REMOTE.fullmatch(each)), None):

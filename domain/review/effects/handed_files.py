@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from quorum.domain.review.effects.places import find_secret
+from quorum.domain.review.effects.places import find_secret, is_local
 from quorum.domain.review.hazards.invocation import Invocation
 
 # kubectl 1.26, helm 3.11, docker(1) 20.10
@@ -13,19 +13,31 @@ _CLUSTERS = {
     **dict.fromkeys(("kubectl", "oc"), ("--from-file", "--from-env-file")),
     **dict.fromkeys(("helm", "helmfile"), ("--set-file",)),
 }
+_HANDS_OVER = frozenset({"build", "bake", "cp"})
 _ENGINES = frozenset({"docker", "podman", "nerdctl", "docker-compose"})
 _FAR = ("-H", "--host", "--context", "--connection", "--url")
+_SOURCE = re.compile(r"(?:^|,)(?:src|source)=([^,]+)")
 _KEY = re.compile(r"[\w.-]+=")
 _LOCAL_SOCKET = ("unix:", "npipe:", "default", "desktop-linux", "colima", "rootless")
 
 
-def list_handed_secrets(run: Invocation) -> Iterator[tuple[str, str]]:
-    """The files with secrets whose contents a program hands on, each with the place that they go to."""
+def list_handed_secrets(run: Invocation, engine: str) -> Iterator[tuple[str, str]]:
+    """The files with secrets whose contents a program hands on, each with the place that they go to. `engine`
+    is where a variable says that containers are built and run."""
     if run.program in _CLUSTERS:
         for path in run.find_values(*_CLUSTERS[run.program]):
             if secret := find_secret(_KEY.sub("", path, count=1)):
                 yield secret, "a cluster"
-    elif run.program in _ENGINES and (far := next(run.find_values(*_FAR), None)):
-        for path in run.find_values("--env-file"):
+    elif run.program in _ENGINES and (far := next(run.find_values(*_FAR), engine)):
+        sources = (found[1] for each in run.find_values("--secret") if (found := _SOURCE.search(each)))
+        for path in (*run.find_values("--env-file"), *sources):
             if not far.startswith(_LOCAL_SOCKET) and (secret := find_secret(path)):
                 yield secret, far
+
+
+def find_engine_elsewhere(run: Invocation, engine: str) -> str | None:
+    """The machine that gets the files of this folder, as the engine that builds of them is there."""
+    if run.program not in _ENGINES or _HANDS_OVER.isdisjoint(run.arguments):
+        return None
+    address = next(run.find_values("-H", "--host"), engine)
+    return None if not address or address.startswith(_LOCAL_SOCKET) or is_local(address) else address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from posixpath import normpath
 
@@ -30,7 +31,7 @@ _LANGUAGES = {
     **dict.fromkeys(("bpython", "ptpython", "xonsh"), "python"),
     **dict.fromkeys(("ghci", "runghc", "runhaskell", "ocaml", "utop"), "ghc"),
     **dict.fromkeys(("racket", "sbcl", "clj", "clojure", "bb", "janet", "hy"), "guile"),
-    **dict.fromkeys(("scala", "scala-cli", "amm", "kotlin", "kscript"), "groovy"),
+    **dict.fromkeys(("scala", "scala-cli", "amm", "kotlin", "kotlinc", "kscript"), "groovy"),
     **{"iex": "elixir", "psysh": "php", "nu": "pwsh", "raku": "perl"},
 }
 """Programs that read code, each with one that takes its words alike."""
@@ -177,18 +178,18 @@ class InterpreterReduction(Struct, frozen=True):
         for path in run.find_values(*_LOADING_OPTIONS.get(run.program, ())):
             if "/" in path or any(reducer.find_file(f"{path}{end}") for end in ("", *_ENDINGS)):
                 self.run_file(path, NO_DATA)
-        if not codes and ((files[:1] and files[0] in INPUTS) or _CONSOLES.fullmatch(" ".join(files))):
+        if not codes and _reads_input(files):
             files = []
         if not codes and files:
             code_file, *files = files
             reducer.run_data(self._scope.find_data(code_file, substituted))
             self.run_file(code_file, NO_DATA)
             return Output(NO_DATA.union(*map(reducer.read_file, files)))
-        if not codes:
+        if not codes or codes == ["-"]:
             reducer.run_data(piped)
             codes = [run.text] if run.text is not None else []
-        if run.program.endswith("awk") and {"-", "/dev/stdin"}.intersection(run.find_values("-f", "--file")):
-            reducer.run_data(piped)
+        for path in run.find_values("-f", "--file") if run.program.endswith("awk") else ():
+            reducer.run_data(piped if path in INPUTS else self._scope.read(path, substituted))
         given = piped
         if run.program.endswith("awk") or run.program in ("perl", "ruby"):
             given |= NO_DATA.union(*map(reducer.read_file, files))
@@ -248,7 +249,7 @@ class InterpreterReduction(Struct, frozen=True):
         if file is None and is_file:
             self._scope.add(EffectKind.READ, f"reads {path}", path)
             self._scope.add(EffectKind.UNKNOWN, f"runs {path}, whose text is not shown", path)
-        if "://" in path:
+        if "://" in path and not SUBSTITUTION.search(path):
             reducer.run_data((Datum(DataKind.FETCHED, path),))
         if SUBSTITUTION.search(path) or path.startswith("/dev/fd"):
             reducer.run_data(data)
@@ -267,6 +268,11 @@ class InterpreterReduction(Struct, frozen=True):
             reduce_code(text, self._scope.reducer, program=program)
         else:
             self._scope.reducer.run_shell(text)
+
+
+def _reads_input(files: Sequence[str]) -> bool:
+    """Whether it takes its code from its input although words stand in the place of a file."""
+    return bool(INPUTS.intersection(files[:1])) or _CONSOLES.fullmatch(" ".join(files)) is not None
 
 
 def _name_language(run: Invocation) -> Invocation:

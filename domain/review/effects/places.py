@@ -89,7 +89,8 @@ _STARTS_BY_ITSELF = re.compile(
            |emacs\.d/init\.el|vimrc|vim/(plugin|autoload)/\S+|config/(nvim/\S+|fish/\S+|autostart/\S+|systemd/\S+
            |plasma-workspace/\S+|lxsession/\S+|hypr/\S+|i3/config|sway/config|openbox/autostart
            |git/(config|hooks/\S+)|environment\.d/\S+|upstart/\S+
-           |pip/pip\.conf)
+           |pip/pip\.conf|ipython/profile_\w+/startup/\S+)
+           |ipython/profile_\w+/startup/\S+|julia/config/startup\.jl|config/(irb|pry)/\S+|config/nushell/\S+
            |pythonrc(\.py)?|pdbrc|irbrc|rprofile|Rprofile|npmrc|yarnrc\S*|pypirc|pip/pip\.conf|cargo/config\S*|gradle/init\S*
            |gitconfig|hgrc|kde/Autostart/\S+|local/share/(systemd|autostart|dbus-1/services|applications)/\S+
            |ssh/(authorized_keys2?|rc|config|environment)

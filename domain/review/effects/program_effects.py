@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from quorum.domain.review.effects.places import find_secret
 from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum
 from quorum.domain.review.effects.surroundings import Scope
 from quorum.domain.review.hazards.invocation import Invocation
@@ -149,7 +150,8 @@ _GIVES_SECRETS = {
     "oc": r"whoami -t|get secrets?\b.*-o",
     "vault": r"\b(read|kv get|print token|token)\b",
     "op": r"\b(read|item get|get item|inject)\b",
-    "pass": r"^(show|-c)?\s*\S+",
+    **dict.fromkeys(("pass", "gopass"), r"^(show|-c|-o)?\s*\S+"),
+    "conjur": r"variable get",
     "bw": r"\b(get|list|export)\b",
     "lpass": r"\b(show|export)\b",
     "secret-tool": r"\b(lookup|search)\b",
@@ -251,6 +253,7 @@ def list_hosts(used: UsedProgram) -> list[str]:
     """Where a program connects to, at least one place; what it sends it sends to each."""
     hosts = [*used.words.find(used.row.hosts), *used.words.operands]
     shown = [each for each in hosts if not VARIABLE.fullmatch(each) and not _NO_HOST.fullmatch(each)]
+    shown = [each for each in shown if each[0] not in "/~." or not find_secret(each)]
     named = [each for each in shown if "://" in each or "." in each or ":" in each]
     found = named or shown[:1] or ["another machine"]
     return [*found, *_list_betweens(used, found)] if used.name in _TAKES_ADDRESSES else found[:1]

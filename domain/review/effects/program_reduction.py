@@ -13,6 +13,7 @@ from quorum.domain.review.effects.archive_reduction import change_form, copy_blo
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.git_reduction import find_shown_by_git, follow_git, take_changes
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
+from quorum.domain.review.effects.own_words import judge_own_words
 from quorum.domain.review.effects.places import (
     find_host,
     find_secret,
@@ -41,9 +42,11 @@ from quorum.domain.review.effects.program_effects import (
     unescape,
 )
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
+from quorum.domain.review.effects.project_files import do_project, list_taken
 from quorum.domain.review.effects.secret_owners import drop_own, drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
+    VARIABLES_OF,
     Data,
     DataKind,
     Datum,
@@ -60,6 +63,7 @@ from quorum.domain.review.effects.word_judgement import (
 )
 from quorum.domain.review.hazards.invocation import Invocation, is_rehearsed
 from quorum.domain.review.hazards.places import governs_agents
+from quorum.domain.review.hazards.program_table import has_harmful_uses
 from quorum.domain.review.hazards.started_programs import list_found
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat"})
@@ -125,6 +129,8 @@ def _send_operand(used: UsedProgram, word: str, host: str) -> None:
         data = drop_own(data, word)
     elif used.name in _HTTPIE and _HEADER.match(word):
         data = drop_usual_keys(data, host)
+    if word.startswith(("/", "~", ".")) and "://" not in word and find_secret(word):
+        data |= used.read(word)
     reducer.send(data, host)
     if used.name in _RESOLVERS and SUBSTITUTION.search(word) and not WHOLE_SUBSTITUTION.fullmatch(word):
         used.scope.add(EffectKind.SEND, f"sends what it works out in a name that it looks up: {word}", word)
@@ -254,9 +260,8 @@ def _is_remote(used: UsedProgram, path: str) -> bool:
 def install(used: UsedProgram) -> Data:
     """Take the packages, images and files that a program installs or runs, and return what these show."""
     reducer, shown = used.scope.reducer, NO_DATA
-    main = _MAIN_FILES.get(f"{used.name} {used.run.arguments[0]}") if used.run.arguments else None
     files = used.words.find(f"{used.row.shows} -r -f -i -c --requirement --file")
-    for path in filter(None, (*used.operands, *files, main)):
+    for path in (*used.operands, *files, *list_taken(used)):
         if path == "/dev/stdin" and used.run.text is not None:
             shown |= reduce_code(used.run.text, reducer, program=used.name)
         elif (file := reducer.find_file(path)) is not None:
@@ -284,19 +289,11 @@ def _names_module(used: UsedProgram) -> bool:
     return used.name == "go" and used.run.arguments[:1] in (("install",), ("get",))
 
 
-_MAIN_FILES = {
-    **{
-        "go run": "main.go",
-        "cargo run": "src/main.rs",
-        "brew bundle": "Brewfile",
-        "docker build": "Dockerfile",
-    },
-    **dict.fromkeys(
-        ("npm install", "npm i", "npm ci", "pnpm install", "pnpm i", "yarn install"), "package.json"
-    ),
-    **{"pip install": "setup.py", "conda env": "environment.yml", "mamba env": "environment.yml"},
-}
-"""What programs take by itself that get no file."""
+_CODE = (
+    *(".sh", ".bash", ".ps1", ".kts", ".lua", ".el", ".groovy", ".gvy", ".tcl", ".jl", ".exs", ".clj", ".rkt"),
+    *(".scm", ".lisp", ".hs", ".ml", ".awk", ".vim", ".applescript", ".exe", ".jar", ".wasm", ".so", ".dll"),
+)
+"""Files that hold little else than code, so that a program of which nothing is known runs them."""
 _COMPILED = (
     ".go",
     ".rs",
@@ -329,8 +326,10 @@ _BACKUP = re.compile(r"(?:-[nErsz]*i|--in-place=)([.~_][\w.~-]*)")
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
 _SED_READS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*[rR][ \t]+([^\s;}]+)")
-_EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
-_TYPED_INTO = frozenset({"vi", "vim", "nvim", "view"})
+_EDITORS = frozenset(
+    {"vi", "vim", "nvim", "gvim", "mvim", "view", "rvim", "nano", "emacs", "emacsclient", "ed", "ex", "pico"}
+)
+_TYPED_INTO = frozenset({"vi", "vim", "nvim", "view", "gvim", "mvim", "rvim"})
 _READS_ORDERS = r"-[a-zA-Z]*[es]|--script=-"
 _ORDER_FILES = re.compile(
     r"(?:^|\|)\s*:?(?:so(?:urce)?|luafile|pyfile|rubyfile)!?\s+(\S+)|\(load(?:-file)?\s+\"([^\"]+)\""
@@ -346,6 +345,8 @@ def show(used: UsedProgram) -> Data:
     data |= frozenset(Datum(DataKind.FETCHED, each) for each in addresses if not is_local(each))
     if used.row is UNKNOWN_PROGRAM:  # what it logs in with is not shown, but may be in what it hands on
         data |= frozenset(Datum(DataKind.FILE, path) for path in used.words.find(used.row.values))
+        code = used.read(*(path for path in used.operands if path.endswith(_CODE)))
+        used.scope.reducer.run_data(each for each in code if each.kind is DataKind.FETCHED)
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
         if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
@@ -468,12 +469,6 @@ def judge_endless(used: UsedProgram) -> None:
 _PLAIN_MACHINE = frozenset(
     {"uname", "arch", "date", "lsb_release", "nproc", "dpkg", "rustc", "go", "getconf", "git"}
 )
-_BUILDERS = frozenset(
-    {
-        *("make", "gmake", "npm", "pnpm", "yarn", "pip", "pip3", "cargo", "go", "mvn", "gradle", "cmake"),
-        *("bundle", "composer", "docker", "rake", "ant", "tox", "poetry", "meson", "ninja"),
-    }
-)
 _ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
 _FINDERS = frozenset({"find", "gfind", "bfs"})
 _TAKES_NAMES = {
@@ -510,7 +505,13 @@ class ProgramReduction(Struct, frozen=True):
         if row is None and "$" not in run.program:
             self._scope.add(EffectKind.UNKNOWN, f"runs {run.program}, of which nothing is known")
         known = row or UNKNOWN_PROGRAM
-        used = UsedProgram(run, known, parse_words(run.arguments, known), piped, substituted, self._scope)
+        is_judged = has_harmful_uses(run.program)
+        for effect in judge_own_words(run, is_known=row is not None, is_judged=is_judged):
+            self._scope.add(effect.kind, effect.does)
+        words = parse_words(run.arguments, known)
+        if run.leading:
+            words = replace(words, values=(*parse_words(run.leading, known).values, *words.values))
+        used = UsedProgram(run, known, words, piped, substituted, self._scope)
         judge_uses(self._scope, run, used.words)
         return _print(used, _follow_program(used, _write_output(used, _use_words(used))))
 
@@ -523,6 +524,8 @@ def _use_words(used: UsedProgram) -> Data:
     """Take what a program does with its words and its input, and return what comes out of it."""
     row = used.row
     data = used.piped if row.input is Input.PASS and not row.is_quiet else NO_DATA
+    if used.name in _SEARCHERS:  # of which variables there are, it shows one by name
+        data = frozenset(each for each in data if not each.origin.startswith(VARIABLES_OF))
     if used.words.values:
         data |= used.read(*used.words.find(row.shows)) | used.find_data(*used.words.find(row.named))
     match row.operands:
@@ -615,24 +618,11 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         data |= find_shown_by_git(used)
     elif name == "yes":
         data |= {Datum(DataKind.ENDLESS, "yes")}
-    if name in _BUILDERS:
-        _build(used)
+    do_project(used)
     if used.row.input is Input.FOLLOW or (name == "parallel" and not used.operands):
         given = used.piped | used.read(*used.words.find(used.row.shows))
         reducer.run_data(each for each in given if each.kind is DataKind.FETCHED)
     return data
-
-
-def _build(used: UsedProgram) -> None:
-    """Take a program that does what files of the project say, or what it is given in their place."""
-    reducer, words = used.scope.reducer, used.run.arguments
-    used.scope.add(EffectKind.UNKNOWN, f"runs {used.name}, which does what files of the project say")
-    if {"--version", "--help", "version"}.intersection(words):
-        return
-    if reducer.fetched_tree:
-        reducer.run_data((reducer.fetched_tree,))
-    if any(word.startswith("<(") for word in words):
-        reducer.run_data(used.substituted)
 
 
 def _find_remote_source(used: UsedProgram) -> str | None:

@@ -19,7 +19,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         operands=_O.SHOW,
     ),
     ProgramEffects(
-        names="view vi vim nvim nano pico emacs ed ex",
+        names="view vi vim nvim gvim mvim rvim nano pico emacs emacsclient ed ex",
         source="vim(1) 9.0, emacs(1) 28.2",
         values="-c -i -T --cmd -eval --eval --execute",
         shows="-S -u --rcfile -l --load -script --script",

@@ -21,6 +21,7 @@ from quorum.domain.review.effects.python_effects import reduce_python
 from quorum.domain.review.effects.script_reduction import ScriptReduction
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
+    VARIABLES_OF,
     Data,
     DataKind,
     Datum,
@@ -142,6 +143,9 @@ class Reducer:
         """Take the effects of data that are shown."""
         if secret := find_kind(data, DataKind.SECRET):
             self.add(SideEffect(EffectKind.REVEAL, f"shows {secret.describe()}", secret.origin))
+        for each in data:
+            if each.kind is DataKind.ENVIRONMENT and each.origin.startswith(VARIABLES_OF):
+                self.add(SideEffect(EffectKind.REVEAL, f"shows {each.origin}"))
 
     # ---------------------------------------------------------------- files
 
@@ -165,6 +169,9 @@ class Reducer:
             return found.data
         if secret := find_secret(path) or (self.folder and find_secret(self._place(path))):
             return frozenset({Datum(DataKind.SECRET, secret)})
+        if "://" in path and not is_local(path):
+            self.add(SideEffect(EffectKind.CONNECT, f"connects to {find_host(path)}", path))
+            return frozenset({Datum(DataKind.FETCHED, path)})
         if _ENDLESS.fullmatch(path):
             return frozenset({Datum(DataKind.ENDLESS, path)})
         if socket := _SOCKET.match(path):
@@ -246,6 +253,10 @@ class Reducer:
     def find_file(self, path: str) -> WrittenText | None:
         """What this text has put into a file."""
         return self._files.get(_shorten(path)) if self._files else None
+
+    def list_files(self) -> Sequence[str]:
+        """The files that this text has put something into."""
+        return tuple(self._files)
 
     # ---------------------------------------------------------------- texts
 

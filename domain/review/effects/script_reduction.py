@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.effects.handed_files import list_handed_secrets
+from quorum.domain.review.effects.handed_files import find_engine_elsewhere, list_handed_secrets
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import find_host, find_secret, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_effects import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
 from quorum.domain.review.effects.program_reduction import ProgramReduction
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
+    VARIABLES_OF,
     Data,
     DataKind,
     Datum,
@@ -62,6 +63,8 @@ _COMMAND_VARIABLE = re.compile(
 _FILLS_IN = frozenset({"xargs", "parallel"})
 _INCOMING = "$(cat)"
 """The word that stands for what comes in."""
+_CONTAINERS = frozenset({"docker", "podman", "docker-compose", "podman-compose", "kubectl", "oc"})
+_CLOUDS = frozenset({"heroku", "flyctl", "fly"})
 _FEEDS = frozenset({"xargs", "parallel", "exec", "command", "builtin", "sudo", "doas"})
 _ASKS = frozenset(
     {"curl", "wget", "nc", "ncat", "ping", "http", "dig", "nslookup", "telnet", "ab", "hping3", "ssh"}
@@ -71,7 +74,8 @@ _ASKS = frozenset(
 class ScriptReduction(Struct):
     """One script: what its variables and streams hold, and what is left to print in the end.
 
-    `is_seen_elsewhere`: the guards look at the words of these commands themselves.
+    `is_seen_elsewhere`: the guards look at the words of these commands themselves. `engine` is where containers
+    are built and run, as a variable says.
     """
 
     reducer: CommandReduction
@@ -83,6 +87,7 @@ class ScriptReduction(Struct):
     held: dict[str, Data] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
     remotes: set[str] = field(default_factory=set)
+    engine: str = ""
     _streams: dict[int, Output] = field(default_factory=dict)
 
     @property
@@ -289,6 +294,8 @@ class ScriptReduction(Struct):
             self.add(EffectKind.SEND, does, value)
         if name == "PATH" and re.match(r"\"?(/tmp|/var/tmp|/dev/shm|\.(?=:|/)|\$\(pwd\):|\$PWD:)", value):
             self.add(EffectKind.DISGUISE, f"has programs looked for in {value.partition(':')[0]} first")
+        elif name == "DOCKER_HOST":
+            self.engine = value.strip("'\"")
         elif _COMMAND_VARIABLE.fullmatch(name) and " " in value:
             self.reducer.run_shell(value.strip("'\""), through=name)
         elif (name, value.strip("'\"")) in _UNCHECKED:
@@ -344,7 +351,9 @@ class ScriptReduction(Struct):
 
     def _run_all(self, whole: Invocation, piped: Data, substituted: Data, names: tuple[str, ...]) -> Output:
         output = Output()
-        for secret, place in list_handed_secrets(whole):
+        if host := find_engine_elsewhere(whole, self.engine):
+            self.reducer.send(frozenset({Datum(DataKind.FILE, "the files of the folder")}), host)
+        for secret, place in list_handed_secrets(whole, self.engine):
             self.add(EffectKind.SEND, f"sends what is in {secret} to {place}", place)
         for number, run in enumerate(unwrap(enter_started(whole))):
             if number == _MOST_STARTED:
@@ -365,6 +374,9 @@ class ScriptReduction(Struct):
                 substituted |= piped
                 piped = piped if SHELL.fullmatch(run.program) else NO_DATA
             given = self._programs.run(run, piped, substituted)
+            if _shows_variables_of_others(whole, run):
+                of_others = Datum(DataKind.ENVIRONMENT, f"{VARIABLES_OF} what {whole.program} runs")
+                given = replace(given, data=given.data | {of_others})
             if starter in ("timeout", "gtimeout"):
                 given = replace(
                     given, data=frozenset(each for each in given.data if each.kind is not DataKind.ENDLESS)
@@ -440,6 +452,15 @@ class ScriptReduction(Struct):
                 )
             return filled if filled != run.arguments else (*run.arguments, *(names or (_INCOMING,)))
         return run.arguments
+
+
+def _shows_variables_of_others(whole: Invocation, run: Invocation) -> bool:
+    """Whether all variables are listed of what runs already, in a place that keeps its credentials in them."""
+    if run.program not in ("env", "printenv"):
+        return False
+    if whole.program in _CLOUDS:  # whose own options may stand behind it
+        return run.arguments[:1] == () or run.arguments[0].startswith("-")
+    return whole.program in _CONTAINERS and "exec" in whole.arguments and not run.arguments
 
 
 def _expand_braces(word: str) -> Sequence[str]:

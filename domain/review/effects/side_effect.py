@@ -26,6 +26,10 @@ class DataKind(StrEnum):
     ENDLESS = "endless"
 
 
+VARIABLES_OF = "the variables of"
+"""How the origin of an environment begins that is not the one of the session, from which secrets are kept."""
+
+
 class Datum(Struct, frozen=True):
     """Data of one origin; `origin` is a path, an address, or the name of a program or variable."""
 
@@ -35,6 +39,8 @@ class Datum(Struct, frozen=True):
     def describe(self) -> str:
         """The data in words that fit behind "sends"."""
         match self.kind:
+            case DataKind.ENVIRONMENT if self.origin.startswith(VARIABLES_OF):
+                return self.origin
             case DataKind.ENVIRONMENT:
                 return "the variables of the environment"
             case DataKind.MACHINE:

@@ -60,6 +60,10 @@ class CommandReduction(Protocol):
         """What the command has put into a file."""
         ...
 
+    def list_files(self) -> Sequence[str]:
+        """The files that the command has put something into."""
+        ...
+
     def take_text(self, path: str) -> str | None:
         """The text of a file, if it is known; once, since a text may run itself."""
         ...

@@ -122,6 +122,18 @@ _KEYS = re.compile(
 _INFRASTRUCTURE = frozenset(
     {"terraform", "tofu", "pulumi", "infra", "infrastructure", "cloudformation", "terragrunt"}
 )
+_DESTROYS = re.compile(
+    r"(?i)((force|auto|is|hard|permanent|permanently|confirm|do|also|and|with|then)_?)*(destroy|delete|purge|wipe|erase|truncate|drop)(_?(all|everything|existing|data|volumes?|tables?|database|first))?"
+)
+"""Arguments that turn what a tool does into a deletion."""
+_COUNTS = re.compile(
+    r"(?i)(desired_?)?(replicas|count|capacity|instances)|(min|max)_?(size|instances|replicas)"
+)
+_SCALES = frozenset({"scale", "resize", "update", "set", "patch", "modify"})
+_PASSES_ON = frozenset({"forward", "portforward", "tunnel", "expose", "proxy"})
+_TO_ALL = frozenset({"tunnel", "expose"})
+_BINDS = frozenset({"address", "host", "bind", "bindaddress", "listen", "listenaddress", "hostip", "interface"})
+_EVERYWHERE = re.compile(r"0\.0\.0\.0(:\d+)?|\*|\[?::\]?")
 _PLAIN_RIGHTS = frozenset({"create", "put", "update", "set", "attach"})
 _RIGHTS = frozenset(
     {"policy", "role", "rolebinding", "clusterrolebinding", "binding", "permission", "permissions"}
@@ -219,7 +231,7 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
     joined = "".join(part for each in (name, *told) for part in re.findall(r"[A-Za-z0-9]+", each)).lower()
     if not told and words & _TELLS and any(map(_KEPT_SECRET.fullmatch, own)):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets by {name}")
-    elif words & _GIVES and (words & _ACCESS or "share" in words):
+    elif words & _GIVES and (words & _ACCESS or not words.isdisjoint(("share", "invite"))):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES or (own & _TAKES_AWAY and not own & _SLIGHT):
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
@@ -235,7 +247,28 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
         yield SideEffect(EffectKind.HARM, f"changes infrastructure by {name}")
     elif "merge" in own and own & {"request", "pr", "pull", "mr"}:
         yield SideEffect(EffectKind.HARM, f"changes what others see by {name}")
-    elif words & _RUNS_CONTAINERS and (found := _OF_CONTAINERS.search(json.dumps(arguments)[:_LONGEST])):
+    else:
+        yield from _judge_values(name, words, own, arguments)
+
+
+def _judge_values(
+    name: str, words: Collection[str], own: Collection[str], arguments: JsonObject
+) -> Iterator[SideEffect]:
+    """What the values of arguments make of a tool whose name says nothing against it."""
+    told_to = next((key for key, value in arguments.items() if value is True and _DESTROYS.fullmatch(key)), "")
+    addresses = _list_values(arguments, _BINDS)
+    ended = next((key for key, value in arguments.items() if value == 0 and _COUNTS.fullmatch(key)), "")
+    if ended and not _SCALES.isdisjoint(own):
+        yield SideEffect(EffectKind.HARM, f"stops all that runs by {name}: {ended} is 0")
+    elif told_to:
+        yield SideEffect(EffectKind.HARM, f"deletes something by {name}: {told_to} is true")
+    elif not _PASSES_ON.isdisjoint(own) and (
+        not _TO_ALL.isdisjoint(own) or any(map(_EVERYWHERE.fullmatch, addresses))
+    ):
+        yield SideEffect(EffectKind.ADMIT, f"lets other machines in by {name}")
+    elif not _RUNS_CONTAINERS.isdisjoint(words) and (
+        found := _OF_CONTAINERS.search(json.dumps(arguments)[:_LONGEST])
+    ):
         yield SideEffect(EffectKind.ELEVATE, f"gives a container rights over the machine by {name}: {found[0]}")
 
 

@@ -153,6 +153,13 @@ _ADDS_SCRIPT = re.compile(
     r"|\"(pre|post)?(install|prepare|publish|pack)\"\s*:\s*\""
 )
 """What programs that change package.json write there."""
+_UNCHECKED = re.compile(
+    r"--(insecure-)?skip-(tls|ssl)-verify(-backend)?(=true)?|--no-verify-(ssl|tls)|--((src|dest)-)?(tls|ssl)-verify=(false|no|0)"
+    r"|--(strict-ssl|verify-ssl|ssl-verify|tls-verify)=(false|no|0)|--no-(strict-ssl|ssl-verify|tls-verify|verify-ssl)"
+    r"|--disable-(ssl|tls)-(verification|verify)|(?i:http\.(.*\.)?sslverify)=(false|no|off|0)"
+    r"|-Dmaven\.wagon\.http\.ssl\.(insecure|allowall)=true"
+)
+"""How programs are told to trust whoever answers. What is only fetched so is judged where it is run."""
 _ENVIRONMENTS_OF_OTHERS = re.compile(
     r"(?!-)(?=.{1,12}$)(-?[a-df-zA-Z]*e[a-z]*ww*e?|a?uxe\w*|eww+\w*|\w*[auwx]+e\w*)"
 )
@@ -166,6 +173,7 @@ def judge_words(scope: Scope, run: Invocation) -> None:
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     if run.program in _FILE_SERVERS:
         _judge_server(scope, run)
+    _judge_checks(scope, run)
     texts = (*run.arguments, run.text or "")
     if (
         "sh" in " ".join(texts)
@@ -186,6 +194,12 @@ def judge_words(scope: Scope, run: Invocation) -> None:
     elif run.program in ("gcc", "cc", "clang", "g++", "tcc", "clang++"):
         for text in (*written, run.text or ""):
             reduce_code(text, scope.reducer, program="C")
+
+
+def _judge_checks(scope: Scope, run: Invocation) -> None:
+    for word in (*run.leading, *run.arguments):
+        if ("ssl" in word or "tls" in word or "SSL" in word) and _UNCHECKED.fullmatch(word):
+            scope.add(EffectKind.DISABLE, f"switches the check of other machines off: {word}")
 
 
 def _judge_containers(scope: Scope, run: Invocation, written: Sequence[str]) -> None:
@@ -243,7 +257,9 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
 
 def _judge_changes(scope: Scope, run: Invocation, words: ParsedWords) -> None:
     if run.program in _HTTP_CLIENTS:
-        if _asks_to_delete(run) and not any(is_local(each) or each.startswith(":") for each in words.operands):
+        if (_asks_to_delete(run) or _names_deletion(run, words)) and not any(
+            is_local(each) or each.startswith(":") for each in words.operands
+        ):
             host = next((each for each in words.operands if "." in each or ":" in each), "another machine")
             scope.add(EffectKind.HARM, f"asks {find_host(host)} to delete something", host)
     elif run.program in _JSON_EDITORS and _ADDS_SCRIPT.search(" ".join(run.arguments)):
@@ -276,6 +292,17 @@ def _judge_server(scope: Scope, run: Invocation) -> None:
 def _asks_to_delete(run: Invocation) -> bool:
     given = (*run.find_values("-X", "--request", "--method"), *run.arguments[:1])
     return "DELETE" in map(str.upper, given) or "-XDELETE" in run.arguments
+
+
+_POSTS = re.compile(r"-X(POST|PUT)|--(json|data\S*|post-data)(=.*)?|-d")
+_DELETION_IN_PATH = re.compile(r"/_?(delete|purge|destroy|drop|flush|truncate|wipe)([_-]\w+)*/?(\?|$)")
+
+
+def _names_deletion(run: Invocation, words: ParsedWords) -> bool:
+    """Whether it posts something to an address that says itself that it deletes."""
+    given = run.find_values("-X", "--request", "--method")
+    posts = any(map(_POSTS.fullmatch, run.arguments)) or not {"POST", "PUT"}.isdisjoint(map(str.upper, given))
+    return posts and any("://" in each and _DELETION_IN_PATH.search(each) for each in words.operands)
 
 
 def judge_program_name(scope: Scope, path: str) -> None:

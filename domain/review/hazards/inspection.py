@@ -160,12 +160,13 @@ _CODE_OPTION = re.compile(
 )
 _ATTACHED_CODE = re.compile(r"--(?:eval|execute|eval-command|init-eval-command)=(.*)", re.DOTALL)
 _ASSIGNING = frozenset({"env", "sudo", "doas"})
-_BUILDERS = frozenset({"make", "gmake", "just", "ninja", "ant", "rake"})
-_BUILD_FILES = ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", "build.xml", "Rakefile")
-_STREAMS = ("<(", "$(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _PORT_LISTED = re.compile(
     r"(?:-[tnP]+ |-sTCP:LISTEN )*-[tnP]*i ?(?:tcp|TCP)?:(?!0|10[01]\d$)\d{4,5}(?: -[tnP]+| -sTCP:LISTEN)*"
 )
+_CONSOLE = re.compile(
+    r"(^|/)rails (c|console|r|runner)\b|\bmanage\.py shell|\bartisan tinker|^mix run|^flask shell|^iex"
+)
+"""What runs code with the models of an application, and so with its data."""
 _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
 _INSPECTION_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _DECODERS = re.compile(r"(base64|base32|xxd|uudecode|openssl|rev|gpg)")
@@ -331,9 +332,9 @@ class _ScriptRun:
         if run.program in _ASSIGNING:
             for assignment in filter(is_assignment, run.arguments):
                 self._judge_assignment(assignment)
-        elif run.program in _BUILDERS:
-            self._judge_build(run)
         self._inspection.judge(run, self._script, self._depth)
+        if _CONSOLE.search(" ".join((run.program, *run.arguments[:2]))):
+            self._judge_statements((*run.arguments, run.text or ""), run)
         self._judge_nested(run)
         for text in list_texts_in_options(run):
             self._inspection.inspect(text, self._depth + 1)
@@ -419,12 +420,9 @@ class _ScriptRun:
             )
             self._inspection.collect(scheduled, run, self._script, self._depth)
 
-    def _judge_build(self, run: Invocation) -> None:
-        files = tuple(run.find_values("-f", "--file", "--makefile", "--justfile"))
-        if any(file == "-" or file.startswith(_STREAMS) for file in files):
-            self._judge_source(run)
-        if not self._downloaded.isdisjoint(files or _BUILD_FILES):
-            self._inspection.add("network", "it runs what it downloads")
+    def _judge_statements(self, texts: Sequence[str], run: Invocation) -> None:
+        for effect in list_deleted_data(texts, is_whole=False):
+            self._inspection.collect(effect, run, self._script, self._depth)
 
     def _judge_source(self, run: Invocation) -> None:
         if Carried.DOWNLOAD in run.carried:

@@ -31,7 +31,8 @@ class Invocation(Struct, frozen=True, kw_only=True, dict=True):
     """A program, its arguments, and what it is run with. `program` is its name without a folder.
 
     `text` is what is known of its input; `has_unknown_input` says that it may be more. `wrappers` are the
-    programs that run it, the outermost first.
+    programs that run it, the outermost first. `leading` are options in front of the command of a program, where
+    `arguments` begin with that.
     """
 
     program: str
@@ -42,6 +43,7 @@ class Invocation(Struct, frozen=True, kw_only=True, dict=True):
     carried: frozenset[Carried] = frozenset()
     in_loop: bool = False
     wrappers: tuple[str, ...] = ()
+    leading: tuple[str, ...] = ()
 
     @cached_property
     def operands(self) -> tuple[str, ...]:

@@ -196,7 +196,7 @@ DATA_USES = (
         "flush|reset_db|sqlflush",
         "deletes data of a database",
     ),
-    HarmfulUse("alembic", "downgrade", "can delete data of a database"),
+    HarmfulUse("alembic|flask|aerich|piccolo", "downgrade", "can delete data of a database"),
     HarmfulUse(
         "prisma|npx|pnpm|yarn|bunx",
         "reset|--force-reset|db:drop|migrate:fresh|schema:drop",
@@ -480,6 +480,11 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     name = found[1] if found else run.program
     listed = tuple(_match_rows(run, _ROWS.get(name, ())))
     yield from listed or _match_rows(run, _SYSTEM_ROWS.get(name, ()))
+
+
+def has_harmful_uses(program: str) -> bool:
+    """Whether the tables know a program, so that they tell which of its uses do harm."""
+    return program in _ROWS or program in _SYSTEM_ROWS
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.database import CLIENTS
@@ -130,9 +130,20 @@ _FILE_EFFECTS = frozenset({Effect.DELETE, Effect.EMPTY, Effect.DISCARD, Effect.C
 _PLACES = ("/", "~", "..", "$")
 _KINDS_OF_MANY = "files|folders|directories|all|every|everything|items|each"
 _KINDS = "files?|folders?|director(?:y|ies)|all|every|everything|items?"
-_NO_NAME = re.compile(
-    r"\{\}|;|\+|--|[+-]?\d+[a-zA-Z%]?|[a-zA-Z]|.*%[pfTs].*|\\.*|HEAD([~^]\d*)*|origin|/dev/null"
-)
+_NO_NAME = re.compile(r"--|/dev/null")
+_NO_NAME_OF_FEEDERS = re.compile(r"\{\}|;|\+|--|/dev/null|\\.*")
+_NO_NAME_OF_GIT = re.compile(r"--|HEAD([~^]\d*)*|origin")
+_VALUES = {
+    "find": _TESTS - {"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"} | {"-printf", "-perm"},
+    "xargs": frozenset({"-n", "-P", "-L", "-I", "-d", "-s", "-E"}),
+    "truncate": frozenset({"-s", "--size"}),
+    "shred": frozenset({"-n", "--iterations", "-s", "--size"}),
+    "killall": frozenset({"-s", "--signal"}),
+    "redis-cli": frozenset({"-p", "-n"}),
+    **dict.fromkeys(("docker", "podman", "docker-compose", "podman-compose"), frozenset({"-t", "--timeout"})),
+    **dict.fromkeys(("kubectl", "oc"), frozenset({"--grace-period", "--timeout"})),
+}
+"""Options whose values name no target, by program: any other number or letter may be the name of one."""
 _COMMAND_WORDS = {
     "git": frozenset(
         {
@@ -158,6 +169,9 @@ _COMMAND_WORDS = {
     **dict.fromkeys(("npm", "pnpm", "yarn", "cargo", "gem", "poetry", "uv"), frozenset({"publish"})),
     "gh": frozenset({"release", "create", "pr", "merge", "dist/*"}),
 }
+_TAKES_RIGHTS = re.compile(r"-[rwxXst]+")
+"""A mode of chmod that is written as an option; else its first operand is the mode."""
+_GIVEN_BY_COMMAND = frozenset({"dist/*"})
 _ELSEWHERE = frozenset(
     {
         "-C",
@@ -208,17 +222,7 @@ def complete_terms(
     is_exact = terms.is_exact and not _is_far(run)
     if terms.names:
         return replace(terms, is_exact=is_exact)
-    words = run.operands
-    if run.program in ("chown", "chgrp"):  # an owner and a group are two names in one word
-        words = tuple(
-            name for word in words for name in (word.split(":") if "/" not in word else (word,)) if name
-        )
-    if run.in_loop:  # what selects the targets may stand in any command before
-        words = tuple(word for command in script.commands for word in command.words[1:] if word[:1] != "-")
-    known = _COMMAND_WORDS.get(run.program, frozenset()) | ({run.program, *_FEEDERS} if run.in_loop else set())
-    if run.program in _CLUSTERS:  # what it names first is the kind
-        words = tuple(word for word in words if not terms.kind or word != _list_objects(run)[0])
-    names = frozenset(word for word in words if word not in known and not _NO_NAME.fullmatch(word))
+    names = frozenset(_list_names(terms, run, script))
     if terms.nouns and not terms.needs_noun:
         names -= {"."}
     if _changes_shared_branch(terms, run, names):
@@ -255,8 +259,46 @@ def _reaches_beside(run: Invocation) -> bool:
     """Whether it acts on something beside what its names say: on a folder above, or on what it names itself
     together with what is selected for it."""
     return any(".." in word.split("/")[1:] for word in run.operands) or (
-        run.in_loop and not all(map(_NO_NAME.fullmatch, run.operands))
+        run.in_loop
+        and not all(map(_NO_NAME_OF_FEEDERS.fullmatch, _list_operands((run.program, *run.arguments))))
     )
+
+
+def _list_names(terms: RequestTerms, run: Invocation, script: Script) -> list[str]:
+    """The words that may name what a program acts on. What selects the targets for it may stand in any command
+    before."""
+    if terms.effect is Effect.LOAD:
+        return []
+    known = _COMMAND_WORDS.get(run.program, frozenset())
+    if run.in_loop:
+        known |= {run.program, *_FEEDERS}
+        words = [word for command in script.commands for word in _list_operands(command.words)]
+    else:
+        words = _list_operands((run.program, *run.arguments))
+        if run.program in ("chown", "chgrp"):  # an owner and a group are two names in one word
+            words = [
+                name
+                for word in words
+                for name in (word.split(":") if "/" not in word else (word,))
+                if name and not name.isdigit()
+            ]
+        start = next((place for place, word in enumerate(words) if word in known), len(words))
+        behind = [*dropwhile(known.__contains__, words[start:])]  # there such a word is a target
+        known = _GIVEN_BY_COMMAND
+        # What kubectl names first is the kind.
+        words = words[:start] + behind[run.program in _CLUSTERS and bool(terms.kind) :]
+    no_name = _NO_NAME_OF_GIT if run.program == "git" else _NO_NAME
+    no_name = _NO_NAME_OF_FEEDERS if run.in_loop or run.program == "find" else no_name
+    return [word for word in words if word not in known and not no_name.fullmatch(word)]
+
+
+def _list_operands(words: Sequence[str]) -> list[str]:
+    """The words behind a program that are neither options nor values which name nothing."""
+    program = words[0].rpartition("/")[2] if words else ""
+    values = _VALUES.get(program, frozenset())
+    found = [word for before, word in pairwise(words) if word[:1] != "-" and before not in values]
+    gives_mode = not any(word.startswith("--ref") or _TAKES_RIGHTS.fullmatch(word) for word in words[1:])
+    return found[1:] if program == "chmod" and gives_mode else found
 
 
 def _selects_by_names(run: Invocation, script: Script) -> bool:

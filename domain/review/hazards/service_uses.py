@@ -6,6 +6,7 @@ Sources are the manuals of the clients as of 2024; what a row says is that of th
 from __future__ import annotations
 
 from quorum.domain.review.hazards.invocation import HarmfulUse
+from quorum.domain.review.plain_request import Effect, RequestTerms
 
 _SHOWS = r"--help|-h|--version|help|version|list|ls|show|get|status|info|describe|--dry-?run(=.*)?|-n"
 _DELETES = "deletes what a service keeps"
@@ -15,7 +16,23 @@ _PUBLISHES = "publishes a package"
 _JOINS = "joins this machine to another network"
 _AGENT = "starts an agent that asks nobody"
 
+_DEPLOYS = "puts a version in place that others use"
+_DEPLOYED = RequestTerms(effect=Effect.PUBLISH, nouns="deploy(?:ment)?|prod(?:uction)?|live")
+
 CLOUD_USES: tuple[HarmfulUse, ...] = (
+    HarmfulUse("vercel|netlify", "--prod|--production|-p", _DEPLOYS, _SHOWS, request=_DEPLOYED),
+    HarmfulUse(
+        "firebase|fly|flyctl|wrangler|eb|kamal|sam|cdk|serverless|sls|amplify|railway|gcloud",
+        "deploy|publish",
+        _DEPLOYS,
+        f"{_SHOWS}|diff|--guided",
+        request=_DEPLOYED,
+    ),
+    HarmfulUse("cap production|prod", "deploy.*", _DEPLOYS, request=_DEPLOYED),
+    HarmfulUse("surge|gh-pages", "", _DEPLOYS, _SHOWS, request=_DEPLOYED),
+    HarmfulUse("docker stack", "deploy|up", _DEPLOYS, _SHOWS, request=_DEPLOYED),
+    HarmfulUse("nomad job", "run", _DEPLOYS, _SHOWS, request=_DEPLOYED),
+    HarmfulUse("argocd app", "sync", _DEPLOYS, _SHOWS, request=_DEPLOYED),
     HarmfulUse(
         "aws",
         (

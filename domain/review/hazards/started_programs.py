@@ -206,7 +206,11 @@ def enter_started(run: Invocation) -> Invocation:
         is_script = command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
         if is_script or (started := _find_started(run)) is None:
             words = skip_leading_options(run)
-            return run if words is run.arguments else replace(run, arguments=words)
+            if words is run.arguments:
+                return run
+            kept = words[1:] if words[:1] == ("compose",) else words
+            leading = run.arguments[: len(run.arguments) - len(kept)]
+            return replace(run, arguments=words, leading=tuple(each for each in leading if each != "compose"))
         run = started
     return run
 

@@ -15,6 +15,7 @@ _TRUST = "changes whom the machine trusts"
 _ROUTE = "changes where the traffic of the machine goes"
 _OFF = "switches a protection of the system off"
 _RECORD = "takes a record of the machine away"
+_DEBUGS = "lets other machines run code here"
 _LATER = "lets something run on its own"
 _CAPTURE = "captures what somebody types, shows or says"
 _MEMORY = "reads or changes another process"
@@ -602,6 +603,37 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "changes who may use the network",
         rf"{_SHOWS}|-L",
     ),
+    HarmfulUse(
+        "ssh|autossh",
+        r"(0\.0\.0\.0|\*|\[?::\]?):\d+:.*|-[a-zA-Z]*L(0\.0\.0\.0|\*|\[?::\]?):.*"
+        r"|-[46AaCfGgKkMNnqsTtVvXxYy]*g[46AaCfGgKkMNnqsTtVvXxYy]*[LDl]?",
+        "lets other machines through to another network",
+        guard="network",
+    ),
+    HarmfulUse(
+        "kubectl|oc port-forward",
+        r"--address=(?!127\.|localhost|\[?::1).+|0\.0\.0\.0|::",
+        "lets other machines through to another network",
+        guard="network",
+    ),
+    HarmfulUse(
+        "node|nodejs|deno|bun|tsx|ts-node|nodemon",
+        r"--inspect(-brk|-wait)?=(0\.0\.0\.0|\[?::\]?)(:\d+)?",
+        _DEBUGS,
+        guard="network",
+    ),
+    HarmfulUse("java|mvn|gradle", r"-agentlib:jdwp=.*address=(\*|0\.0\.0\.0):.*", _DEBUGS, guard="network"),
+    HarmfulUse("dlv|debugpy", r"(--listen=?)?(0\.0\.0\.0)?:\d+", _DEBUGS, guard="network"),
+    HarmfulUse("gdbserver|lldb-server", r"(?!localhost:|127\.)\S*:\d+", _DEBUGS, guard="network"),
+    HarmfulUse(
+        "jupyter|jupyter-lab|jupyter-notebook",
+        r"--(\w+App|ServerApp|IdentityProvider)\.(token|password)=",
+        _DEBUGS,
+        guard="network",
+    ),
+    HarmfulUse("vault policy", "write", _RIGHTS),
+    HarmfulUse("kubectl|oc auth", "reconcile", _RIGHTS, "--dry-run.*"),
+    HarmfulUse("redis-server", "--protected-mode", "lets another machine in", "yes", guard="network"),
     HarmfulUse("devtunnel|rathole", "host|tunnel|--tunnel", "lets another machine in", guard="network"),
     HarmfulUse("kubectl|oc create", "cronjob|job|daemonset", _LATER, "--dry-run.*", guard="persistence"),
 )

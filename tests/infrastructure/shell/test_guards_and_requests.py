@@ -369,6 +369,27 @@ def test_a_request_covers_what_it_names_and_nothing_beside_it(command: str, requ
 @pytest.mark.parametrize(
     ("command", "request_text"),
     [
+        ("rm notes.txt a", "Delete notes.txt."),
+        ("rm -r notes.txt 2026", "Delete notes.txt."),
+        ("rm notes.txt HEAD", "Delete notes.txt."),
+        ("git rm notes.txt clean", "Delete notes.txt."),
+        ("git branch -D spike reset", "Delete the branch spike."),
+        ("docker rm -f web 7", "Delete the container web."),
+        ("docker rm -f web volume", "Delete the container web."),
+        ("shred -n 3 notes.txt 3", "Shred notes.txt."),
+        ("find a notes.txt -delete", "Delete notes.txt."),
+        ("find . -name '*.bak' -exec rm -r {} 2026 +", "Delete all *.bak files in this folder."),
+    ],
+)
+def test_a_target_whose_name_is_a_number_a_letter_or_a_word_of_the_program_must_be_asked_for_too(
+    command: str, request_text: str
+) -> None:
+    assert _judge(command, request_text) is not Asked.TARGETS
+
+
+@pytest.mark.parametrize(
+    ("command", "request_text"),
+    [
         ("psql -c 'begin; drop table users; commit'", "Drop users"),
         ("psql -c 'drop table users; drop table orders'", "Drop users and orders"),
         ("psql <<E\ndrop table if exists users;\nselect 1;\nE", "Drop users"),
