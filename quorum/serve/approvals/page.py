@@ -11,6 +11,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -242,13 +243,20 @@ class ApprovalsPage:
 
     async def _show_list(self, request: web.Request) -> web.Response:
         session = get_session(request)
+        if (wanted := request.query.get("decision", "")) and (link := await self._find_link(wanted, session)):
+            raise web.HTTPSeeOther(f"/approvals/{link}")
         found: dict[str, tuple[QuestionSource, PendingQuestion]] = {}
         tabs: list[tuple[RemoteApp, WaitingTab]] = []
         problems: list[str] = []
         apps = list(self._list_apps())
-        for source in (*apps, *((self._inbox,) if self._inbox is not None else ())):
+        for source in self._list_sources(apps):
             try:
-                for question in await source.list_questions():
+                listing = await source.list_questions()
+                if listing.left_out:
+                    problems.append(
+                        f"{source.name}: {listing.left_out} more, which come up as these are answered"
+                    )
+                for question in listing.questions:
                     # The inbox, which comes last, says at once what became of a signature.
                     if question.digest not in found or question.signing:
                         found[question.digest] = (source, question)
@@ -256,8 +264,6 @@ class ApprovalsPage:
                     tabs += [(source, tab) for tab in await source.list_waiting_tabs()]
             except (NoAnswer, NotDone) as problem:
                 problems.append(f"{source.name}: {problem}")
-        if (wanted := found.get(request.query.get("decision", ""))) is not None:
-            raise web.HTTPSeeOther(f"/approvals/{self._link_to(*wanted, session)}")
         listed = {question.session_id for _, question in found.values()}
         cards = [
             *(self._render_card(source, question, session) for source, question in found.values()),
@@ -275,6 +281,19 @@ class ApprovalsPage:
             "browser when a decision waits</a></p></body>",
         ]
         return render_page("pending reviews", body, style=_STYLE, head=_REFRESH)
+
+    def _list_sources(self, apps: Iterable[RemoteApp]) -> tuple[QuestionSource, ...]:
+        return (*apps, *((self._inbox,) if self._inbox is not None else ()))
+
+    async def _find_link(self, digest: str, session: BrowserSession) -> str:
+        """The link of a decision that somebody was told of; empty where it does not wait here."""
+        link = ""
+        for source in self._list_sources(self._list_apps()):
+            with suppress(NoAnswer, NotDone):
+                question = await source.find_question(digest)
+                if question is not None and (not link or question.signing):
+                    link = self._link_to(source, question, session)
+        return link
 
     def _link_to(self, source: QuestionSource, question: PendingQuestion, session: BrowserSession) -> str:
         target = DecisionTarget(csrf=session.csrf, app=source.name, digest=question.digest)
@@ -338,7 +357,7 @@ class ApprovalsPage:
 
     async def _find(self, target: DecisionTarget) -> tuple[QuestionSource, PendingQuestion]:
         """Who asks, and the question if it is still the one that was meant. Raises NoAnswer and NotDone."""
-        for source in (*self._list_apps(), *((self._inbox,) if self._inbox is not None else ())):
+        for source in self._list_sources(self._list_apps()):
             if source.name == target.app:
                 question = await source.find_question(target.digest)
                 if question is None:

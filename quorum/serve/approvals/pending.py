@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from quorum.infrastructure.tools.built_in_tools import find_built_in_traits
 from quorum.rpc.client import NoAnswer, send_request
@@ -92,6 +93,13 @@ class WaitingTab:
     session_id: str = ""
 
 
+class QuestionList(NamedTuple):
+    """What is asked, and how many questions there are beside these."""
+
+    questions: tuple[PendingQuestion, ...] = ()
+    left_out: int = 0
+
+
 class RemoteApp:
     """An app that listens at a socket. Without its token it can only be asked, and its questions rejected."""
 
@@ -104,16 +112,16 @@ class RemoteApp:
         """Whether there is a token for approving."""
         return self._token is not None
 
-    async def list_questions(self) -> tuple[PendingQuestion, ...]:
+    async def list_questions(self) -> QuestionList:
         """What it asks now, which is one thing at most. Raises NoAnswer and NotDone."""
         async with self._limit_patience():
             state = await self._call("state.get")
         question = state.get("question")
-        return (read_question(question, state),) if isinstance(question, Mapping) else ()
+        return QuestionList((read_question(question, state),) if isinstance(question, Mapping) else ())
 
     async def find_question(self, digest: str) -> PendingQuestion | None:
         """The question of this digest, if it is what is asked now. Raises NoAnswer and NotDone."""
-        return next((each for each in await self.list_questions() if each.digest == digest), None)
+        return next((each for each in (await self.list_questions()).questions if each.digest == digest), None)
 
     async def note_seen(self, question: PendingQuestion) -> None:
         """Somebody looks at it. An app that does not take that answers as if nobody had."""

@@ -6,7 +6,7 @@ They are answered with the rights, and signed with the keys, of whoever runs the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from quorum.application.export.session_json import mask_json
@@ -16,14 +16,14 @@ from quorum.domain.review.person_question import find_question
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.json_value import JsonObject
 from quorum.rpc.review_json import render_review_json
-from quorum.serve.approvals.pending import NotDone, PendingQuestion, read_question
+from quorum.serve.approvals.pending import NotDone, PendingQuestion, QuestionList, read_question
 from quorum.tui.screens.review.earlier import NOTHING
 
 if TYPE_CHECKING:
     from quorum.application.inbox import Inbox
     from quorum.domain.sessions.waiting_review import WaitingReview
 
-_MOST_LISTED = 100
+_MOST_LISTED = 50
 
 
 class InboxQuestions:
@@ -35,14 +35,16 @@ class InboxQuestions:
     def __init__(self, inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]) -> None:
         self._inbox, self._build_mask = inbox, build_mask
 
-    async def list_questions(self) -> tuple[PendingQuestion, ...]:
+    async def list_questions(self) -> QuestionList:
         """Those that wait longest. Raises NotDone."""
-        return await self._read(lambda waiting: waiting[:_MOST_LISTED])
+        waiting = await self._list_waiting()
+        shown = await self._build_questions(waiting[:_MOST_LISTED])
+        return QuestionList(shown, left_out=len(waiting) - len(shown))
 
     async def find_question(self, digest: str) -> PendingQuestion | None:
         """The one of this digest, if it still waits. Raises NotDone."""
-        found = await self._read(lambda waiting: tuple(each for each in waiting if each.digest == digest))
-        return found[0] if found else None
+        waiting = [each for each in await self._list_waiting() if each.digest == digest]
+        return next(iter(await self._build_questions(waiting)), None)
 
     async def note_seen(self, question: PendingQuestion) -> None:
         """Somebody looks at it."""
@@ -70,17 +72,17 @@ class InboxQuestions:
         except QuorumError as refusal:
             raise NotDone(str(refusal)) from refusal
 
-    async def _read(
-        self, choose: Callable[[tuple[WaitingReview, ...]], tuple[WaitingReview, ...]]
-    ) -> tuple[PendingQuestion, ...]:
+    async def _list_waiting(self) -> tuple[WaitingReview, ...]:
         try:
-            chosen = choose(await self._inbox.list_waiting())
+            return await self._inbox.list_waiting()
         except QuorumError as problem:
             raise NotDone(str(problem)) from problem
-        if not chosen:
+
+    async def _build_questions(self, waiting: Sequence[WaitingReview]) -> tuple[PendingQuestion, ...]:
+        if not waiting:
             return ()
         mask = await asyncio.to_thread(self._build_mask)
-        return tuple(_build_question(review, mask) for review in chosen)
+        return tuple(_build_question(review, mask) for review in waiting)
 
 
 def _describe_taking(review: WaitingReview) -> str:

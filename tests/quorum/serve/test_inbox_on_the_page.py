@@ -28,8 +28,9 @@ from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.domain.text.json_value import JsonObject
+from quorum.serve.approvals import waiting
 from quorum.serve.approvals.page import ApprovalsPage
-from quorum.serve.approvals.pending import NotDone, PendingQuestion, RemoteApp, WaitingTab
+from quorum.serve.approvals.pending import NotDone, PendingQuestion, QuestionList, RemoteApp, WaitingTab
 from quorum.serve.approvals.waiting import InboxQuestions
 from quorum.serve.server import Site
 from tests.support.builders import a_call, a_context, calls_response
@@ -41,6 +42,10 @@ DEPLOY = ReviewPacket(
     context=a_context(call_id="one"),
     seal=Seal(cwd="/w"),
 )
+DEPLOY_OF = {
+    name: replace(DEPLOY, call=a_call("run_command", {"command": f"deploy {name}"}, id_="one"))
+    for name in ("one", "two", "three")
+}
 TERMS = SigningTerms(demands=(SigningDemand(2, ("bob", "cyn")),), requester="ada")
 
 
@@ -127,6 +132,24 @@ async def test_a_decision_of_any_session_is_shown_whole_and_masked_and_counts_as
     assert DEPLOY.digest in page
     assert session_id in page
     assert storage.answers.seen == {(session_id, DEPLOY.digest)}
+
+
+async def test_of_very_many_the_longest_wait_is_listed_and_the_others_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "_MOST_LISTED", 2)
+    storage = FakeStorage()
+    sessions = [await leave_open(storage, DEPLOY_OF[name]) for name in ("one", "two", "three")]
+    async with Desk(storage).serve() as site:
+        links = await list_links(site)
+        _, page = await site.get("/approvals")
+        _, first = await site.get(links[0])
+        found, _ = await site.get(f"/approvals?decision={DEPLOY_OF['three'].digest}")
+
+    assert len(links) == 2
+    assert "inbox: 1 more, which come up as these are answered" in page
+    assert sessions[0] in first
+    assert found == 303
 
 
 async def test_a_link_with_a_digest_opens_its_decision_and_the_list_once_it_waits_no_more() -> None:
@@ -245,8 +268,8 @@ class App(RemoteApp):
         super().__init__("app 1", Path("/gone.sock"), "token")
         self._question, self._tabs = question, tabs
 
-    async def list_questions(self) -> tuple[PendingQuestion, ...]:
-        return (self._question,)
+    async def list_questions(self) -> QuestionList:
+        return QuestionList((self._question,))
 
     async def list_waiting_tabs(self) -> tuple[WaitingTab, ...]:
         return self._tabs
