@@ -463,6 +463,8 @@ class _ScriptRun:
         words = read_python_words(run.arguments)
         if words.takes_code:
             self._judge_source(run)
+        if words.module == "sqlite3":
+            self._judge_statements((*words.words, run.text or ""), run)
         code = run.text if words.takes_code and words.code is None else words.code
         if code is None:
             self._run_file(() if words.module else words.words[:1])
