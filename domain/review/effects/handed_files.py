@@ -15,6 +15,8 @@ _CLUSTERS = {
 }
 _HANDS_OVER = frozenset({"build", "bake", "cp"})
 _ENGINES = frozenset({"docker", "podman", "nerdctl", "docker-compose"})
+HANDS_ON = _ENGINES.union(_CLUSTERS)
+"""The programs that hand files on to engines and clusters."""
 _FAR = ("-H", "--host", "--context", "--connection", "--url")
 _SOURCE = re.compile(r"(?:^|,)(?:src|source)=([^,]+)")
 _KEY = re.compile(r"[\w.-]+=")

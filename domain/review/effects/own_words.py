@@ -7,7 +7,7 @@ is known, and only in front of its options, where tasks stand.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
@@ -19,39 +19,25 @@ _DESTROYS = re.compile(
     r"(?:[\w.]+[:_-])*(?:delete|destroy|purge|drop|obliterate|wipe|erase|truncate|nuke|terminate|decommission"
     r"|flush(?:all|db)|reset[_-]?db|hard[_-]?reset|factory[_-]?reset)(?:[:_-](?:all|db|database|data))?"
 )
+_TASK_DESTROYS = re.compile(r"(?:delete|destroy|purge|wipe|erase|obliterate)-[\w-]+")
+_DESTROYER = frozenset({"destroy", "delete", "purge", "wipe", "erase"})
+_OPTION = re.compile(r"--(?:purge|wipe|destroy|delete-(?:all|data|everything|volumes?))(?:=true)?")
 _DATABASE = re.compile(r"db|database|migrat(?:e|ion|ions)|schema")
 _GOES_BACK = re.compile(r"reset|downgrade|rollback|revert|down|clean")
-_TASK_DESTROYS = re.compile(r"(?:delete|destroy|purge|wipe|erase|obliterate)-[\w-]+")
-_NAMED_AFTER = re.compile(r"[-_.]")
-_DESTROYER = frozenset({"destroy", "delete", "purge", "wipe", "erase"})
-_OPTION = re.compile(r"--(?:purge|wipe|destroy|erase|delete)(?:-(?:all|data|everything|volumes?))?(?:=true)?")
-_SECRETS = re.compile(r"(?:[\w]+-)*(?:secrets?|credentials?|passwords?|keyring)(?:-value)?")
-_UNMASKS = re.compile(
-    r"--(?:show|reveal|with|include|unmask)-?(?:secrets?|passwords?|credentials|decryption)(?:=true)?"
-)
+_SECRETS = re.compile(r"secrets?|credentials?|passwords?|keyring")
+_TELLS_SECRETS = re.compile(r"(?:get|read|show|reveal|export|decrypt)-(?:secret|password)s?(?:-value)?")
+_UNMASKS = re.compile(r"--(?:show|reveal|unmask)-?(?:secrets?|passwords?|credentials)(?:=true)?")
 _TELLS = re.compile(r"get|read|show|export|print|reveal|view|cat|dump|decrypt|pull|download|fetch")
-_CHANGES_ONE = re.compile(
-    r"set|add|create|put|import|list|ls|scan|detect|check|audit|init|rotate|sync|push|help"
-)
 _RUNS_SCRIPTS = frozenset(
     {"make", "gmake", "just", "task", "npm", "pnpm", "yarn", "bun", "invoke", "inv", "mage"}
 )
 _SAYS = frozenset(
     {
-        "say",
-        "espeak",
-        "figlet",
-        "toilet",
-        "cowsay",
-        "notify-send",
-        "gum",
-        "dialog",
-        "whiptail",
-        "zenity",
-        "expr",
+        *("tldr", "man", "info", "help", "cheat", "whatis", "apropos", "say", "espeak", "figlet", "toilet"),
+        *("cowsay", "notify-send", "gum", "dialog", "whiptail", "zenity", "expr", "module"),
     }
 )
-"""What only shows its words, or asks by them."""
+"""What only shows its words, asks by them, or changes nothing but its own shell."""
 _REHEARSED = frozenset({"--dry-run", "--help", "-h", "--version", "--plan", "--check"})
 
 
@@ -60,34 +46,44 @@ def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iter
 
     `is_known`: a row says what it does with its words. `is_judged`: the tables of uses say which do harm.
     """
-    if not _REHEARSED.isdisjoint(run.arguments):
+    if (not run.arguments and "-" not in run.program) or not _REHEARSED.isdisjoint(run.arguments):
         return
-    words = [*takewhile(lambda word: not word.startswith("-"), run.arguments)][:_MOST_WORDS]
+    if is_known and run.program not in _RUNS_SCRIPTS:
+        return
+    words = [*takewhile(lambda word: not word.startswith("-"), run.arguments[:_MOST_WORDS])]
     if run.program in _RUNS_SCRIPTS:
         scripts = words[1:2] if words[:1] in (["run"], ["run-script"]) else words[:1]
-        if any(map(_DESTROYS.fullmatch, scripts)) and "=" not in scripts[0]:
+        if any(map(_DESTROYS.fullmatch, scripts)):
             yield SideEffect(EffectKind.HARM, f"runs a script that says it deletes: {scripts[0]}")
         return
     does = " ".join((run.program, *words))[:80]
-    if any(map(_UNMASKS.fullmatch, run.arguments)):
+    if any(word.startswith("--") and _UNMASKS.fullmatch(word) for word in run.arguments):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets: {does}")
-    elif not (is_known or run.program in _SAYS):
+    elif run.program not in _SAYS:
         yield from _judge_task(run, words, does, is_judged=is_judged)
 
 
-def _judge_task(run: Invocation, words: list[str], does: str, *, is_judged: bool) -> Iterator[SideEffect]:
-    destroys = (
-        any(_DESTROYS.fullmatch(word) or _TASK_DESTROYS.fullmatch(word) for word in words)
-        or not _DESTROYER.isdisjoint(_NAMED_AFTER.split(run.program))
-        or any(map(_OPTION.fullmatch, run.arguments))
-    )
-    if destroys and not is_judged:
+def _judge_task(run: Invocation, words: Sequence[str], does: str, *, is_judged: bool) -> Iterator[SideEffect]:
+    if is_judged:
+        destroys = goes_back = False
+    else:
+        destroys = (
+            any(_DESTROYS.fullmatch(word) or _TASK_DESTROYS.fullmatch(word) for word in words)
+            or not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
+            or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
+        )
+        goes_back = any(map(_DATABASE.fullmatch, words)) and any(map(_GOES_BACK.fullmatch, words))
+    if destroys:
         yield SideEffect(EffectKind.HARM, f"deletes something: {does}")
-    elif not is_judged and any(map(_DATABASE.fullmatch, words)) and any(map(_GOES_BACK.fullmatch, words)):
+    elif goes_back:
         yield SideEffect(EffectKind.HARM, f"can delete data of a database: {does}")
-    elif any(map(_CHANGES_ONE.fullmatch, words)):
-        return
-    elif any(map(_SECRETS.fullmatch, words)) or (
-        words and _TELLS.fullmatch(words[0]) and any(map(is_secret_name, words[1:]))
-    ):
+    elif _tells_secrets(words):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets: {does}")
+
+
+def _tells_secrets(words: Sequence[str]) -> bool:
+    """Whether they name secrets, and a task that shows them; secrets without any task are listed."""
+    if any(map(_TELLS_SECRETS.fullmatch, words)) or (len(words) == 1 and words[0] == "secrets"):
+        return True
+    tells = any(map(_TELLS.fullmatch, words))
+    return tells and any(_SECRETS.fullmatch(word) or is_secret_name(word) for word in words)

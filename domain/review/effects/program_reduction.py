@@ -345,7 +345,7 @@ def show(used: UsedProgram) -> Data:
     data |= frozenset(Datum(DataKind.FETCHED, each) for each in addresses if not is_local(each))
     if used.row is UNKNOWN_PROGRAM:  # what it logs in with is not shown, but may be in what it hands on
         data |= frozenset(Datum(DataKind.FILE, path) for path in used.words.find(used.row.values))
-        code = used.read(*(path for path in used.operands if path.endswith(_CODE)))
+        code = used.read(*(path for path in used.operands if path.endswith(_CODE) and "://" not in path))
         used.scope.reducer.run_data(each for each in code if each.kind is DataKind.FETCHED)
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)

@@ -69,6 +69,7 @@ _TAKEN = {
     "mamba env": "environment.yml",
     "pre-commit": ".pre-commit-config.yaml",
 }
+_TAKE_BY_COMMAND = frozenset({"go", "brew", "conda", "mamba"})
 
 
 @cache
@@ -77,14 +78,17 @@ def _index_programs() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for key, patterns in _TAKEN.items():
         names = key.split()
-        has_command = names[0] in ("go", "brew", "conda", "mamba")
+        has_command = names[0] in _TAKE_BY_COMMAND
         found.update(dict.fromkeys([key] if has_command else names, tuple(patterns.split())))
     return found
 
 
 def _find_patterns(used: UsedProgram) -> tuple[str, ...]:
-    known, first = _index_programs(), next(iter(used.run.arguments), "")
-    return known.get(used.name) or known.get(f"{used.name} {first}") or ()
+    known = _index_programs()
+    if (found := known.get(used.name)) is not None:
+        return found
+    is_told = used.name in _TAKE_BY_COMMAND and bool(used.run.arguments)
+    return known.get(f"{used.name} {used.run.arguments[0]}", ()) if is_told else ()
 
 
 def list_taken(used: UsedProgram) -> Iterator[str]:
@@ -109,14 +113,14 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*=(\S+\s.*)", re.DOTALL)
 
 def do_project(used: UsedProgram) -> None:
     """Take a program that does what files of the project say, or what it is given in their place."""
-    reducer, words = used.scope.reducer, used.run.arguments
     is_builder = used.name in _BUILDERS
+    if not (is_builder or _find_patterns(used)):
+        return
+    reducer, words = used.scope.reducer, used.run.arguments
     if is_builder:
         does = f"runs {used.name}, which does what files of the project say"
         used.scope.add(EffectKind.UNKNOWN, does)
     if {"--version", "--help", "version"}.intersection(words):
-        return
-    if not (is_builder or _find_patterns(used)):
         return
     given = tuple(used.run.find_values("-f", "--file", "--makefile", "--justfile", "-c", "--config"))
     if INPUTS.intersection(given):

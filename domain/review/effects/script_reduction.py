@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.effects.handed_files import find_engine_elsewhere, list_handed_secrets
+from quorum.domain.review.effects.handed_files import HANDS_ON, find_engine_elsewhere, list_handed_secrets
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import find_host, find_secret, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_effects import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
@@ -351,10 +351,8 @@ class ScriptReduction(Struct):
 
     def _run_all(self, whole: Invocation, piped: Data, substituted: Data, names: tuple[str, ...]) -> Output:
         output = Output()
-        if host := find_engine_elsewhere(whole, self.engine):
-            self.reducer.send(frozenset({Datum(DataKind.FILE, "the files of the folder")}), host)
-        for secret, place in list_handed_secrets(whole, self.engine):
-            self.add(EffectKind.SEND, f"sends what is in {secret} to {place}", place)
+        if whole.program in HANDS_ON:
+            self._hand_on(whole)
         for number, run in enumerate(unwrap(enter_started(whole))):
             if number == _MOST_STARTED:
                 break
@@ -387,6 +385,12 @@ class ScriptReduction(Struct):
                 else Output(output.data | given.data, given.text, given.names or output.names)
             )
         return output
+
+    def _hand_on(self, whole: Invocation) -> None:
+        if host := find_engine_elsewhere(whole, self.engine):
+            self.reducer.send(frozenset({Datum(DataKind.FILE, "the files of the folder")}), host)
+        for secret, place in list_handed_secrets(whole, self.engine):
+            self.add(EffectKind.SEND, f"sends what is in {secret} to {place}", place)
 
     def _judge_started_shell(self, run: Invocation, starter: str) -> None:
         """A shell that gets nothing to run is one to type into."""

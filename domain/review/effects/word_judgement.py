@@ -173,16 +173,17 @@ def judge_words(scope: Scope, run: Invocation) -> None:
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     if run.program in _FILE_SERVERS:
         _judge_server(scope, run)
-    _judge_checks(scope, run)
     texts = (*run.arguments, run.text or "")
+    joined = " ".join(texts)
+    if run.leading or "ssl" in joined or "tls" in joined:
+        _judge_checks(scope, run)
     if (
-        "sh" in " ".join(texts)
+        "sh" in joined
         and not SHELL.fullmatch(run.program)
         and run.program not in _PRINTERS
         and any(map(_starts_shell, texts))
     ):
         scope.add(EffectKind.ELEVATE, f"starts a shell through {run.program}")
-    written = [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
     if run.program == "exec" and "-a" in run.arguments:
         scope.add(EffectKind.DISGUISE, "runs a program under another name")
     if run.program in ("set", "shopt") and "history" in run.arguments:
@@ -190,15 +191,20 @@ def judge_words(scope: Scope, run: Invocation) -> None:
     elif run.program == "trap" and "DEBUG" in run.arguments:
         scope.add(EffectKind.REVEAL, "records each command that is typed")
     elif run.program in ("kubectl", "oc", "docker", "docker-compose", "podman"):
-        _judge_containers(scope, run, written)
+        _judge_containers(scope, run, _list_written(scope, run))
     elif run.program in ("gcc", "cc", "clang", "g++", "tcc", "clang++"):
-        for text in (*written, run.text or ""):
+        for text in (*_list_written(scope, run), run.text or ""):
             reduce_code(text, scope.reducer, program="C")
+
+
+def _list_written(scope: Scope, run: Invocation) -> list[str]:
+    """The texts that the command has put into the files which its words name."""
+    return [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
 
 
 def _judge_checks(scope: Scope, run: Invocation) -> None:
     for word in (*run.leading, *run.arguments):
-        if ("ssl" in word or "tls" in word or "SSL" in word) and _UNCHECKED.fullmatch(word):
+        if _UNCHECKED.fullmatch(word):
             scope.add(EffectKind.DISABLE, f"switches the check of other machines off: {word}")
 
 

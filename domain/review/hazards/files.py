@@ -491,15 +491,20 @@ def _ask_to_write(path: str) -> RequestTerms | None:
 
 def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) -> Iterator[Objection]:
     """Credentials that a command reads, or looks for."""
-    names = [redirect.target for redirect in run.redirects if redirect.operator == "<"]
+    redirected = [redirect.target for redirect in run.redirects if redirect.operator == "<"]
+    names = [*redirected]
     if run.program in _READERS:
-        keys = set(run.find_values("-i", "--cert", "--key", "--cacert", "-keyout", "-out"))
-        names += [word.lstrip("@") for word in run.arguments if word not in keys]
-    if run.program in _READERS or names:
+        names += [word.lstrip("@") for word in run.arguments]
+    if names:
+        keys: set[str] | None = None  # to look for them takes longer than to look at most names
         for name in names:
             path = name.rpartition("@")[2]
             is_local = "/" in path and "://" not in path and not is_public_key(path)
-            if holds_credentials(path) or (is_local and is_sensitive(path)):
+            if not (holds_credentials(path) or (is_local and is_sensitive(path))):
+                continue
+            if keys is None:
+                keys = set(run.find_values("-i", "--cert", "--key", "--cacert", "-keyout", "-out"))
+            if name in redirected or name not in keys:
                 yield Objection("secret", f"{run.program}: it reads {path}, which holds credentials")
     if run.program in _FILES_SEARCHERS and run.operands:
         wide = any(_WIDE.fullmatch(word) for word in run.operands[1:])

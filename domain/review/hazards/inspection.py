@@ -163,6 +163,7 @@ _ASSIGNING = frozenset({"env", "sudo", "doas"})
 _PORT_LISTED = re.compile(
     r"(?:-[tnP]+ |-sTCP:LISTEN )*-[tnP]*i ?(?:tcp|TCP)?:(?!0|10[01]\d$)\d{4,5}(?: -[tnP]+| -sTCP:LISTEN)*"
 )
+_CONSOLES = frozenset({"rails", "php", "artisan", "manage.py", "mix", "flask", "iex"})
 _CONSOLE = re.compile(
     r"(^|/)rails (c|console|r|runner)\b|\bmanage\.py shell|\bartisan tinker|^mix run|^flask shell|^iex"
 )
@@ -333,7 +334,9 @@ class _ScriptRun:
             for assignment in filter(is_assignment, run.arguments):
                 self._judge_assignment(assignment)
         self._inspection.judge(run, self._script, self._depth)
-        if _CONSOLE.search(" ".join((run.program, *run.arguments[:2]))):
+        if (run.program in _CONSOLES or _PYTHON.fullmatch(run.program)) and _CONSOLE.search(
+            " ".join((run.program, *run.arguments[:2]))
+        ):
             self._judge_statements((*run.arguments, run.text or ""), run)
         self._judge_nested(run)
         for text in list_texts_in_options(run):
@@ -460,6 +463,8 @@ class _ScriptRun:
         words = read_python_words(run.arguments)
         if words.takes_code:
             self._judge_source(run)
+        if words.module == "sqlite3":
+            self._judge_statements((*words.words, run.text or ""), run)
         code = run.text if words.takes_code and words.code is None else words.code
         if code is None:
             self._run_file(() if words.module else words.words[:1])
