@@ -218,14 +218,14 @@ class DeclaredCall:
         call = self.execution.call
         if self._tool is None:
             return offered.explain_absence(call.tool_name)
-        schema, definition = self._state.schema, self._tool.definition
-        example = schema.give_example(definition, call.arguments)
         if call.parse_error:
             problem = f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
-            return f"{problem}; for example: {example}"
-        if problems := await self.find_problems(self.arguments):
-            return f"bad arguments for {call.tool_name}: {'; '.join(problems)}; for example: {example}"
-        return None
+        elif problems := await self.find_problems(self.arguments):
+            problem = f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
+        else:
+            return None
+        example = self._state.schema.give_example(self._tool.definition, call.arguments)
+        return f"{problem}; for example: {example}"
 
 
 _MOST_OWN_FILES = 50

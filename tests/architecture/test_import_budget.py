@@ -53,6 +53,13 @@ def test_without_arguments_the_app_starts_without_a_parser() -> None:
 
 
 @pytest.mark.long
+def test_a_first_request_waits_for_no_dialog_and_for_no_markdown() -> None:
+    loaded = loaded_by("import quorum.tui.session.approver, quorum.tui.transcript.layout.transcript_layout")
+
+    assert not loaded & {"quorum.tui.screens.question_card", "quorum.tui.screens.review.dialog", "markdown_it"}
+
+
+@pytest.mark.long
 def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
     loaded = loaded_by(
         "import quorum.__main__, quorum.command_line.reading, quorum.cli.app.full_screen, "

@@ -23,7 +23,7 @@ from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import SEQUENCE, make_printable
 from quorum.tui.transcript.draw.rows import shorten_arguments
-from quorum.tui.transcript.model.blocks import make_parser
+from quorum.tui.transcript.model.tokens import make_parser
 
 KINDS = ("answer", "code", "output", "prompt")
 

@@ -1,11 +1,15 @@
-"""The person in front of the screen, as the application asks them."""
+"""The person in front of the screen, as the application asks them.
+
+It is loaded before the first request, so each dialog is imported with the first question that needs it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from textual.app import App
 from textual.screen import Screen
@@ -22,12 +26,11 @@ from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, Serve
 from quorum.domain.review.person_question import PersonQuestion, find_question
 from quorum.domain.review.questions import Approve, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.trust import TrustQuestion
-from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.screens.review.earlier import EarlierAnswers
-from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
-from quorum.tui.screens.spend_dialog import SpendDialog
-from quorum.tui.screens.trust_dialog import TrustDialog
+
+if TYPE_CHECKING:
+    from quorum.tui.screens.question_card import QuestionCard
+    from quorum.tui.screens.review.dialog import ReviewDialog
 
 _Answer = TypeVar("_Answer")
 
@@ -71,6 +74,11 @@ class ScreenApprover:
         self._one_at_a_time = asyncio.Lock()
         self._earlier = EarlierAnswers()
 
+    @staticmethod
+    def warm_up() -> None:
+        """Load what the first review needs: for a thread, once the model is asked."""
+        import_module("quorum.tui.screens.review.dialog")
+
     async def ask(self, question: Question) -> PersonAnswer:
         """Show a question in its dialog. Cancelled, it takes the dialog off the screen."""
         match question:
@@ -79,12 +87,18 @@ class ScreenApprover:
                     return await self._ask_person(asked, request.packet.digest)
                 return await self._review(request, context)
             case TrustQuestion():
+                from quorum.tui.screens.trust_dialog import TrustDialog
+
                 return await self._confirm(lambda: TrustDialog(question, clock=self._clock))
             case SpendQuestion():
+                from quorum.tui.screens.spend_dialog import SpendDialog
+
                 return await self._confirm(lambda: SpendDialog(question, clock=self._clock))
             case ServerForm() | ServerAddress():
                 return await self._answer_server(question)
             case SandboxQuestion(sandbox, call):
+                from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
+
                 offer = SandboxOfferDialog(sandbox, call, clock=self._clock)
                 accepts = await self._confirm(lambda: offer)
                 return None if offer.is_put_off else accepts
@@ -126,6 +140,8 @@ class ScreenApprover:
                     self._app.push_screen(dialog)
                 return
         self._release_dialog()
+        from quorum.tui.screens.review.dialog import ReviewDialog
+
         self._dialog = ReviewDialog(
             request,
             review_context,

@@ -335,7 +335,6 @@ class _Sessions:
         from quorum.infrastructure.composition.inputs import SessionInputs
         from quorum.infrastructure.trust_decisions import open_trust_decisions
         from quorum.tui.keys.slash_commands import RESERVED_NAMES
-        from quorum.tui.transcript.layout.view import TranscriptView
 
         with self._making_mask:  # two tabs may be composed at once
             self._mask = self._mask or SecretMask()
@@ -363,7 +362,7 @@ class _Sessions:
             ),
             external=external,
             mask_outputs=(mask_complaints,),
-            warm_up=TranscriptView.warm_up,
+            warm_up=_warm_up,
         )
 
     def open_settings(self) -> SettingsService:
@@ -424,6 +423,15 @@ class _Sessions:
             check.cancel()
         if self._listed is not None:
             await asyncio.to_thread(self._listed.close)
+
+
+def _warm_up() -> None:
+    """Runs in a thread, once the SDK of the model is loaded."""
+    from quorum.tui.session.approver import ScreenApprover
+    from quorum.tui.transcript.layout.view import TranscriptView
+
+    TranscriptView.warm_up()
+    ScreenApprover.warm_up()
 
 
 async def _tell_sandbox(container: Container, agent: AgentSession) -> None:

@@ -25,8 +25,8 @@ from textual.strip import Strip
 
 from quorum.tui.transcript.cells.lines import ASIDE, Continued, mark_continuation, wrap_text
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.model.blocks import DONE, parse_tokens
 from quorum.tui.transcript.model.languages import find_lexer
+from quorum.tui.transcript.model.tokens import DONE, parse_tokens
 
 _GAP = "  "
 _LEAST = 8

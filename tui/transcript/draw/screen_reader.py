@@ -36,7 +36,7 @@ from quorum.tui.transcript.draw.panels import speak_panel
 from quorum.tui.transcript.draw.remarks import explain_failure
 from quorum.tui.transcript.draw.rows import choose_verb, shorten_arguments
 from quorum.tui.transcript.kinds.diff import build_diff_lines, format_counts
-from quorum.tui.transcript.model.blocks import DONE, parse_tokens
+from quorum.tui.transcript.model.tokens import DONE, parse_tokens
 
 _MOST_LINES = 12
 _SPACES = {"softbreak": " ", "hardbreak": " "}
