@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.textual_calls.families import get_family
+from quorum.domain.textual_calls.families import RESULTS, get_family
 from quorum.domain.textual_calls.forms import TextualCall
 from quorum.domain.textual_calls.reader import (
     CallBegun,
     Piece,
+    ResultBegun,
     TextualCallReader,
     ThinkingEnded,
     ThoughtPiece,
@@ -608,3 +609,61 @@ def test_doubled_braces_within_texts_stay() -> None:
     text = '<tool_call>{{"name": "write_file", "arguments": {{"content": "{{ x }} {y}"}}}}</tool_call>'
 
     assert list_calls(read(text)) == [("write_file", {"content": "{{ x }} {y}"})]
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    ("parser", "result"),
+    [
+        (parser, mark)
+        for parser in TOOL_PARSERS
+        for mark in (*get_family(parser).results, RESULTS[0], RESULTS[-1])
+    ],
+)
+def test_nothing_counts_behind_the_beginning_of_a_result_that_follows_a_call(
+    parser: ToolParser, result: str, step: int
+) -> None:
+    text = f"{WRITTEN[parser]}\n{result}\nAll is well.\n{WRITTEN[parser]}\nIt is done."
+    pieces = read(text, parser, step=step)
+
+    assert list_calls(pieces) == [("write_file", FULL)]
+    assert pieces[-1] == ResultBegun()
+    assert get_words(pieces).strip() == ""
+
+
+def test_the_answer_is_over_before_the_made_up_result_is_whole() -> None:
+    reader = TextualCallReader(get_family("hermes"), TOOLS)
+    told = [*reader.feed(f"I look. {TAGGED}\n<tool_response>\n" + "x" * 80)]
+
+    assert told[-1] == ResultBegun()
+    assert list_calls(told) == [READ]
+    assert list(reader.feed("y" * 2_000)) == list(reader.finish(is_cut=True)) == []
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "Then `<tool_response>` will hold it.",
+        "It comes behind <tool_response> in a line.",
+        "```\n<tool_response>\n```\nis how it looks.",
+        "> <tool_response>\n\nis what the page says.",
+        "<think>\n<tool_response>\n</think>\nNow I wait.",
+    ],
+)
+def test_a_mark_of_results_that_is_shown_or_spoken_of_ends_nothing(behind: str) -> None:
+    for step in (0, 1):
+        pieces = read(f"{TAGGED}\n{behind}\n{TAGGED}", step=step)
+        assert list_calls(pieces) == [READ, READ]
+
+
+@pytest.mark.parametrize("parser", ["hermes", "qwen-coder", "glm", "json"])
+def test_a_mark_of_results_within_an_argument_is_text(parser: ToolParser) -> None:
+    inside = ODD_JSON[1:-1] if parser in ("hermes", "json") else ODD
+    marked = inside.replace(
+        "<b>", "<b>\\n<tool_response>\\n" if parser in ("hermes", "json") else "<b>\n<tool_response>\n"
+    )
+    for step in (0, 1):
+        pieces = read(WRITTEN[parser].replace(inside, marked), parser, step=step)
+        ((_, arguments),) = list_calls(pieces)
+        assert "\n<tool_response>\n" in str(arguments["content"])
+        assert ResultBegun() not in pieces
