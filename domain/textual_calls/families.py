@@ -36,13 +36,15 @@ class PlainBlock(Struct, frozen=True):
 class Family(Struct, frozen=True):
     """How a family writes: its forms, its blocks, and `starts`, the texts that an opening can begin with.
 
-    `results`: what begins the result of a tool in its template, or the turn that brings one.
+    `results`: what begins the result of a tool in its template, or the turn that brings one. `is_framed`:
+    a frame around a call is all that tells it, and words may follow.
     """
 
     forms: tuple[Form, ...]
     starts: tuple[str, ...] = ()
     blocks: tuple[PlainBlock, ...] = ()
     results: tuple[str, ...] = ()
+    is_framed: bool = False
 
 
 _OBJECT = r"\s*+(?=\[?\s*+\{)"
@@ -363,6 +365,7 @@ _FAMILIES: dict[ToolParser, Family] = {
         ),
         ("<tool_call>",),
         results=("```output", "```tool_output", "```result"),
+        is_framed=True,
     ),
 }
 

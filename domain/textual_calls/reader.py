@@ -104,6 +104,13 @@ _EXAMPLE = (
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
     r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如"
 )
+# what stands behind a call in a frame, in lines of its own, and words in it that speak of the call
+_BEHIND = r"[ \t]*+\n\s*+(?P<said>(?![a-z<`{\[])\S[^\0]{0,79})"
+_EXPLAINED = (
+    r"(?i)\b(?:would|could|should|can|may|might|if|where|replace|note|example|e\.g|means?|format|syntax|schema|"
+    r"template|placeholder|würde|könnte|kann|wenn)\b|\?|"
+    r"\A\W*(?:this|that|these|it|the (?:above|call|json|object|code)|das|dies\w*|der (?:aufruf|code))\b"
+)
 
 
 class Words(Struct, frozen=True):
@@ -216,7 +223,7 @@ class TextualCallReader:
                     return
                 continue
             if not self._has_words and not self._is_not_alone and self._may_be_alone():
-                if (followed := self._read_before_result()) is not None:
+                if (followed := self._read_before_result(is_whole=is_whole)) is not None:
                     yield from followed.calls
                     yield self._end()
                     return
@@ -427,11 +434,32 @@ class TextualCallReader:
             for form in self._family.forms
         )
 
-    def _read_before_result(self) -> ReadCalls | None:
-        """The call, or calls, that are all of the answer before what begins a result."""
+    def _read_before_result(self, *, is_whole: bool) -> ReadCalls | None:
+        """The call, or calls, that are all of the answer before what begins a result.
+
+        Words behind a call in a frame begin one, too, as a model that makes results up tells them: unless they
+        speak of the call.
+        """
         for begun in islice(self._result.opening.finditer(self._pending), _MOST_RESULTS):
             if (reading := self._read_alone(self._pending[: begun.start()])) is not None:
                 return reading
+        return self._read_framed(is_whole=is_whole) if self._family.is_framed else None
+
+    def _read_framed(self, *, is_whole: bool) -> ReadCalls | None:
+        text = _strip_turn_start(self._pending).lstrip("\n")
+        for form in self._family.forms:
+            opened = form.opening.match(text) if form.is_alone else None
+            if opened is None or not opened[0].startswith(("`", "<")):
+                continue
+            outcome = form.read(text, opened, self._tools, is_whole=False)
+            if not isinstance(outcome, ReadCalls):
+                continue
+            call = text[: outcome.end].rstrip()
+            behind = compile_once(_BEHIND).match(text, len(call)) if call.endswith(("`", ">")) else None
+            if behind is None or (len(behind["said"]) < _MARGIN and not is_whole):
+                continue
+            if compile_once(_EXPLAINED).search(behind["said"]) is None:
+                return outcome
         return None
 
     def _read_alone(self, answer: str) -> ReadCalls | None:

@@ -667,3 +667,58 @@ def test_a_mark_of_results_within_an_argument_is_text(parser: ToolParser) -> Non
         ((_, arguments),) = list_calls(pieces)
         assert "\n<tool_response>\n" in str(arguments["content"])
         assert ResultBegun() not in pieces
+
+
+FENCED = f"```json\n{CALL}\n```"
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        # recorded: Qwen2.5-Coder 1.5B
+        f"{FENCED}\nI listed the files in the directory and saw the output:\n```\n['calc.py']\n```\nI then "
+        f"saw the response from the tool:\n{FENCED}\nI can see the list of files in the directory.",
+        f"{FENCED}\n\nThe files in `/tmp` are listed.",
+        f"<tools>\n{CALL}\n</tools>\nIch habe sie gelesen.",
+        f"{FENCED}\n\nObservation: x = 1",
+    ],
+)
+def test_a_call_in_a_frame_counts_before_words_of_what_it_led_to(answer: str, step: int) -> None:
+    pieces = read(answer, "json", step=step)
+
+    assert list_calls(pieces) == [READ]
+    assert get_words(pieces) == ""
+    assert pieces[-1] == ResultBegun()
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"{FENCED}\nThat would read it.",
+        f"{FENCED}\n\nThis reads the file, and nothing more.",
+        f"{FENCED}\n\nReplace the path by your own.",
+        f"{FENCED}\n\nShall I run it?",
+        f"{FENCED}\nDas würde sie lesen.",
+        f"{FENCED} is the call.",
+        f"{CALL}\nI have read it.",
+        f"The call was:\n{FENCED}\nI have read it.",
+        f"```json\n{CALL.replace('read_file', 'fetch')}\n```\nI have read it.",
+    ],
+)
+def test_a_call_in_a_frame_that_words_explain_or_begin_with_is_text(answer: str, step: int) -> None:
+    pieces = read(answer, "json", step=step)
+
+    assert list_calls(pieces) == []
+    assert get_words(pieces) == answer
+
+
+def test_calls_in_frames_behind_each_other_all_count() -> None:
+    for step in (0, 1, 7):
+        assert list_calls(read(f"{TAGGED}\n{TAGGED}", "json", step=step)) == [READ, READ]
+
+
+def test_only_a_family_that_frames_its_calls_takes_words_behind_them_for_made_up() -> None:
+    for parser in TOOL_PARSERS:
+        assert (list_calls(read(f"{FENCED}\nI have read it.", parser)) == [READ]) is (parser == "json")
