@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from textwrap import dedent
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -37,6 +38,12 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
     def full_name(self) -> str:
         """The name for the model: `mcp__SERVER__TOOL`, with _ for each character that no name may have."""
         return render_full_name(self.server, self.name)
+
+    @property
+    def outline(self) -> str:
+        """The description without the indentation that it has in the source of its server."""
+        first, newline, rest = self.description.strip().partition("\n")
+        return f"{first}{newline}{dedent(rest)}"
 
     @property
     def digest(self) -> str:

@@ -34,11 +34,17 @@ class PlainBlock(Struct, frozen=True):
 
 
 class Family(Struct, frozen=True):
-    """How a family writes: its forms, its blocks, and `starts`, the texts that an opening can begin with."""
+    """How a family writes: its forms, its blocks, and `starts`, the texts that an opening can begin with.
+
+    `results`: what begins the result of a tool in its template, or the turn that brings one. `is_framed`:
+    a frame around a call is all that tells it, and words may follow.
+    """
 
     forms: tuple[Form, ...]
     starts: tuple[str, ...] = ()
     blocks: tuple[PlainBlock, ...] = ()
+    results: tuple[str, ...] = ()
+    is_framed: bool = False
 
 
 _OBJECT = r"\s*+(?=\[?\s*+\{)"
@@ -91,11 +97,22 @@ _TO = rf"\s?\bto=(?:functions\.)?{_PLAIN_NAME}[^<>\n]{{0,20}}"
 _CALL_END = re.compile(r"\s*+<\|(?:call|end|return)\|>")
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call)\|>|(?=<\|start\|>)")
 
+# what begins a result in texts of any family: models mix what they have seen
+RESULTS = (
+    *(
+        f"<{what}_{word}>"
+        for what in ("tool", "function")
+        for word in ("response", "result", "results", "output")
+    ),
+    *("<tool_outputs>", "<|im_start|>", "<|tool_response|>", "Observation:", "**Observation:**"),
+)
 
 _FAMILIES: dict[ToolParser, Family] = {
     "hermes": Family((_TOOL_CALL_TAGS,), ("<tool_call>",)),
     "qwen-coder": Family(
-        (_FUNCTION_TAGS, _FUNCTION_JSON, _TOOL_CALL_TAGS), ("<tool_call>", "<function", "<seed:tool_call>")
+        (_FUNCTION_TAGS, _FUNCTION_JSON, _TOOL_CALL_TAGS),
+        ("<tool_call>", "<function", "<seed:tool_call>"),
+        results=("<seed:bos>tool",),
     ),
     "llama": Family(
         (
@@ -111,6 +128,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             PythonForm(re.compile(r"(?=\[\s*+[\w.]+\()"), is_alone=True),
         ),
         ("<|python_tag|>", "<|python_start|>", "<function="),
+        results=("<|start_header_id|>", "<|header_start|>"),
     ),
     "mistral": Family(
         (
@@ -123,6 +141,7 @@ _FAMILIES: dict[ToolParser, Family] = {
         ),
         ("[TOOL_CALLS]", "[THINK]", "[/THINK]"),
         (PlainBlock(re.compile(r"\[THINK\]"), re.compile(r"\[/THINK\]")),),
+        results=("[TOOL_RESULTS]", "[TOOL_CONTENT]", "[INST]"),
     ),
     "deepseek": Family(
         (
@@ -145,6 +164,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<｜", "<|tool", "<|DSML"),
+        results=("<｜tool▁output", "<|tool_output", "<｜User｜>", "<|User|>"),
     ),
     "glm": Family(
         (
@@ -157,6 +177,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             _TOOL_CALL_TAGS,
         ),
         ("<tool_call>",),
+        results=("<|observation|>", "<|user|>"),
     ),
     "kimi": Family(
         (
@@ -187,6 +208,7 @@ _FAMILIES: dict[ToolParser, Family] = {
                 begins_in_prompt=False,
             ),
         ),
+        results=("<|im_system|>tool", "<|im_user|>", "## Return of "),
     ),
     "granite": Family(
         (
@@ -196,6 +218,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<|tool_call|>", "<tool_call>", "<function_call>"),
+        results=("<|start_of_role|>",),
     ),
     "gpt-oss": Family(
         (
@@ -233,6 +256,7 @@ _FAMILIES: dict[ToolParser, Family] = {
                 begins_in_prompt=False,
             ),
         ),
+        results=("<|start|>functions.", "<|start|>user"),
     ),
     "functionary": Family(
         (
@@ -252,6 +276,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             _FUNCTION_JSON,
         ),
         (">>>", "<|from|>", "<|recipient|>", "<function="),
+        results=("<|start_header_id|>", "<|from|>user"),
     ),
     "gemma": Family(
         (
@@ -268,6 +293,7 @@ _FAMILIES: dict[ToolParser, Family] = {
         ),
         ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>"),
         (PlainBlock(re.compile(r"<\|channel>thought\n?"), re.compile(r"<channel\|>")),),
+        results=("<|tool_response>", "<start_function_response>", "<start_of_turn>", "<|turn>"),
     ),
     "minimax": Family(
         (
@@ -275,6 +301,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             JsonForm(re.compile(rf"<tool_calls>{_OBJECT}"), re.compile(r"\s*+</tool_calls>")),
         ),
         ("<minimax:tool_call>", "<function_calls>", "<invoke ", "<tool_calls>"),
+        results=("]~b]tool", "]~b]user", "<response>"),
     ),
     "command": Family(
         (
@@ -283,6 +310,7 @@ _FAMILIES: dict[ToolParser, Family] = {
         ),
         ("<|START_", "<|END_THINKING", "Action:"),
         (PlainBlock(re.compile(r"<\|START_THINKING\|>"), re.compile(r"<\|END_THINKING\|>")),),
+        results=("<|START_TOOL_RESULT|>", "<|START_OF_TURN_TOKEN|>", "<results>"),
     ),
     "lfm2": Family(
         (
@@ -292,6 +320,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<|tool_call_start|>",),
+        results=("<|tool_response_start|>",),
     ),
     "internlm": Family(
         (
@@ -301,6 +330,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<|action_start|>",),
+        results=("[UNUSED_TOKEN_146]",),
     ),
     "phi": Family(
         (
@@ -310,6 +340,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<|tool_call|>", "functools"),
+        results=("<|tool|>", "<|user|>"),
     ),
     "nemotron": Family(
         (
@@ -319,6 +350,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<TOOLCALL>", "<tool_calls>"),
+        results=("<TOOL_RESPONSE>", "<TOOLRESULT", "<extra_id_1>"),
     ),
     "json": Family(
         (
@@ -332,6 +364,8 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<tool_call>",),
+        results=("```output", "```tool_output", "```result"),
+        is_framed=True,
     ),
 }
 

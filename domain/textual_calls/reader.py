@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
 from quorum.domain.text.pattern import compile_once
-from quorum.domain.textual_calls.families import Family, PlainBlock, get_family
+from quorum.domain.textual_calls.families import RESULTS, Family, PlainBlock, get_family
 from quorum.domain.textual_calls.forms import (
     Form,
     NamedForm,
@@ -29,6 +29,7 @@ from quorum.domain.textual_calls.values import find_extent
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
+_MOST_RESULTS = 5
 _WINDOW = 300
 _TAIL = 240
 # so much must follow a call before it is taken for whole: the rest of its closing mark may come
@@ -103,6 +104,13 @@ _EXAMPLE = (
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
     r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如"
 )
+# what stands behind a call in a frame, in lines of its own, and words in it that speak of the call
+_BEHIND = r"[ \t]*+\n\s*+(?P<said>(?![a-z<`{\[])\S[^\0]{0,79})"
+_EXPLAINED = (
+    r"(?i)\b(?:would|could|should|can|may|might|if|where|replace|note|example|e\.g|means?|format|syntax|schema|"
+    r"template|placeholder|würde|könnte|kann|wenn)\b|\?|"
+    r"\A\W*(?:this|that|these|it|the (?:above|call|json|object|code)|das|dies\w*|der (?:aufruf|code))\b"
+)
 
 
 class Words(Struct, frozen=True):
@@ -127,15 +135,20 @@ class CallBegun(Struct, frozen=True):
     name: str
 
 
-Piece: TypeAlias = Words | ThoughtPiece | ThinkingEnded | CallBegun | TextualCall
+class ResultBegun(Struct, frozen=True):
+    """Behind its calls the answer goes on with a result, which no tool gave: nothing counts from here on."""
+
+
+Piece: TypeAlias = Words | ThoughtPiece | ThinkingEnded | CallBegun | TextualCall | ResultBegun
 
 
 class TextualCallReader:
     """Takes the pieces of an answer's text and gives what they hold, as soon as it can be told apart.
 
-    Nothing is read from code fences, code in a line, quotations, examples and thinking. A call that is not
-    finished when the answer ends is text; where a limit cut it off, its arguments are the "{" that no reader of
-    JSON accepts. `unread` tells that a call was begun and could not be read.
+    Nothing is read from code fences, code in a line, quotations, examples and thinking, nor behind the start
+    of a result that follows a call. A call that is not finished when the answer ends is text; where a limit cut
+    it off, its arguments are the "{" that no reader of JSON accepts. `unread` tells that a call was begun and
+    could not be read.
     """
 
     def __init__(self, family: Family, tools: Tools) -> None:
@@ -164,10 +177,16 @@ class TextualCallReader:
         self._has_words = False
         self._is_not_alone = False
         self._failures = 0
+        self._result_starts = (*family.results, *RESULTS)
+        results = re.compile("|".join(map(re.escape, self._result_starts)))
+        self._result = PlainBlock(results, results, begins_line=True)
+        self._has_calls = False
+        self._is_over = False
         self.unread = False
 
     def feed(self, text: str) -> Iterator[Piece]:
-        self._put_back(text)
+        if not self._is_over:
+            self._put_back(text)
         while self._coming:
             self._arrived.append(self._coming.pop())
             self._length += len(self._arrived[-1])
@@ -204,9 +223,13 @@ class TextualCallReader:
                     return
                 continue
             if not self._has_words and not self._is_not_alone and self._may_be_alone():
+                if (followed := self._read_before_result(is_whole=is_whole)) is not None:
+                    yield from followed.calls
+                    yield self._end()
+                    return
                 if not is_whole and len(self._pending) < _LONGEST:
                     return
-                reading = None if is_cut else self._read_alone()
+                reading = None if is_cut else self._read_alone(self._pending)
                 if reading is not None:
                     self._pending = ""
                     yield from reading.calls
@@ -230,6 +253,10 @@ class TextualCallReader:
         self, mark: Form | PlainBlock, match: re.Match[str], *, is_whole: bool, is_cut: bool
     ) -> Generator[Piece, None, bool]:
         """Take what begins here. Returns False where more of the text is needed for that."""
+        if mark is self._result:
+            yield from self._flush(match.start())
+            yield self._end()
+            return True
         if isinstance(mark, PlainBlock):
             yield from self._flush(match.start())
             yield from self._enter(mark, match)
@@ -243,6 +270,7 @@ class TextualCallReader:
             case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
+                self._expect_result()
                 self._reread()
                 yield from calls
             case Unfinished(name) if is_whole and name:
@@ -272,9 +300,31 @@ class TextualCallReader:
         text, self._pending, self._retry_at = self._pending, "", 0
         self._put_back(text)
 
+    def _expect_result(self) -> None:
+        """Look for the beginning of a result behind a call, which ends its line."""
+        self._tail += "\n"
+        if not self._has_calls:
+            self._has_calls = True
+            self._marks = (self._result, *self._marks)
+            self._starts = (*self._result_starts, *self._starts)
+            self._longest_start = max(map(len, self._starts))
+            self._firsts = frozenset(start[0] for start in self._starts)
+
+    def _end(self) -> ResultBegun:
+        """Take nothing more of the answer."""
+        self._is_over = True
+        self._pending = ""
+        self._coming.clear()
+        self._arrived.clear()
+        return ResultBegun()
+
     def _may_lengthen(self, mark: Form | PlainBlock, match: re.Match[str]) -> bool:
-        """Whether more of this mark may come: a fence is as long as its mark."""
-        return isinstance(mark, PlainBlock) and mark.opening is _FENCE and match.end() == len(self._pending)
+        """Whether more of this mark may come: a fence is as long as its mark, and may begin a result."""
+        if not isinstance(mark, PlainBlock) or mark.opening is not _FENCE:
+            return False
+        begun = self._pending[match.start() :]
+        may_be_result = self._has_calls and any(start.startswith(begun) for start in self._result_starts)
+        return may_be_result or match.end() == len(self._pending)
 
     def _pass_over(self, match: re.Match[str]) -> None:
         """Take an opening that opens no call for text."""
@@ -384,9 +434,37 @@ class TextualCallReader:
             for form in self._family.forms
         )
 
-    def _read_alone(self) -> ReadCalls | None:
+    def _read_before_result(self, *, is_whole: bool) -> ReadCalls | None:
+        """The call, or calls, that are all of the answer before what begins a result.
+
+        Words behind a call in a frame begin one, too, as a model that makes results up tells them: unless they
+        speak of the call.
+        """
+        for begun in islice(self._result.opening.finditer(self._pending), _MOST_RESULTS):
+            if (reading := self._read_alone(self._pending[: begun.start()])) is not None:
+                return reading
+        return self._read_framed(is_whole=is_whole) if self._family.is_framed else None
+
+    def _read_framed(self, *, is_whole: bool) -> ReadCalls | None:
+        text = _strip_turn_start(self._pending).lstrip("\n")
+        for form in self._family.forms:
+            opened = form.opening.match(text) if form.is_alone else None
+            if opened is None or not opened[0].startswith(("`", "<")):
+                continue
+            outcome = form.read(text, opened, self._tools, is_whole=False)
+            if not isinstance(outcome, ReadCalls):
+                continue
+            call = text[: outcome.end].rstrip()
+            behind = compile_once(_BEHIND).match(text, len(call)) if call.endswith(("`", ">")) else None
+            if behind is None or (len(behind["said"]) < _MARGIN and not is_whole):
+                continue
+            if compile_once(_EXPLAINED).search(behind["said"]) is None:
+                return outcome
+        return None
+
+    def _read_alone(self, answer: str) -> ReadCalls | None:
         """The call, or calls, that are all of the answer."""
-        text = _strip_turn_start(compile_once(_TURN_END).sub("", self._pending)).strip().rstrip(";")
+        text = _strip_turn_start(compile_once(_TURN_END).sub("", answer)).strip().rstrip(";")
         for form in self._family.forms:
             opened = form.opening.match(text) if form.is_alone else None
             if opened is None:

@@ -109,6 +109,14 @@ def fit_tool(item: JsonValue) -> JsonObject | str:
     return {"name": item["name"], **({"description": described} if described else {}), "inputSchema": arguments}
 
 
+def _is_for_interface(item: JsonValue) -> bool:
+    """Whether a server keeps a tool for its own interface, which clients with MCP Apps show."""
+    meta = item.get("_meta") if isinstance(item, Mapping) else None
+    shown = meta.get("ui") if isinstance(meta, Mapping) else None
+    seen_by = shown.get("visibility") if isinstance(shown, Mapping) else None
+    return isinstance(seen_by, list) and "model" not in seen_by
+
+
 def fit_arguments(schema: JsonObject) -> JsonObject | None:
     """The schema of arguments with the outline that the protocol asks for; None where it is of no object."""
     kind = schema.get("type")
@@ -491,6 +499,8 @@ class ServerAnswers:
             dropped.append(f"its list of {noun}s is no list")
             listed = []
         for place, item in enumerate(listed, 1):
+            if method == "tools/list" and _is_for_interface(item):
+                continue
             fitted = fit(item)
             if isinstance(fitted, str):
                 name = item.get("name") if isinstance(item, Mapping) else None

@@ -85,7 +85,7 @@ class ServerTool:
         reads_only = self._reads_only
         return ToolDefinition(
             name=self._tool.full_name,
-            description=f"[MCP server {self._tool.server}] {self._tool.description}",
+            description=f"[MCP server {self._tool.server}] {self._tool.outline}",
             parameters=(),
             input_schema=self._arguments.schema,
             risk=RiskLevel.LOW if reads_only else RiskLevel.HIGH,
@@ -440,7 +440,7 @@ class McpServers:
             TrustItem(
                 file=f"the tool {make_printable(tool.name, newlines=False)} of the MCP server {server.name}",
                 digest=tool.digest,
-                wants=(*tool.description.splitlines(), *_render_schema(tool)),
+                wants=(*tool.outline.splitlines(), *_render_schema(tool)),
                 changed=tool.name in pinned,
             )
             for tool in changed

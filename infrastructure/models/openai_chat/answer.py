@@ -204,6 +204,7 @@ class ChatAnswer:
         self._chunk_ids: set[str] = set()
         self._model = ""
         self._usage: JsonObject = {}
+        self._progress: JsonObject = {}
         self.started = False
         self.complete = False
 
@@ -250,8 +251,18 @@ class ChatAnswer:
             content=tuple(self._list_content(calls)),
             stop_reason=self._stop_reason(calls),
             model=self._model,
-            usage=read_chat_usage(self._usage),
+            usage=read_chat_usage(self._usage or self._count_ended()),
         )
+
+    def _count_ended(self) -> JsonObject:
+        """What llama.cpp has used up to the end of an answer that was ended here: it sends token by token."""
+        if self._textual is None or not self._textual.are_whole or not self._progress:
+            return {}
+        return {
+            "prompt_tokens": self._progress["total"],
+            "completion_tokens": len(self._received),
+            "prompt_tokens_details": {"cached_tokens": read_count_field(self._progress, "cache") or 0},
+        }
 
     def tell_usage(self) -> None:
         """Tell what it used, as far as the provider has said so: it will not be whole."""
@@ -262,6 +273,7 @@ class ChatAnswer:
         """Tell how much of the prompt llama.cpp has read."""
         read, total = read_count_field(progress, "processed"), read_count_field(progress, "total")
         if read is not None and total:
+            self._progress = progress
             self._on_event(StreamedPromptProgress(read=min(read, total), total=total))
 
     def _check_answer_id(self, native_id: str) -> None:
@@ -337,6 +349,7 @@ class ChatAnswer:
             self._say(text)
         else:
             self._textual.feed(text)
+            self.complete = self.complete or self._textual.are_whole
 
     def _finish_text(self) -> tuple[ToolUseBlock, ...]:
         """The calls in the text, which has come to its end."""

@@ -130,6 +130,7 @@ class OpenAiChat(OpenAiDialect):
         self._by_schema: set[str] = set()
         self._without_schema: set[str] = set()
         self._is_llama_cpp = False
+        self._writes_past_calls = tool_parser == "json"
         # OpenAI's own models refuse the old name, most other servers know no other
         self._max_tokens_field = (
             "max_completion_tokens"
@@ -188,6 +189,18 @@ class OpenAiChat(OpenAiDialect):
         on_event: OnStreamEvent,
         response_format: Mapping[str, JsonValue] | None = None,
     ) -> LlmResponse:
+        try:
+            return await self._exchange_in_form(request, on_event, response_format)
+        except ProviderError as error:  # some servers take a result only behind a call in the API's form
+            is_about_calls = error.kind in _REFUSED and "tool" in str(error).lower()
+            if not (self._writes_past_calls and is_about_calls) or error.partial:
+                raise
+        self._writes_past_calls = False
+        return await self._exchange_in_form(request, on_event, response_format)
+
+    async def _exchange_in_form(
+        self, request: ApiRequest, on_event: OnStreamEvent, response_format: Mapping[str, JsonValue] | None
+    ) -> LlmResponse:
         most = request.max_output_tokens or self._max_tokens
         body = build_chat_payload(
             request,
@@ -196,6 +209,7 @@ class OpenAiChat(OpenAiDialect):
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._plain,
             joins_prompts=self._endpoint.is_on_this_machine,
+            writes_past_calls=self._writes_past_calls,
         )
         if self._is_llama_cpp:
             body["return_progress"] = True

@@ -25,6 +25,7 @@ from quorum.infrastructure.models.shared.call_arguments import (
 )
 from quorum.infrastructure.models.shared.json_fields import (
     read_object_field,
+    read_objects_field,
     read_text_field,
     replace_surrogates,
 )
@@ -43,15 +44,19 @@ def build_chat_payload(
     max_tokens_field: str,
     fills_reasoning: bool = False,
     joins_prompts: bool = False,
+    writes_past_calls: bool = False,
 ) -> dict[str, JsonValue]:
     """The body of a request, with its `build_chat_history`.
 
     `fills_reasoning` gives answers that come without reasoning a blank one. `joins_prompts` makes one message
-    of messages of the person that follow each other: templates of some models refuse them.
+    of messages of the person that follow each other: templates of some models refuse them. `writes_past_calls`
+    puts the calls before the last prompt into the text of their answers.
     """
     messages = [*_list_instructions(request), *history.render(request)]
     if joins_prompts:
         messages = _join_prompts(messages)
+    if writes_past_calls:
+        messages = _write_past_calls(messages)
     payload: dict[str, JsonValue] = {
         "model": request.model,
         "stream": True,
@@ -77,6 +82,32 @@ def _join_prompts(messages: Sequence[JsonObject]) -> list[JsonObject]:
         else:
             joined.append(message)
     return joined
+
+
+def _write_past_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """Put calls before the last prompt into the text of their answers, as models write them that forget the
+    form of their template.
+
+    In that form they do not know them again: at the next prompt they say that all is done, without a call.
+    Calls of the turn that goes on keep it: behind such text they repeat a call that they have the result of.
+    """
+    last = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=0)
+    return [_write_calls(message) if at < last else message for at, message in enumerate(messages)]
+
+
+def _write_calls(message: JsonObject) -> JsonObject:
+    """An answer with its calls as text, in a form that is read again: a code fence, or words and a tag."""
+    functions = [read_object_field(call, "function") for call in read_objects_field(message, "tool_calls")]
+    if not functions:
+        return message
+    calls = [
+        f'{{"name": {json.dumps(each["name"], ensure_ascii=False)}, "arguments": {each["arguments"]}}}'
+        for each in functions
+    ]
+    written = calls[0] if len(calls) == 1 else f"[{', '.join(calls)}]"
+    said = read_text_field(message, "content").strip()
+    text = f"{said}\n<tool_call>\n{written}\n</tool_call>" if said else f"```json\n{written}\n```"
+    return {"role": "assistant", "content": text}
 
 
 def _join_contents(first: JsonValue, second: JsonValue) -> JsonValue:

@@ -11,6 +11,7 @@ from quorum.domain.textual_calls.forms import TextualCall
 from quorum.domain.textual_calls.reader import (
     CallBegun,
     Piece,
+    ResultBegun,
     TextualCallReader,
     ThinkingEnded,
     ThoughtPiece,
@@ -42,6 +43,7 @@ class TextualCalls:
         self._announced = 0
         self._begun: tuple[int, str, str] | None = None
         self._calls: list[tuple[str, TextualCall]] = []
+        self.are_whole = False  # what follows is made up
 
     def feed(self, text: str) -> None:
         self._take(self._reader.feed(text))
@@ -69,6 +71,8 @@ class TextualCalls:
                     self._begin(name)
                 case TextualCall():
                     self._add(piece)
+                case ResultBegun():
+                    self.are_whole = True
 
     def _begin(self, name: str) -> tuple[int, str, str]:
         """Announce a call of this tool, whose arguments are still being written."""

@@ -166,7 +166,7 @@ def test_server(options: ServerOptions, root: Path) -> int:
     version = f" ({trial.version})" if trial.version else ""
     print(f"{name}{version}: {len(trial.tools)} tools" if len(trial.tools) != 1 else f"{name}{version}: 1 tool")
     for tool in trial.tools:
-        about = [tool.description.partition("\n")[0][:_LONGEST_LINE]]
+        about = [tool.outline.partition("\n")[0][:_LONGEST_LINE]]
         about += ["read-only by your settings"] if tool.name in table.read_only else []
         about += ["not as you accepted it: a session asks about it"] if tool.name in trial.changed else []
         print(f"  {'; '.join((tool.full_name, *filter(None, about)))}")

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.textual_calls.families import get_family
+from quorum.domain.textual_calls.families import RESULTS, get_family
 from quorum.domain.textual_calls.forms import TextualCall
 from quorum.domain.textual_calls.reader import (
     CallBegun,
     Piece,
+    ResultBegun,
     TextualCallReader,
     ThinkingEnded,
     ThoughtPiece,
@@ -608,3 +609,116 @@ def test_doubled_braces_within_texts_stay() -> None:
     text = '<tool_call>{{"name": "write_file", "arguments": {{"content": "{{ x }} {y}"}}}}</tool_call>'
 
     assert list_calls(read(text)) == [("write_file", {"content": "{{ x }} {y}"})]
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    ("parser", "result"),
+    [
+        (parser, mark)
+        for parser in TOOL_PARSERS
+        for mark in (*get_family(parser).results, RESULTS[0], RESULTS[-1])
+    ],
+)
+def test_nothing_counts_behind_the_beginning_of_a_result_that_follows_a_call(
+    parser: ToolParser, result: str, step: int
+) -> None:
+    text = f"{WRITTEN[parser]}\n{result}\nAll is well.\n{WRITTEN[parser]}\nIt is done."
+    pieces = read(text, parser, step=step)
+
+    assert list_calls(pieces) == [("write_file", FULL)]
+    assert pieces[-1] == ResultBegun()
+    assert get_words(pieces).strip() == ""
+
+
+def test_the_answer_is_over_before_the_made_up_result_is_whole() -> None:
+    reader = TextualCallReader(get_family("hermes"), TOOLS)
+    told = [*reader.feed(f"I look. {TAGGED}\n<tool_response>\n" + "x" * 80)]
+
+    assert told[-1] == ResultBegun()
+    assert list_calls(told) == [READ]
+    assert list(reader.feed("y" * 2_000)) == list(reader.finish(is_cut=True)) == []
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "Then `<tool_response>` will hold it.",
+        "It comes behind <tool_response> in a line.",
+        "```\n<tool_response>\n```\nis how it looks.",
+        "> <tool_response>\n\nis what the page says.",
+        "<think>\n<tool_response>\n</think>\nNow I wait.",
+    ],
+)
+def test_a_mark_of_results_that_is_shown_or_spoken_of_ends_nothing(behind: str) -> None:
+    for step in (0, 1):
+        pieces = read(f"{TAGGED}\n{behind}\n{TAGGED}", step=step)
+        assert list_calls(pieces) == [READ, READ]
+
+
+@pytest.mark.parametrize("parser", ["hermes", "qwen-coder", "glm", "json"])
+def test_a_mark_of_results_within_an_argument_is_text(parser: ToolParser) -> None:
+    inside = ODD_JSON[1:-1] if parser in ("hermes", "json") else ODD
+    marked = inside.replace(
+        "<b>", "<b>\\n<tool_response>\\n" if parser in ("hermes", "json") else "<b>\n<tool_response>\n"
+    )
+    for step in (0, 1):
+        pieces = read(WRITTEN[parser].replace(inside, marked), parser, step=step)
+        ((_, arguments),) = list_calls(pieces)
+        assert "\n<tool_response>\n" in str(arguments["content"])
+        assert ResultBegun() not in pieces
+
+
+FENCED = f"```json\n{CALL}\n```"
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        # recorded: Qwen2.5-Coder 1.5B
+        f"{FENCED}\nI listed the files in the directory and saw the output:\n```\n['calc.py']\n```\nI then "
+        f"saw the response from the tool:\n{FENCED}\nI can see the list of files in the directory.",
+        f"{FENCED}\n\nThe files in `/tmp` are listed.",
+        f"<tools>\n{CALL}\n</tools>\nIch habe sie gelesen.",
+        f"{FENCED}\n\nObservation: x = 1",
+    ],
+)
+def test_a_call_in_a_frame_counts_before_words_of_what_it_led_to(answer: str, step: int) -> None:
+    pieces = read(answer, "json", step=step)
+
+    assert list_calls(pieces) == [READ]
+    assert get_words(pieces) == ""
+    assert pieces[-1] == ResultBegun()
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"{FENCED}\nThat would read it.",
+        f"{FENCED}\n\nThis reads the file, and nothing more.",
+        f"{FENCED}\n\nReplace the path by your own.",
+        f"{FENCED}\n\nShall I run it?",
+        f"{FENCED}\nDas würde sie lesen.",
+        f"{FENCED} is the call.",
+        f"{CALL}\nI have read it.",
+        f"The call was:\n{FENCED}\nI have read it.",
+        f"```json\n{CALL.replace('read_file', 'fetch')}\n```\nI have read it.",
+    ],
+)
+def test_a_call_in_a_frame_that_words_explain_or_begin_with_is_text(answer: str, step: int) -> None:
+    pieces = read(answer, "json", step=step)
+
+    assert list_calls(pieces) == []
+    assert get_words(pieces) == answer
+
+
+def test_calls_in_frames_behind_each_other_all_count() -> None:
+    for step in (0, 1, 7):
+        assert list_calls(read(f"{TAGGED}\n{TAGGED}", "json", step=step)) == [READ, READ]
+
+
+def test_only_a_family_that_frames_its_calls_takes_words_behind_them_for_made_up() -> None:
+    for parser in TOOL_PARSERS:
+        assert (list_calls(read(f"{FENCED}\nI have read it.", parser)) == [READ]) is (parser == "json")

@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse, Response
 
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.mcp.offers import make_offered_tool
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.mcp.answers import ServerAnswers
 from quorum.infrastructure.mcp.argument_schema import adapt_schema
@@ -415,3 +416,34 @@ def test_a_line_of_a_log_answers_no_request(line: JsonObject) -> None:
 
     assert answers.read(line) == []
     assert answers.read({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}})
+
+
+@pytest.mark.parametrize(
+    ("meta", "is_offered"),
+    [
+        ({"ui": {"visibility": ["app"]}}, False),
+        ({"ui": {"visibility": []}}, False),
+        ({"ui": {"visibility": ["model", "app"]}}, True),
+        ({"ui": {"resourceUri": "ui://viewer"}}, True),
+        ({"ui": {"visibility": "app"}}, True),
+        ([], True),
+        (None, True),
+    ],
+)
+def test_a_tool_that_a_server_keeps_for_its_own_interface_is_not_offered(
+    meta: JsonValue, is_offered: bool
+) -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request({"id": 1, "method": "tools/list"})
+    tools: list[JsonValue] = [{"name": "ok", "inputSchema": PLAIN, "_meta": meta}]
+    (message,) = answers.read({"id": 1, "result": {"tools": tools}})
+
+    assert bool(message["result"]["tools"]) is is_offered  # type: ignore[index,call-overload]
+
+
+def test_a_description_has_no_indentation_of_the_source_of_its_server() -> None:
+    described = "\n        Read a file.\n          - once\n        Nothing else.\n      "
+    tool = make_offered_tool("odd", "ok", described, PLAIN)
+
+    assert tool.outline == "Read a file.\n  - once\nNothing else."
+    assert make_offered_tool("odd", "ok", "Read.\n\n    path: a", PLAIN).outline == "Read.\n\npath: a"

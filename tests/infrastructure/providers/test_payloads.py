@@ -18,6 +18,9 @@ from quorum.domain.conversation.response import (
     ToolUseBlock,
 )
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.textual_calls.families import get_family
+from quorum.domain.textual_calls.forms import TextualCall, Tools
+from quorum.domain.textual_calls.reader import TextualCallReader
 from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from quorum.infrastructure.models.shared.api_client import ApiRequest
@@ -51,6 +54,44 @@ def _chat(*messages: Message, **more: Any) -> dict[str, Any]:
     return build_chat_payload(
         request, history=build_chat_history("p"), max_tokens=None, max_tokens_field="max_tokens"
     )
+
+
+def test_calls_before_the_last_prompt_go_back_as_text_to_a_model_that_writes_them_so() -> None:
+    read_call = ToolUseBlock(id="1", name="read_file", input={"path": "ü"})
+    list_call = ToolUseBlock(id="2", name="list_directory", input={})
+    turn = (
+        UserMessage("a"),
+        _answer(read_call, stop=TOOL_USE),
+        ToolResults((ToolResultMessage(tool_use_id="1", tool_name="read_file", output="x"),)),
+        _answer(TextBlock("I look.\n"), read_call, list_call, stop=TOOL_USE),
+        _answer(TextBlock("done")),
+    )
+    body = build_chat_payload(
+        _request(*turn, UserMessage("b"), *turn[1:4]),
+        history=build_chat_history("p"),
+        max_tokens=None,
+        max_tokens_field="max_tokens",
+        writes_past_calls=True,
+    )
+    messages = json.loads(json.dumps(body["messages"]))
+    _, alone, result, behind_words, words, _, *current = messages
+
+    assert [_read_json_calls(each["content"]) for each in (alone, behind_words)] == [
+        [("read_file", {"path": "ü"})],
+        [("read_file", {"path": "ü"}), ("list_directory", {})],
+    ]
+    assert behind_words["content"].startswith("I look.\n")
+    assert result["role"] == "tool"
+    assert words == {"role": "assistant", "content": "done"}
+    assert ["tool_calls" in each for each in messages] == [False] * 6 + [True, False, True]
+    assert current[0]["tool_calls"][0]["function"]["name"] == "read_file"
+
+
+def _read_json_calls(text: str) -> list[tuple[str, object]]:
+    tools: Tools = {name: {"type": "object"} for name in ("read_file", "list_directory")}
+    reader = TextualCallReader(get_family("json"), tools)
+    pieces = (*reader.feed(text), *reader.finish(is_cut=False))
+    return [(each.name, json.loads(each.arguments)) for each in pieces if isinstance(each, TextualCall)]
 
 
 def test_anthropic_gets_neighbours_of_one_role_as_one_message() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.calls.tool_parser import ToolParser
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import (
@@ -16,12 +18,13 @@ from quorum.domain.conversation.response import (
     StreamedToolCall,
     StreamEvent,
     ToolUseBlock,
+    Usage,
 )
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from tests.support.sse_server import Raw, SseServer
+from tests.support.sse_server import Raw, Refuse, Say, SseServer
 
 TOOL: JsonObject = {
     "name": "read_file",
@@ -39,6 +42,27 @@ def _stream(*texts: str, finish: str = "stop") -> Raw:
     return Raw(body=f"{body}data: [DONE]\n\n".encode())
 
 
+async def _send(
+    server: SseServer,
+    parser: ToolParser,
+    tools: tuple[JsonObject, ...] = (TOOL,),
+    on_event: OnStreamEvent = lambda _event: None,
+) -> LlmResponse:
+    settings = ProviderSettings(
+        type="openai-chat",
+        base_url=f"http://127.0.0.1:{server.port}/v1",
+        api_key_env="",
+        max_retries=0,
+        tool_parser=parser,
+    )
+    registry = ProviderRegistry({"local": settings}, environ={})
+    try:
+        session = registry.open_session("local/m", Conversation(), "")
+        return await session.send_with_tools("go", tools, on_event=on_event)
+    finally:
+        await registry.aclose()
+
+
 async def _ask(
     *texts: str,
     parser: ToolParser = "hermes",
@@ -48,19 +72,34 @@ async def _ask(
 ) -> LlmResponse:
     async with SseServer("chat") as server:
         server.script.append(_stream(*texts, finish=finish))
-        settings = ProviderSettings(
-            type="openai-chat",
-            base_url=f"http://127.0.0.1:{server.port}/v1",
-            api_key_env="",
-            max_retries=0,
-            tool_parser=parser,
-        )
+        return await _send(server, parser, tools, on_event)
+
+
+async def test_calls_go_back_in_the_form_of_the_api_to_a_server_that_refuses_results_behind_text() -> None:
+    refusal = "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+    async with SseServer("openai-chat") as server:
+        server.script += [
+            _stream("```json\n", CALL.split("\n")[1], "\n```"),
+            _stream("It is x."),
+            Refuse(status=400, message=refusal),
+            _stream("done"),
+            _stream("again"),
+        ]
+        settings = ProviderSettings(type="openai-chat", base_url=server.base_url, tool_parser="json")
         registry = ProviderRegistry({"local": settings}, environ={})
         try:
             session = registry.open_session("local/m", Conversation(), "")
-            return await session.send_with_tools("go", tools, on_event=on_event)
+            (call,) = (await session.send_with_tools("go", (TOOL,), on_event=lambda _event: None)).tool_calls()
+            result = ToolResultMessage(tool_use_id=call.native_id, tool_name="read_file", output="x = 1")
+            await session.send_tool_results((result,), on_event=lambda _event: None)
+            answer = await session.send("and now?")
+            await session.send("and then?")
         finally:
             await registry.aclose()
+
+    assert answer.text_content() == "done"
+    in_form = ["tool_calls" in json.dumps(body["messages"]) for body in server.bodies]
+    assert in_form == [False, True, False, True, True]
 
 
 async def test_a_call_in_the_text_is_a_call_with_an_id_of_its_own() -> None:
@@ -74,6 +113,47 @@ async def test_a_call_in_the_text_is_a_call_with_an_id_of_its_own() -> None:
     streamed = [event for event in events if isinstance(event, StreamedToolCall)]
     assert [event.name for event in streamed] == ["read_file", None]
     assert json.loads("".join(event.arguments_delta for event in streamed)) == {"path": "a.py"}
+
+
+@pytest.mark.parametrize(
+    ("parser", "call", "result"),
+    [
+        (
+            "json",
+            '```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```',
+            "\n\n```output\nx = 1\n```",
+        ),
+        ("hermes", CALL, "\n<tool_response>\nx = 1\n</tool_response>\n"),
+        ("hermes", CALL, "<|im_end|>\n<|im_start|>user\n"),
+        ("mistral", '[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}', '[TOOL_RESULTS]{"content": "x = 1"}'),
+    ],
+)
+async def test_an_answer_that_makes_up_a_result_is_ended_there_and_its_call_runs(
+    parser: ToolParser, call: str, result: str
+) -> None:
+    pieces = [*call, *result, "The file holds x. " * 8, CALL.replace("a.py", "made_up.py")]
+    async with SseServer("openai-chat") as server, asyncio.timeout(20):
+        server.script.append(Say(pieces=pieces, ending="stall"))
+        response = await _send(server, parser)
+        await server.disconnected.wait()
+
+    (only,) = response.tool_calls()
+    assert (only.tool_name, only.arguments) == ("read_file", {"path": "a.py"})
+    assert "holds" not in response.text_content()
+
+
+async def test_what_an_answer_used_that_was_ended_is_counted_by_the_progress_of_llama_cpp() -> None:
+    progress = {"total": 1_290, "cache": 1_260, "processed": 1_290, "time_ms": 900}
+    texts = (CALL, "\n<tool_response>\n", "x " * 40, "y")
+    chunks: list[JsonObject] = [
+        {"choices": [{"index": 0, "delta": {"content": None}}], "prompt_progress": progress},
+        *({"choices": [{"index": 0, "delta": {"content": text}}]} for text in texts),
+    ]
+    async with SseServer("openai-chat") as server:
+        server.script.append(Raw(body="".join(f"data: {json.dumps(each)}\n\n" for each in chunks).encode()))
+        response = await _send(server, "hermes")
+
+    assert response.usage == Usage(input=30, cache_read=1_260, output=3)
 
 
 async def test_without_the_setting_and_without_tools_it_is_text() -> None:
