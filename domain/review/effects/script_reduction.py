@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.effects.handed_files import list_handed_secrets
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import find_host, find_secret, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_effects import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
@@ -448,3 +447,26 @@ def _expand_braces(word: str) -> Sequence[str]:
     if found is None or not (found[1] or found[3]):
         return (word,)
     return [f"{found[1]}{each}{found[3]}" for each in found[2].split(",")][:_MOST_STARTED]
+
+
+# kubectl 1.26, helm 3.11, docker(1) 20.10
+_CLUSTERS = {
+    **dict.fromkeys(("kubectl", "oc"), ("--from-file", "--from-env-file")),
+    **dict.fromkeys(("helm", "helmfile"), ("--set-file",)),
+}
+_ENGINES = frozenset({"docker", "podman", "nerdctl", "docker-compose"})
+_FAR = ("-H", "--host", "--context", "--connection", "--url")
+_KEY = re.compile(r"[\w.-]+=")
+_LOCAL_SOCKET = ("unix:", "npipe:", "default", "desktop-linux", "colima", "rootless")
+
+
+def list_handed_secrets(run: Invocation) -> Iterator[tuple[str, str]]:
+    """The files with secrets whose contents a program hands on, each with the place that they go to."""
+    if run.program in _CLUSTERS:
+        for path in run.find_values(*_CLUSTERS[run.program]):
+            if secret := find_secret(_KEY.sub("", path, count=1)):
+                yield secret, "a cluster"
+    elif run.program in _ENGINES and (far := next(run.find_values(*_FAR), None)):
+        for path in run.find_values("--env-file"):
+            if not far.startswith(_LOCAL_SOCKET) and (secret := find_secret(path)):
+                yield secret, far
