@@ -18,6 +18,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOT_KNOWN = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL})
 # What is mounted in its place, and what is another's in a folder that all may write to, is not replaced.
 _NOT_REPLACED = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
+_CANNOT_SYNC = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS, errno.ENOENT})
 
 
@@ -91,6 +92,25 @@ def write_whole_file(path: Path, content: bytes, *, replaces: bool = False) -> N
             if not isinstance(error, OSError) or error.errno not in _NOT_REPLACED:
                 raise
             path.write_bytes(content)
+    finally:
+        os.close(folder)
+
+
+def sync_folder(folder: int) -> None:
+    """Have the names of an open folder on the disk. On a file system that cannot sync a folder, its files are
+    there all the same. Raises OSError."""
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def sync_names(path: Path) -> None:
+    """The same for the folder at this path."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync_folder(folder)
     finally:
         os.close(folder)
 

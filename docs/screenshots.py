@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"

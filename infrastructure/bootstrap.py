@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -14,22 +12,21 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.program_lookup import note_writable
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
-from quorum.infrastructure.composition.inputs import SessionInputs
-from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import choose_roles
 from quorum.infrastructure.config.session_choices import choose_asked_models
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.execution.program import close_process_to_inspection
-from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
 from quorum.infrastructure.logged_events import log_events
 from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.staging.entered import find_layer_over
-from quorum.infrastructure.storage import open_blob_store, remove_abandoned_outputs
+from quorum.infrastructure.storage import open_blob_store
 from quorum.infrastructure.telemetry_choice import send_telemetry
+from quorum.infrastructure.warming_up import warm_up_session
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
@@ -81,7 +78,7 @@ def build_session(
     leave_out_workspace(root)
     note_writable(parts.shared.workspace.folders)
     note_writable(list_writable_paths(loaded.settings, root, inputs.environ))
-    Thread(target=_warm_up, args=(parts, warm_up), name="warm-up", daemon=True).start()
+    Thread(target=warm_up_session, args=(parts, warm_up), name="warm-up", daemon=True).start()
     return container
 
 
@@ -102,21 +99,3 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
             layer=find_layer_over(root),
         )
     )
-
-
-def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
-    """Import what takes long while the person types. No request waits for more than the SDK of its provider."""
-    try:
-        with suppress(ImportError, MemoryError, RuntimeError):  # what needs it says what cannot be loaded
-            parts.warm_up_models(parts.models.session.model)
-            parts.calls.schema.warm_up(tool.definition for tool in parts.calls.tools.values())
-            len(parts.shared.paths.code.places)  # to find what shares files with the workspace may take a while
-            parts.shared.sandbox.detect_state()
-            remove_abandoned(os.environ)
-            remove_abandoned_outputs(parts.given.loaded.settings.storage, os.environ)
-            if more is not None:
-                more()
-    finally:
-        if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed
-            gc.freeze()
-        gc.enable()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.lean_imports import without
 from quorum.infrastructure.owned_sessions import OwnedSessions
+from quorum.infrastructure.session_inputs import SessionInputs
 
 with without("yaml", "pydantic", "pydantic_settings", "fastapi", "fast_depends", "starlette", "werkzeug"):
     from dependency_injector import containers as containers

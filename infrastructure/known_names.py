@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.subagents.session_ids import find_owner
+from quorum.domain.subagents.session_ids import compute_id_length, find_owner
 from quorum.infrastructure.config.paths import locate
 from quorum.infrastructure.extras import is_installed
 from quorum.infrastructure.store.ledger.place import locate_database
@@ -82,7 +81,6 @@ _WAIT_SECS = 0.1
 # Whoever pressed Tab waits: a server that is further away than this offers nothing.
 _SERVER_WAIT_SECS = 1.0
 _Row: TypeAlias = tuple[str, str, str, str]
-_SHORTEST_ID = 8
 _SELECT = "SELECT id, cwd, title, model FROM sessions ORDER BY updated_ms DESC, id DESC LIMIT ?"
 
 
@@ -105,7 +103,7 @@ def list_known_sessions(settings: Mapping[str, object], environ: Mapping[str, st
     except (ConfigError, LedgerError, sqlite3.Error, OSError, ValueError):
         return ()
     texts = [row for row in rows if find_owner(row[0]) is None]
-    length = _compute_distinct_length([row[0] for row in texts])
+    length = compute_id_length([row[0] for row in texts])
     return tuple(KnownSession(row[0], row[0][:length], *row[1:]) for row in texts)
 
 
@@ -122,15 +120,3 @@ def _read_server(url: str, environ: Mapping[str, str]) -> list[_Row]:
     from quorum.infrastructure.store.postgres.recent_sessions import read_recent_sessions
 
     return read_recent_sessions(url, environ, most=_MOST, wait_secs=_SERVER_WAIT_SECS)
-
-
-def _compute_distinct_length(ids: list[str]) -> int:
-    """How many letters tell each id from every other."""
-    shared = (_count_shared(one, other) for one, other in pairwise(sorted(set(ids))))
-    return max(_SHORTEST_ID, 1 + max(shared, default=0))
-
-
-def _count_shared(one: str, other: str) -> int:
-    """How many letters two ids begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))

@@ -68,10 +68,6 @@ class TrustedFiles(Struct, frozen=True):
             return Standing.UNKNOWN
         return Standing.TRUSTED if known == digest else Standing.CHANGED
 
-    def with_answer(self, question: TrustQuestion) -> TrustedFiles:
-        """The same once the person has said yes to this question."""
-        return replace(self, digests={**self.digests, **_list_digests(question)})
-
 
 def find_original(place: Path, worktrees: Mapping[Path, Path]) -> Path:
     """The place in the repository of what lies in a worktree of it; of anything else the place itself."""
@@ -275,7 +271,7 @@ class TrustDecisions:
         """The person's answer, which holds for this run; who said "not now" is not asked about it again."""
         contents = {
             (str(find_original(Path(file), self._worktrees)), digest)
-            for file, digest in _list_contents(question).items()
+            for file, digest in _list_digests(question).items()
         }
         if contents <= self._refused:
             return False
@@ -296,13 +292,13 @@ class TrustDecisions:
     def with_answer(self, question: TrustQuestion) -> TrustDecisions:
         """The same as if the answer to this question were yes; nothing is remembered."""
         answered = TrustDecisions(self._file)
-        answered._accepted = {**self._accepted, **_list_contents(question)}
+        answered._accepted = {**self._accepted, **_list_digests(question)}
         answered._worktrees = self._worktrees
         return answered
 
     async def accept(self, question: TrustQuestion) -> str | None:
         """Trust all of it from now on; a sentence where that could not be remembered beyond this run."""
-        self._accepted |= _list_contents(question)
+        self._accepted |= _list_digests(question)
         try:
             if self._file is None:
                 raise ConfigError("there is no home folder to remember it in; set HOME or XDG_STATE_HOME")
@@ -312,10 +308,6 @@ class TrustDecisions:
             verb = "is" if len(question.items) == 1 else "are"
             return f"{files} {verb} trusted in this session only: {error}"
         return None
-
-
-def _list_contents(question: TrustQuestion) -> dict[str, str]:
-    return {item.file: item.digest for item in question.items}
 
 
 def open_trust_decisions(environ: Mapping[str, str]) -> TrustDecisions:

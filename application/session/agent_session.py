@@ -26,7 +26,6 @@ from quorum.application.ports.rules import RuleService
 from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
 from quorum.application.ports.workspace import FileFinder
 from quorum.application.review.review import Review
-from quorum.application.session.changed_place import describe_changed_place
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_exchanges import SessionExchanges
 from quorum.application.session.session_hooks import SessionHooks
@@ -52,6 +51,7 @@ from quorum.domain.events.report import RunReport
 from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import SessionState
+from quorum.domain.staging.layer_work import LayerWork
 
 if TYPE_CHECKING:
     from quorum.application.agents.external_turns import ExternalTurns
@@ -307,3 +307,26 @@ class AgentSession:
                 closing.push_async_callback(work.aclose)
             closing.push_async_callback(self._hooks.end, "closed")
             closing.push_async_callback(self.jobs.close)
+
+
+_READ_AGAIN = "Read files again before you edit them."
+_RESET = (
+    "The person has discarded changes of the layer, taken applied ones back, or applied these again. "
+    f"{_READ_AGAIN}"
+)
+
+
+def describe_changed_place(work: LayerWork) -> str:
+    """What is not as it was at the last answer of the model, for it to read; empty where nothing is."""
+    before, now = work.answered_in, work.layer
+    if before is None:
+        return ""
+    if before == now:
+        return _RESET if work.was_reset else ""
+    left = f" What was changed in the layer {before} and not applied is not there." if before else ""
+    if now:
+        return (
+            f"From now on this session works in the layer {now} over the person's folder: changes wait there "
+            f"until the person has reviewed them.{left} {_READ_AGAIN}"
+        )
+    return f"From now on this session works in the person's folder itself.{left} {_READ_AGAIN}"

@@ -15,10 +15,9 @@ from quorum.application.event_bus import EventBus
 from quorum.application.ports.jobs import BackgroundCommand
 from quorum.application.ports.storage import Ledger
 from quorum.application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
-from quorum.application.subagents.background_subagent import BackgroundSubagent
-from quorum.application.subagents.subagent_progress import SubagentProgress
+from quorum.application.subagents.subagent_progress import SubagentProgress, describe_call
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.job import Job
+from quorum.domain.calls.job import Job, JobPage, JobResult
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import (
@@ -32,10 +31,12 @@ from quorum.domain.errors import (
     explain_unforeseen,
 )
 from quorum.domain.events.event import (
+    CallStarted,
     EffectsObserved,
     ErrorOccurred,
     Event,
     FilesKept,
+    ResponseCompleted,
     SessionFinished,
     SessionResumed,
     SubagentFinished,
@@ -50,6 +51,7 @@ from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import OpenCall
 from quorum.domain.subagents.session_ids import build_subagent_id
 from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.text.output import Printed
 
 _ROLE = """\
 You are a subagent of quorum, a coding agent in a person's terminal. Another agent has given you one task, which
@@ -351,3 +353,77 @@ class _SubagentRelay:
             SubagentProgressed(context=self._context, subagent_id=self._subagent_id, event=event.to_json())
         )
         self._progress.apply(event)
+
+
+_MOST_CHARS = 200_000
+_LONGEST_REPORT = 16_000
+_SHOWN_OF_LONG = 8_000
+_INTERRUPTED = SubagentOutcome(status=RunStatus.INTERRUPTED, text="")
+
+
+class BackgroundSubagent:
+    """Implements `BackgroundCommand`: what it prints is what it says and which calls it makes, line by line."""
+
+    def __init__(self) -> None:
+        self._progress = SubagentProgress()
+        self._report: Callable[[Printed], None] | None = None
+        self._log, self._dropped, self._shown = "", 0, ""
+        self._work: asyncio.Task[SubagentOutcome] | None = None
+
+    def carry_out(self, work: asyncio.Task[SubagentOutcome]) -> None:
+        """This is what it does."""
+        self._work = work
+
+    def apply(self, event: Event) -> None:
+        """Something happened in its session."""
+        match event:
+            case CallStarted():
+                self._add(f"{describe_call(event.tool, event.arguments)}\n")
+            case ResponseCompleted(response=response) if text := response.text_content().strip():
+                self._add(f"{text}\n")
+            case _:
+                pass
+        self._progress.apply(event)
+        if (sentence := self._progress.sentence) != self._shown and self._report is not None:
+            self._shown = sentence
+            self._report(Printed(sentence))
+
+    def _add(self, text: str) -> None:
+        self._log += text
+        if (too_many := len(self._log) - _MOST_CHARS) > 0:
+            self._log, self._dropped = self._log[too_many:], self._dropped + too_many
+
+    def follow(self, report: Callable[[Printed], None]) -> None:
+        self._report = report
+
+    def read_page(self, offset: int | None, most: int) -> JobPage:
+        printed = self._dropped + len(self._log)
+        start = max(0, printed - most) if offset is None else offset
+        start = min(max(start, self._dropped), printed)
+        text = self._log[start - self._dropped :][:most]
+        return JobPage(text=text, start=start, end=start + len(text), printed=printed, kept_from=self._dropped)
+
+    async def inspect(self) -> tuple[str, ...]:
+        """Nothing: each of its calls is reviewed by itself."""
+        return ()
+
+    def end(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+
+    async def wait_for_result(self) -> JobResult:
+        assert self._work is not None
+        try:
+            await asyncio.wait({self._work})
+        except asyncio.CancelledError:
+            self.end()
+            await asyncio.wait({self._work})
+            raise
+        is_cut_short = self._work.cancelled()  # before it had begun
+        outcome = _INTERRUPTED if is_cut_short else self._work.result()
+        report = outcome.message
+        is_long = len(report) > _LONGEST_REPORT
+        shown = f"{report[:_SHOWN_OF_LONG]}\n…" if is_long else report
+        return JobResult(
+            exit_code=None, output=report, last_lines=shown, is_cut=is_long, has_answered=outcome.is_answer
+        )

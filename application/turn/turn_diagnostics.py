@@ -163,7 +163,7 @@ class TurnDiagnostics:
             report = DiagnosticsReported(
                 name=command.name,
                 files=labels,
-                lines=limit_lines(new).lines,
+                lines=limit_lines(new),
                 new=len(new),
                 old=len(lines) - len(new),
                 duration_secs=time.monotonic() - begun,

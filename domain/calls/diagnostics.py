@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 
@@ -16,18 +14,6 @@ MAX_BYTES = 8_000
 # An edit moves what stands below it: the same error has another line number then, and a summary another count.
 _NUMBERS = r"\d+"
 _COUNTED = r"\b(error|warning|problem|issue|note|file)s\b"
-
-
-class BoundedLines(Struct, frozen=True):
-    """The first of some lines, and how many there were."""
-
-    lines: tuple[str, ...]
-    count: int
-
-    @property
-    def left_out(self) -> int:
-        """How many lines are not among the first."""
-        return self.count - len(self.lines)
 
 
 def read_lines(output: bytes) -> tuple[str, ...]:
@@ -57,7 +43,7 @@ def find_new_lines(before: Counter[str], lines: Sequence[str]) -> tuple[str, ...
 
 def limit_lines(
     lines: Sequence[str], *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES
-) -> BoundedLines:
+) -> tuple[str, ...]:
     """Return as many of the first lines as fit. A first line that is too long alone is cut."""
     kept: list[str] = []
     room = max_bytes
@@ -69,7 +55,7 @@ def limit_lines(
             break
         kept.append(line)
         room -= size
-    return BoundedLines(tuple(kept), len(lines))
+    return tuple(kept)
 
 
 def _normalise(line: str) -> str:

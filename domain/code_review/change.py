@@ -151,11 +151,6 @@ class DiffPart(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
     text: str
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text, in hexadecimal."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
-
 
 def leave_out_generated(file: FileDiff) -> FileDiff:
     """The file without its content where it is long and, by its name, written by a program."""

@@ -165,11 +165,6 @@ class PlanProgress(Struct, frozen=True):
         """How many tasks are done."""
         return sum(status is TaskStatus.DONE for status in self.statuses.values())
 
-    @property
-    def unknown(self) -> tuple[PlanTask, ...]:
-        """The tasks that were interrupted, in their order."""
-        return tuple(task for task in self.plan.ordered if self.statuses[task.id] is TaskStatus.UNKNOWN)
-
     def is_blocked(self, task_id: str) -> bool:
         """Whether a task that comes before this one has failed."""
         return self.statuses[task_id] is TaskStatus.BLOCKED

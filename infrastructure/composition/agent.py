@@ -22,7 +22,7 @@ from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.application.turn.tool_prefix import ToolPrefix
-from quorum.application.turn.user_commands import CommandTerms, UserCommandRunner
+from quorum.application.turn.user_commands import CommandTerms
 from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.changes.opening import build_final_review
@@ -31,7 +31,7 @@ from quorum.infrastructure.composition.answers import ModelParts
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
-from quorum.infrastructure.execution.commands.user_shell import UserShell
+from quorum.infrastructure.execution.commands.user_shell import build_user_commands
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.file_finder import WorkspaceFiles
 from quorum.infrastructure.github_references import open_references
@@ -230,12 +230,6 @@ class AgentParts:
             restorer=WorkspaceRestorer(shared.reader),
             withdraw_folders=reviews.folders.withdraw_undone,
         )
-        shell = UserShell(
-            root=root,
-            environ=given.environ,
-            max_output_bytes=settings.tools.run_command.max_output_bytes,
-            open_spill=calls.outputs.open_spill,
-        )
         self.session: Final = AgentSession(
             self.run,
             cwd=str(root),
@@ -248,12 +242,14 @@ class AgentParts:
             rewind=rewind,
             files=conversation.files,
             folders=reviews.folders,
-            user_commands=UserCommandRunner(
-                shell=shell,
+            user_commands=build_user_commands(
+                settings.tools.run_command,
+                root,
+                given.environ,
                 events=events,
                 outputs=calls.outputs,
-                pending_messages=calls.pending_messages,
                 limits=conversion.build_command_limits(settings),
+                pending_messages=calls.pending_messages,
                 hold=staged.hold if staged is not None else None,
             ),
             memory=conversation.memory,

@@ -25,7 +25,6 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.subagents.subagent_task import Asker
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.checking_command import build_checking_commands
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
 from quorum.infrastructure.execution.shell.gate import ShellGate
@@ -40,6 +39,7 @@ from quorum.infrastructure.permissions.sample_file import open_sampling
 from quorum.infrastructure.permissions.signing import build_approver, build_signing_terms
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_paths import find_session_paths
 from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper, open_keeper
 from quorum.infrastructure.store.snapshots.reading import FileReader

@@ -11,9 +11,9 @@ from msgspec import Struct, field
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts, SubagentTerms
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.managed_policy import open_registry
 from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.session_inputs import SessionInputs
 
 if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
     from quorum.infrastructure.composition.agent import AgentParts, ConversationParts

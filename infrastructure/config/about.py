@@ -42,11 +42,12 @@ class About(Struct, frozen=True, kw_only=True):
     it may be a key pasted in the wrong place; `problem` answers what is wrong as a whole with a table of an
     array, or with one of a free name, or None; `names` is the pattern of the free names of a table,
     `names_expected` its wording, and `names_example` stands for such a name in the reference. In a list that
-    is `extensible`, the entry `DEFAULTS_ENTRY` stands for the default.
+    is `extensible`, the entry `DEFAULTS_ENTRY` stands for the default. A setting that says nothing of projects
+    waits for trust.
     """
 
     description: str
-    project: ProjectRule | None = None
+    project: ProjectRule = ProjectRule.NEVER
     expected: str | None = None
     accepts: Callable[[str], bool] | None = None
     flaw: Callable[[object], str | None] | None = None

@@ -39,7 +39,6 @@ class SettingAccount(Struct, frozen=True, kw_only=True):
     default: str
     origin: str
     description: str
-    about_table: str
     expected: str
     choices: tuple[str, ...]
     fixed: str
@@ -57,7 +56,6 @@ def list_accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
             default="" if default is None else format_value(key, default),
             origin=escape_unprintable(loaded.locate(path)),
             description=key.about.description,
-            about_table=_describe_table(path),
             expected=key.expected,
             choices=("true", "false") if key.expected == "true or false" else key.choices,
             fixed=_explain_fixed(key, value),
@@ -118,11 +116,6 @@ def list_writable_files(locations: ConfigLocations) -> dict[str, str]:
 @cache
 def _list_defaults() -> dict[KeyPath, object]:
     return dict(list_setting_values(Settings()))
-
-
-def _describe_table(path: KeyPath) -> str:
-    table = find_node(path[:-1])
-    return table.about.description if isinstance(table, Table) else ""
 
 
 def _explain_fixed(key: Key, value: object) -> str:

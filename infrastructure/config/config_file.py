@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from quorum.application.whole_file import sync_names
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import is_present
@@ -449,8 +450,4 @@ def replace_content(path: Path, target: Path, before: bytes | None, after: bytes
         with suppress(OSError):
             temporary.unlink()
         raise
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_names(target.parent)

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 
 from quorum.domain.calls.tool import ParameterType, RiskLevel
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About
 from quorum.infrastructure.config.command_template import (
     DEFAULT_TIMEOUT_SECS,
     CommandTemplate,
@@ -20,7 +20,6 @@ from quorum.infrastructure.config.command_template import (
 TOOL_NAME = r"\A[A-Za-z0-9_-]{1,64}\Z"
 NAME_EXPECTED = "1 to 64 letters, digits, - and _"
 
-_NEVER = ProjectRule.NEVER
 _SAID = r"\S"
 
 
@@ -32,7 +31,6 @@ class CustomParameterTable(Struct, frozen=True, forbid_unknown_fields=True, kw_o
         Meta(pattern=_SAID),
         About(
             description="The description of the argument for the model.",
-            project=_NEVER,
             expected="a text that is not empty",
         ),
     ]
@@ -41,16 +39,14 @@ class CustomParameterTable(Struct, frozen=True, forbid_unknown_fields=True, kw_o
         About(
             description="string, path (must be in the workspace), number, integer, boolean or array"
             " (of strings).",
-            project=_NEVER,
         ),
     ] = "string"
-    required: Annotated[bool, About(description="Whether a call must have it.", project=_NEVER)] = False
+    required: Annotated[bool, About(description="Whether a call must have it.")] = False
     allow_dash: Annotated[
         bool,
         About(
             description='Whether its value may begin a word of the command with "-", which the '
             "program could take for an option.",
-            project=_NEVER,
         ),
     ] = False
 
@@ -63,7 +59,6 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Meta(pattern=_SAID),
         About(
             description="The description for the model: what the tool does and when to use it.",
-            project=_NEVER,
             expected="a text that is not empty",
         ),
     ]
@@ -74,20 +69,18 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             description="The program and its arguments, run without a shell in the workspace's "
             "root. {NAME} is the value of the parameter NAME, inserted once and never "
             "expanded; {{ and }} are literal braces.",
-            project=_NEVER,
             expected='a list of strings that begins with a program, for example ["make", "{target}"]',
         ),
     ]
     risk: Annotated[
         RiskLevel,
-        About(description="high: each call is reviewed. low: calls run at once.", project=_NEVER),
+        About(description="high: each call is reviewed. low: calls run at once."),
     ] = RiskLevel.HIGH
     timeout_secs: Annotated[
         int,
         Meta(ge=1, le=86_400),
         About(
             description="Seconds after which the program and all its processes are killed.",
-            project=_NEVER,
         ),
     ] = DEFAULT_TIMEOUT_SECS
     sandbox: Annotated[
@@ -95,7 +88,6 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="true: the program runs in the sandbox, with the settings of "
             "tools.run_command. false: it has your rights.",
-            project=_NEVER,
         ),
     ] = False
     inline_bytes: Annotated[
@@ -104,7 +96,6 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="Up to this length its output stays in the conversation in full. 0: as in "
             "tools.output.",
-            project=_NEVER,
         ),
     ] = 0
     summary_bytes: Annotated[
@@ -113,7 +104,6 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="How much of the beginning and the end of a longer output the model gets. 0: the "
             "summary of tools.output.",
-            project=_NEVER,
         ),
     ] = 0
     output: Annotated[
@@ -121,14 +111,12 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="What it prints. json: its standard output is read as JSON; a long one is summed up by "
             "its keys or first entries, and the model can look at parts of it. text: it stays as it is.",
-            project=_NEVER,
         ),
     ] = "text"
     parameters: Annotated[
         Mapping[str, CustomParameterTable],
         About(
             description="The arguments of a call, one table per argument.",
-            project=_NEVER,
             names=TOOL_NAME,
             names_expected=NAME_EXPECTED,
         ),

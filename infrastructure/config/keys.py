@@ -199,8 +199,6 @@ def _build_node(
     if get_origin(base) is Mapping:
         entry = _build_node(get_args(base)[1], (*path, ANY_NAME), about)
         return Table(path=path, about=about, entries={ANY_NAME: entry})
-    if about.project is None:
-        raise TypeError(f"the setting {format_key(path)} does not say what a project file may do to it")
     return Key(
         path=path,
         type=annotated,

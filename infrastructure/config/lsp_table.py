@@ -5,9 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About
 
-_NEVER = ProjectRule.NEVER
 _ANY_NAME = r"\A.+\Z"
 
 # The names of languages in the protocol, with the patterns of their files.
@@ -69,7 +68,6 @@ class LanguageServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             description="The program of the server and its arguments, with which it speaks the Language Server "
             "Protocol on its standard input and output. It runs without a shell in the workspace, which it can "
             "only read, in the sandbox where there is one, without network.",
-            project=_NEVER,
             expected='a list of a program and its arguments, for example ["pyright-langserver", "--stdio"]',
         ),
     ]
@@ -78,7 +76,6 @@ class LanguageServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         About(
             description="The languages that it serves, by their names in the protocol, such as python, "
             "typescript, typescriptreact, rust, go, cpp.",
-            project=_NEVER,
             expected='a list of languages, for example ["python"]',
         ),
     ] = ()
@@ -87,7 +84,6 @@ class LanguageServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         About(
             description="The files that it serves: patterns of paths relative to the workspace; * also matches "
             "/. Empty: those that are usual for its languages. A file of no known language has the first one.",
-            project=_NEVER,
             expected='a list of patterns, for example ["*.py"]',
         ),
     ] = ()
@@ -95,7 +91,6 @@ class LanguageServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Mapping[str, object],
         About(
             description="What it gets as its initializationOptions.",
-            project=_NEVER,
             expected="a value",
             names=_ANY_NAME,
             names_expected="no line breaks",
@@ -106,7 +101,6 @@ class LanguageServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         About(
             description="Its own settings, which it asks for by section, such as "
             '{ python = { analysis = { typeCheckingMode = "strict" } } }.',
-            project=_NEVER,
             expected="a value",
             names=_ANY_NAME,
             names_expected="no line breaks",
@@ -116,7 +110,6 @@ class LanguageServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         bool,
         About(
             description="Whether the model reads with the result of an edit what the server finds new in it.",
-            project=_NEVER,
         ),
     ] = True
     wait_secs: Annotated[
@@ -125,17 +118,16 @@ class LanguageServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         About(
             description="Seconds that the result of an edit waits for its diagnostics; what comes later is "
             "told with the next result.",
-            project=_NEVER,
         ),
     ] = 3.0
     start_timeout_secs: Annotated[
         float,
         Meta(gt=0, le=600),
-        About(description="Seconds after which the start of the server fails.", project=_NEVER),
+        About(description="Seconds after which the start of the server fails."),
     ] = 30.0
     timeout_secs: Annotated[
         float,
         Meta(gt=0, le=600),
-        About(description="Seconds after which a question to it fails.", project=_NEVER),
+        About(description="Seconds after which a question to it fails."),
     ] = 30.0
-    enabled: Annotated[bool, About(description="false: it is off.", project=_NEVER)] = True
+    enabled: Annotated[bool, About(description="false: it is off.")] = True

@@ -24,7 +24,6 @@ _HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
 _VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
 _HEADER_VALUE = r"\A[\t -~]*\Z"
 _PLAIN_WORD = r"\A[A-Za-z0-9._:-]*\Z"
-_NEVER = ProjectRule.NEVER
 *_OTHERS, _LAST = (f"{each} ({get_traits(each).meaning})" for each in PROVIDER_TYPES)
 _TYPES = f"{', '.join(_OTHERS)}, or {_LAST}"
 
@@ -36,7 +35,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         ProviderType,
         About(
             description=f"The API of the server: {_TYPES}.",
-            project=_NEVER,
         ),
     ]
     client: Annotated[
@@ -45,7 +43,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             description="The cloud that serves it: bedrock, vertex or azure for anthropic, azure for openai "
             "and openai-chat (docs/cloud-providers.md). The cloud has its own address and its own "
             "authentication. Empty: no cloud.",
-            project=_NEVER,
         ),
     ] = ""
     region: Annotated[
@@ -54,7 +51,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="For bedrock and vertex: the region. Empty: for bedrock AWS_REGION, "
             "AWS_DEFAULT_REGION or that of the AWS profile; for vertex CLOUD_ML_REGION.",
-            project=_NEVER,
             expected='the name of a region, for example "eu-central-1"',
         ),
     ] = ""
@@ -64,7 +60,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="For vertex: the id of the project. Empty: ANTHROPIC_VERTEX_PROJECT_ID, "
             "GOOGLE_CLOUD_PROJECT or that of the credentials.",
-            project=_NEVER,
             expected="the id of a project",
         ),
     ] = ""
@@ -74,7 +69,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="For azure with openai and openai-chat: the version of the API. Empty: "
             "OPENAI_API_VERSION, else 2025-04-01-preview.",
-            project=_NEVER,
             expected='a version, for example "2025-04-01-preview"',
         ),
     ] = ""
@@ -83,7 +77,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="For copilot, claude-cli and codex: the program, as a path or a name to look up in "
             "PATH. For acp: the agent with its arguments, as in a shell (docs/members.md).",
-            project=_NEVER,
             expected="a path or the name of a program",
         ),
     ] = ""
@@ -94,7 +87,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             " openai-chat with it. Empty: the public address. If it is not set, "
             "ANTHROPIC_BASE_URL and OPENAI_BASE_URL apply to the providers with those "
             "names.",
-            project=_NEVER,
             expected='an address that starts with http:// or https://, for example "http://localhost:11434/v1"',
             accepts=is_web_address,
         ),
@@ -107,7 +99,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             "Empty: the server needs no key, or, with client, the cloud's own "
             "credentials are used. For claude-cli, codex and acp: passed on to the program, which uses its own "
             "login otherwise.",
-            project=_NEVER,
             expected="the name of an environment variable (not the key itself)",
             unquoted=True,
         ),
@@ -118,7 +109,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="Seconds without data, before the answer or between two pieces of it, after"
             " which a request fails.",
-            project=_NEVER,
         ),
     ] = 120.0
     content_timeout_secs: Annotated[
@@ -127,7 +117,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="Seconds after which a request fails in which only signs of life arrived, and nothing "
             "of an answer. Longer than the model thinks in silence.",
-            project=_NEVER,
         ),
     ] = 1800.0
     max_retries: Annotated[
@@ -135,7 +124,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Meta(ge=0, le=20),
         About(
             description="How often a request that failed before its first byte is retried.",
-            project=_NEVER,
         ),
     ] = 2
     requests_per_minute: Annotated[
@@ -145,7 +133,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             description="The most requests in a minute, at most those of ten seconds at once; more wait for "
             "their turn. All who keep their sessions in the same PostgreSQL share them; with sessions in a "
             "file each process counts its own. Not for copilot. 0: no limit.",
-            project=_NEVER,
         ),
     ] = 0
     max_output_tokens: Annotated[
@@ -155,7 +142,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             description="The maximum number of tokens in one answer. 0: the limit of the server, "
             "and 16384 for anthropic, which requires a limit. An answer that it cuts off in the "
             "middle of a call is asked for once more, with room for four times as many.",
-            project=_NEVER,
         ),
     ] = 0
     tool_parser: Annotated[
@@ -164,7 +150,6 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             description="For openai-chat: the family of models whose calls quorum reads from the text of the "
             "answer, where the server does not (docs/local-models.md). json: an answer that is nothing but "
             "one call in JSON. Empty: none; only calls that the server names are calls.",
-            project=_NEVER,
         ),
     ] = ""
     headers: Annotated[
@@ -199,7 +184,6 @@ PRICES = About(
     description="The prices of models, one table per model, if they differ from what the vendor "
     "publishes: on your own server or cloud, or by contract. Such a price applies to "
     "prompts of any length.",
-    project=_NEVER,
     names=r"\A[A-Za-z0-9_-]+/[!-~]+\Z",
     names_expected='"provider/model" in quotes, for example [prices."ollama/qwen3:8b"]',
     names_example="provider/model",
@@ -214,13 +198,12 @@ class ModelPriceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Meta(ge=0, le=_HIGHEST),
         About(
             description="USD per million tokens of input that is neither read from a cache nor written to one.",
-            project=_NEVER,
         ),
     ]
     output: Annotated[
         float,
         Meta(ge=0, le=_HIGHEST),
-        About(description="USD per million tokens of output, reasoning included.", project=_NEVER),
+        About(description="USD per million tokens of output, reasoning included."),
     ]
     cache_read: Annotated[
         float,
@@ -228,7 +211,6 @@ class ModelPriceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="USD per million tokens of input read from a cache; the same as input if "
             "there is no discount.",
-            project=_NEVER,
         ),
     ]
     cache_write: Annotated[
@@ -237,7 +219,6 @@ class ModelPriceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="USD per million tokens of input written to a cache; the same as input if "
             "writing costs nothing extra.",
-            project=_NEVER,
         ),
     ]
 
@@ -270,7 +251,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "anthropic/claude-sonnet-5-5 if the key of [providers.anthropic] is set, else openai/gpt-5.4 if "
             "that of [providers.openai] is set, else, if no other provider is configured, offline/offline. "
             "On the command line: -m MODEL or -m decision=MODEL.",
-            project=_NEVER,
             expected=_EXPECTED,
         ),
     ] = ""
@@ -280,7 +260,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="The models that stand in for the one that works with you, in this order, if it is "
             "overloaded or cannot be reached three times in a row; for the rest of that turn, and visibly. The "
             "next turn asks your model first again. Reviewers are not replaced.",
-            project=_NEVER,
             expected='a list of "provider/model"',
             flaw=build_repeat_check("; name it once"),
         ),
@@ -294,7 +273,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "nothing in particular. An effort that an API does not have is reported and left out; a model "
             "that refuses one is asked without it, and that is said. In the app: /model, then the left and "
             "right arrow. On the command line: --effort.",
-            project=_NEVER,
             names=_EFFORT_NAME,
             names_expected='decision, ask, review, participants, moderator, or a model as "provider/model"',
             names_example="decision",
@@ -307,7 +285,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="The model of subagents that no file defines, which find things out with read-only "
             "tools. Empty: the one that the session has. On the command line this role and the ones below are "
             "set like decision: -m exploration=MODEL; for a list, once for each model.",
-            project=_NEVER,
             expected=_EXPECTED,
         ),
     ] = ""
@@ -316,7 +293,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         Meta(pattern=_MODEL),
         About(
             description="The model that answers questions with read-only tools. Empty: that of decision.",
-            project=_NEVER,
             expected=_EXPECTED,
         ),
     ] = ""
@@ -326,7 +302,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="The model that makes a synthesis of the answers in a discussion. "
             "Empty: that of decision.",
-            project=_NEVER,
             expected=_EXPECTED,
         ),
     ] = ""
@@ -335,7 +310,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="The models that vote on risky calls, independently, and that review changes. Empty: "
             "no model votes.",
-            project=_NEVER,
             expected='a list of "provider/model"',
             flaw=build_repeat_check(", and each model has one vote; name it once"),
         ),
@@ -345,7 +319,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="The models that take part in a discussion: docs/several-models.md. "
             "Empty: only that of decision.",
-            project=_NEVER,
             expected='a list of "provider/model"',
             flaw=build_repeat_check(", and each takes part once"),
         ),
@@ -396,7 +369,6 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="The approvals that are needed. majority: more than half of the votes. "
             "unanimous: all. atleast:N: N of them. 67%: that share. A failed vote "
             "counts as unknown: the result must hold whatever it would have been.",
-            project=_NEVER,
             expected='"majority", "unanimous", "atleast:N" or a percentage such as "67%"',
             accepts=_is_rule,
         ),
@@ -407,13 +379,12 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="This many models must have said yes or no, or all of them if there are "
             "fewer; otherwise the vote is unclear and you are asked.",
-            project=_NEVER,
         ),
     ] = DEFAULT_MIN_VOTES
     vote_timeout_secs: Annotated[
         float,
         Meta(gt=0, le=3600),
-        About(description="Seconds after which a model that has not voted counts as failed.", project=_NEVER),
+        About(description="Seconds after which a model that has not voted counts as failed."),
     ] = 60.0
     lenses: Annotated[
         Mapping[str, str],
@@ -422,7 +393,6 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             'under review: { "openai/gpt-5.4" = "scope", review = "safety" }. safety, scope, correctness, or '
             "words of your own on one line. It is shown beside the reviewer and lowers no bar: each still "
             "answers about the whole call. One for a model that does not review is reported at the start.",
-            project=_NEVER,
             names=_LENS_NAME,
             names_expected='review, or a model of models.review as "provider/model"',
             names_example="review",
@@ -436,7 +406,6 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="Ask the first of models.review alone, and the others only if it does not approve, "
             "doubts that you asked for the call, or is not sure enough. One sure approval is then enough, "
             "whatever rule and min_votes say; nothing is rejected by one vote. What is spared is in /cost.",
-            project=_NEVER,
         ),
     ] = False
     escalate_below: Annotated[
@@ -444,7 +413,6 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         Meta(gt=0, le=1),
         About(
             description="How sure, from 0 to 1, the first model must be for the others not to be asked.",
-            project=_NEVER,
         ),
     ] = DEFAULT_ESCALATE_BELOW
     calibration: Annotated[
@@ -454,7 +422,6 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "The review then shows how much harm each misses in place of its own confidence, and an approval "
             "counts only if it holds without votes that are too unsure, and by the weights of the models too. "
             "It never makes approving easier.",
-            project=_NEVER,
             expected="a path that begins with / or ~/, or nothing",
             accepts=_is_place,
         ),

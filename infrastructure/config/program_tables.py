@@ -23,7 +23,6 @@ class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only
             description="The program and its arguments with which it speaks the Agent Client Protocol, run "
             "without a shell in the workspace, with your rights. Empty: the usual "
             "one of claude, codex, copilot, gemini, kimi, opencode and vibe.",
-            project=ProjectRule.NEVER,
             expected='a list of a program and its arguments, for example ["gemini", "--acp"]',
         ),
     ] = ()
@@ -41,7 +40,6 @@ class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only
         About(
             description="Run it in the sandbox of commands, with the network, its own folders and those of "
             "tools.run_command.sandbox_readable and sandbox_writable; where there is no sandbox, not at all.",
-            project=ProjectRule.NEVER,
         ),
     ] = False
     obeys: Annotated[
@@ -50,7 +48,6 @@ class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only
             description="Files and folders that it takes programs, permissions and instructions from, beside "
             "those that are known of it: in its sandbox it cannot change them, and what it makes there is "
             "renamed.",
-            project=ProjectRule.NEVER,
             expected='a list of paths that begin with / or ~/, for example ["~/.mine/config.toml"]',
         ),
     ] = ()
@@ -60,12 +57,10 @@ class AgentProgramTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only
         About(
             description="Seconds without a word of the agent after which it is ended, the time of open reviews "
             "not counted.",
-            project=ProjectRule.NEVER,
         ),
     ] = 600.0
 
 
-_NEVER = ProjectRule.NEVER
 _NAME = r"\A[!-~]{0,60}\Z"
 _CLASS = r"\A([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*)?\Z"
 _FORMER_EXAMPLES = "infrastructure.hooks.examples."
@@ -101,7 +96,6 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         HookPoint | Annotated[tuple[HookPoint, ...], Meta(min_length=1)],
         About(
             description=f"When it runs, one or a list of: {_WHEN}.",
-            project=_NEVER,
             expected=f"one of {', '.join(HookPoint)}, or a list of them",
         ),
     ]
@@ -110,7 +104,6 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="A program and its arguments, run without a shell in the workspace; it "
             "reads JSON from its standard input and answers on its standard output.",
-            project=_NEVER,
         ),
     ] = ()
     python: Annotated[
@@ -119,13 +112,12 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description='Instead of a command, a class as "module:Class", from the import path or from the '
             "folder hooks beside your own quorum.toml.",
-            project=_NEVER,
             expected='"module:Class", for example "quorum.hooks.audit_log:AuditLog"',
         ),
     ] = ""
     settings: Annotated[
         Mapping[str, object],
-        About(description="The keyword arguments of the class of python.", project=_NEVER, expected="a value"),
+        About(description="The keyword arguments of the class of python.", expected="a value"),
     ] = field(default_factory=dict)
     name: Annotated[
         str,
@@ -133,7 +125,6 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Its name in the transcript and for `quorum hooks test`. Empty: the name of"
             " the program or the class.",
-            project=_NEVER,
             expected="a name of at most 60 printable ASCII characters without spaces",
         ),
     ] = ""
@@ -142,37 +133,34 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Only for calls of tools whose name matches one of these patterns, such as "
             '"write_*". Empty: all.',
-            project=_NEVER,
         ),
     ] = ()
     risk: Annotated[
         Literal["", "low", "high"],
-        About(description="Only for calls of this risk, low or high. Empty: both.", project=_NEVER),
+        About(description="Only for calls of this risk, low or high. Empty: both."),
     ] = ""
     paths: Annotated[
         tuple[str, ...],
         About(
             description="Only for calls that touch a path that matches one of these patterns, such "
             'as "*/src/*". Paths are absolute. Empty: all.',
-            project=_NEVER,
         ),
     ] = ()
     priority: Annotated[
         int,
         Meta(ge=-1_000_000, le=1_000_000),
-        About(description="Lower runs first; among equals, in the order of the file.", project=_NEVER),
+        About(description="Lower runs first; among equals, in the order of the file."),
     ] = 0
     timeout_secs: Annotated[
         float,
         Meta(gt=0, le=3600),
-        About(description="Seconds after which a run of the hook fails.", project=_NEVER),
+        About(description="Seconds after which a run of the hook fails."),
     ] = 30.0
     on_error: Annotated[
         Literal["", "closed", "open"],
         About(
             description="What a failure means. closed: the operation does not happen. open: it "
             "happens unchanged, with a warning. Empty: ",
-            project=_NEVER,
         ),
     ] = ""
     sandbox: Annotated[
@@ -180,7 +168,6 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="true: the program of command runs in the sandbox, with the settings of "
             "tools.run_command. false: it has your rights.",
-            project=_NEVER,
         ),
     ] = False
     dialect: Annotated[
@@ -188,17 +175,15 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="claude: the command reads and answers as hooks of Claude Code do, at the points from "
             "on_session_start on. Empty: as described in docs/hooks.md.",
-            project=_NEVER,
         ),
     ] = ""
     matcher: Annotated[
         str,
         About(
             description="With dialect, only for these: names with | between them, or a regular expression.",
-            project=_NEVER,
         ),
     ] = ""
-    enabled: Annotated[bool, About(description="false: the hook is off.", project=_NEVER)] = True
+    enabled: Annotated[bool, About(description="false: the hook is off.")] = True
 
 
 def describe_former_names(tables: Sequence[HookTable]) -> list[str]:
@@ -246,26 +231,24 @@ class GuardTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "that contain [secret:NAME], the placeholder of a masked value. network: objects to commands "
             "that send files away, run what they download or let others in. persistence: objects to "
             "commands that have something run later on its own.",
-            project=_NEVER,
         ),
     ]
-    enabled: Annotated[bool, About(description="false: this guard is off.", project=_NEVER)] = True
+    enabled: Annotated[bool, About(description="false: this guard is off.")] = True
     commands: Annotated[
         tuple[str, ...],
         About(
             description='For destructive: additional command prefixes to object to, such as ["make deploy"].',
-            project=_NEVER,
         ),
     ] = ()
     max_bytes: Annotated[
         int,
         Meta(ge=1, le=100_000_000),
-        About(description="For size: the maximum total length of the arguments of a call.", project=_NEVER),
+        About(description="For size: the maximum total length of the arguments of a call."),
     ] = DEFAULT_MAX_BYTES
     max_lines: Annotated[
         int,
         Meta(ge=1, le=10_000_000),
-        About(description="For size: their maximum number of lines.", project=_NEVER),
+        About(description="For size: their maximum number of lines."),
     ] = DEFAULT_MAX_LINES
 
 
@@ -302,7 +285,6 @@ class DiagnosticsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         Meta(pattern=_DIAGNOSTICS_TABLE_NAME),
         About(
             description="Its name in the transcript and for the model.",
-            project=_NEVER,
             expected="a name of 1 to 60 printable ASCII characters without spaces",
         ),
     ]
@@ -311,7 +293,6 @@ class DiagnosticsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         About(
             description="Which edited files it checks: a pattern, or a list of them, of paths relative to the "
             'workspace, such as "*.py". * also matches /.',
-            project=_NEVER,
             expected='a pattern such as "*.py", or a list of them',
         ),
     ]
@@ -321,16 +302,15 @@ class DiagnosticsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         About(
             description="A program and its arguments, run without a shell in the workspace. The argument "
             "{files} stands for the edited files, each an argument of its own. Exit code 0: nothing is wrong.",
-            project=_NEVER,
             expected='a list of a program and its arguments, for example ["ruff", "check", "-q", "{files}"]',
         ),
     ]
     timeout_secs: Annotated[
         float,
         Meta(gt=0, le=3600),
-        About(description="Seconds after which a run of it fails.", project=_NEVER),
+        About(description="Seconds after which a run of it fails."),
     ] = 30.0
-    enabled: Annotated[bool, About(description="false: it is off.", project=_NEVER)] = True
+    enabled: Annotated[bool, About(description="false: it is off.")] = True
 
 
 SERVER_NAME = r"\A[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z"
@@ -359,7 +339,6 @@ class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         About(
             description="The program of the server and its arguments, run without a shell in the workspace, "
             "with your rights and outside of the sandbox, for the length of a session.",
-            project=_NEVER,
             expected='a list of a program and its arguments, for example ["uvx", "mcp-server-git"]',
         ),
     ] = ()
@@ -367,7 +346,6 @@ class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         str,
         About(
             description="Instead of a command, the address of a server that is reached over streamable HTTP.",
-            project=_NEVER,
             expected="an address that starts with http:// or https://",
             accepts=is_web_address,
         ),
@@ -423,7 +401,6 @@ class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         About(
             description="The only tools of the server that a model is offered, by the server's own names. "
             "Empty: all, up to 128.",
-            project=_NEVER,
         ),
     ] = ()
     read_only: Annotated[
@@ -439,15 +416,14 @@ class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Meta(ge=1, le=600),
         About(
             description="Seconds that a turn waits for the server to start, then it continues without it.",
-            project=_NEVER,
         ),
     ] = 20
     timeout_secs: Annotated[
         int,
         Meta(ge=1, le=86_400),
-        About(description="Seconds after which a call of one of its tools fails.", project=_NEVER),
+        About(description="Seconds after which a call of one of its tools fails."),
     ] = 120
-    enabled: Annotated[bool, About(description="false: it is off.", project=_NEVER)] = True
+    enabled: Annotated[bool, About(description="false: it is off.")] = True
 
 
 class McpTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -455,7 +431,6 @@ class McpTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Mapping[str, McpServerTable],
         About(
             description="Servers of the Model Context Protocol whose tools a model gets, one table per server.",
-            project=_NEVER,
             problem=find_unfit_server,
             names=SERVER_NAME,
             names_expected="1 to 32 small letters, digits and - only",

@@ -5,9 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from quorum.infrastructure.config.about import About, ProjectRule
-
-_NEVER = ProjectRule.NEVER
+from quorum.infrastructure.config.about import About
 
 
 class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -18,7 +16,6 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="A program and its arguments, run without a shell and with your rights; it reads one "
             "JSON object from its standard input.",
-            project=_NEVER,
         ),
     ] = ()
     url: Annotated[
@@ -26,7 +23,6 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Instead of a command, an address that the sentence is posted to as ntfy takes it: "
             '"https://ntfy.example.com/TOPIC".',
-            project=_NEVER,
         ),
     ] = ""
     browsers: Annotated[
@@ -34,7 +30,6 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Instead of both, the browsers that were subscribed on /approvals/notify of "
             "quorum serve --approvals, by web push.",
-            project=_NEVER,
         ),
     ] = False
     after_secs: Annotated[
@@ -43,7 +38,6 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Seconds that a decision has waited by then. Tables with more are told only if nobody "
             "has answered meanwhile.",
-            project=_NEVER,
         ),
     ] = 60
     every_secs: Annotated[
@@ -51,7 +45,6 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(ge=1, le=86_400),
         About(
             description="Seconds between two messages at least; what waits meanwhile is counted in the next.",
-            project=_NEVER,
         ),
     ] = 30
     link: Annotated[
@@ -59,7 +52,6 @@ class PushTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="An address that the message leads to, such as that of your quorum serve; {digest} "
             "stands for the decision's.",
-            project=_NEVER,
         ),
     ] = ""
 

@@ -68,7 +68,6 @@ class WorktreesTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             description="Folders that git ignores, from the top of the repository, for example "
             '[".venv", "node_modules"]. Each becomes a link to that of the main working tree; commands in the '
             "sandbox may read it there: docs/worktrees.md.",
-            project=ProjectRule.NEVER,
             flaw=_find_flaw,
         ),
     ] = ()
@@ -78,7 +77,6 @@ class WorktreesTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         About(
             description="A shell command that prepares a new worktree, for example make setup. It is reviewed "
             "and runs in the sandbox like the commands of a model.",
-            project=ProjectRule.NEVER,
         ),
     ] = ""
 
@@ -194,7 +192,6 @@ class GateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Minutes that the gate stays loaded after a call, so that the next one is decided at "
             "once. 0: each call loads it anew, and nothing runs in between.",
-            project=ProjectRule.NEVER,
         ),
     ] = 10
 
@@ -208,7 +205,6 @@ class DraftingTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="Seconds after which a participant that has not written its plan or draft is left out, "
             "and that is said.",
-            project=ProjectRule.NEVER,
         ),
     ] = 600.0
     max_tool_rounds: Annotated[
@@ -217,7 +213,6 @@ class DraftingTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="How often a participant may look at the project before it has to write. 0: it writes "
             "from your prompt alone.",
-            project=ProjectRule.NEVER,
         ),
     ] = 12
 
@@ -231,7 +226,6 @@ class DiscussionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="Seconds after which a participant that has not answered is left out, and after which "
             "a review or the synthesis counts as failed.",
-            project=ProjectRule.NEVER,
         ),
     ] = 300.0
 
@@ -244,7 +238,6 @@ class DebateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="The models that debate, two or more: the first answers, the second objects. "
             "Empty: those of models.participants.",
-            project=ProjectRule.NEVER,
             expected='a list of "provider/model"',
             flaw=build_repeat_check(", and each takes part once"),
         ),
@@ -252,14 +245,13 @@ class DebateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     max_rounds: Annotated[
         int,
         Meta(ge=1, le=10),
-        About(description="The most rounds of objections.", project=ProjectRule.NEVER),
+        About(description="The most rounds of objections."),
     ] = 3
     intensity: Annotated[
         Intensity,
         About(
             description="mild: another round only where a critical or high objection was upheld or stays open. "
             "strong: objections try hard to bring the answer down, until a round has none.",
-            project=ProjectRule.NEVER,
         ),
     ] = Intensity.MILD
     allow_interjection: Annotated[
@@ -267,7 +259,6 @@ class DebateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="Whether all other models object in each round. If not, those after the second only "
             "stand in for one that is down.",
-            project=ProjectRule.NEVER,
         ),
     ] = False
 
@@ -281,7 +272,6 @@ class CodeReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="Seconds after which a reviewer that has not answered about a part of the change is "
             "left out, and after which a try of findings or the conclusion counts as failed.",
-            project=ProjectRule.NEVER,
         ),
     ] = 300.0
     max_part_bytes: Annotated[
@@ -290,7 +280,6 @@ class CodeReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="How many bytes of a change go into one question. A longer change is split by file, "
             "and that is said.",
-            project=ProjectRule.NEVER,
         ),
     ] = 60_000
     max_tool_rounds: Annotated[
@@ -299,12 +288,8 @@ class CodeReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="How often a reviewer may look at the repository before it has to answer a question. "
             "0: it sees the change alone.",
-            project=ProjectRule.NEVER,
         ),
     ] = 8
-
-
-_NEVER = ProjectRule.NEVER
 
 
 def _names_a_storage(url: str) -> bool:
@@ -388,7 +373,6 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "models.participants, without tools, which score each other's answers; for a plan they read the "
             "project, and score each other's plans: docs/several-models.md. In the "
             "app: /solo and /ensemble. On the command line: --consensus.",
-            project=ProjectRule.NEVER,
         ),
     ] = ConsensusLevel.SOLO
     strategy: Annotated[
@@ -397,7 +381,6 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             description="How the models of an ensemble come to one answer. quorum: they score each other's "
             "answers. debate: they object to one answer, docs/several-models.md. In the app: /strategy. On the "
             "command line: --strategy.",
-            project=ProjectRule.NEVER,
         ),
     ] = Strategy.QUORUM
     instructions_max_bytes: Annotated[
@@ -415,7 +398,6 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             description="How far a session goes. full: it works. fast: it works, and models review no plan. "
             "plan-only: the model only looks and proposes a plan, which comes into force once you approve it; "
             "a run without the app ends with the plan. In the app: /plan; on the command line: --scope.",
-            project=ProjectRule.NEVER,
         ),
     ] = PhaseScope.FULL
     max_plan_revisions: Annotated[
@@ -433,7 +415,6 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Whether the models of models.review review what an approved plan led to, once all its "
             "tasks are done. It needs such models, and a git repository: docs/plan.md.",
-            project=ProjectRule.NEVER,
         ),
     ] = False
     max_turn_end_retries: Annotated[
@@ -540,7 +521,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             description="Guards inspect each risky call and may object; then you are asked about "
             "it: path, destructive, size, secret, network and persistence, all on by default. A table "
             "[[guards]] changes the keys that it sets for one of them.",
-            project=_NEVER,
             problem=find_foreign_setting,
             flaw=find_repeated_guard,
         ),
@@ -553,7 +533,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Your own code around requests, calls, results and the end of a turn: one "
             "table [[hooks]] per hook, in files only.",
-            project=_NEVER,
             problem=find_program_problem,
         ),
     ] = ()
@@ -562,7 +541,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Who is told, by a program or a server such as ntfy, while a decision waits: one table "
             "[[push]] for each, in files only. docs/inbox.md.",
-            project=_NEVER,
             problem=find_push_problem,
         ),
     ] = ()
@@ -571,7 +549,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Programs that check the files a turn edited; the model reads what is new in their "
             "output. One table [[diagnostics]] per program, in files only.",
-            project=_NEVER,
             problem=find_unfit_placeholder,
             flaw=find_repeated_diagnostics,
         ),
@@ -580,7 +557,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Mapping[str, LanguageServerTable],
         About(
             description="Language servers, one table per server: docs/language-servers.md.",
-            project=_NEVER,
             problem=find_unfit_language_server,
             names=SERVER_NAME,
             names_expected="1 to 32 small letters, digits and - only",

@@ -9,7 +9,6 @@ from quorum.domain.review.permission_rules import COMMAND_TOOL, READ_ONLY, Answe
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.toml_text import format_literal, shorten_text
 
-_NEVER = ProjectRule.NEVER
 _MOST_BYTES = 100_000_000
 _MOST_TOKENS = 1_000_000_000
 
@@ -18,7 +17,7 @@ class ModelWindowTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     window: Annotated[
         int,
         Meta(ge=1000, le=_MOST_TOKENS),
-        About(description="The maximum number of tokens in a request to this model.", project=_NEVER),
+        About(description="The maximum number of tokens in a request to this model."),
     ]
 
 
@@ -32,7 +31,6 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             description="The part of the window at which the conversation is compacted before a "
             "request: first summaries replace old tool outputs, then a summary that the"
             " model writes replaces the past. 0: only with /compact.",
-            project=_NEVER,
         ),
     ] = 0.8
     recent_full_count: Annotated[
@@ -40,7 +38,6 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Meta(ge=0, le=1000),
         About(
             description="The outputs of this many of the last rounds of calls stay complete.",
-            project=_NEVER,
         ),
     ] = 3
     max_entry_bytes: Annotated[
@@ -49,7 +46,6 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         About(
             description="How many bytes of one older output may stay after compaction; never more "
             "than a sixteenth of the window.",
-            project=_NEVER,
         ),
     ] = 20_000
     max_total_bytes: Annotated[
@@ -58,7 +54,6 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         About(
             description="How many bytes of all older outputs may stay after compaction, newest "
             "first; never more than a quarter of the window.",
-            project=_NEVER,
         ),
     ] = 60_000
     window_tokens: Annotated[
@@ -67,7 +62,6 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         About(
             description="The assumed window in tokens of a model whose window is not known, such as"
             " one on your own server.",
-            project=_NEVER,
         ),
     ] = 128_000
     models: Annotated[
@@ -76,7 +70,6 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             description="The windows of single models, one table per model, if they are not known "
             "or differ from the vendor's: the value the server was started with, or "
             "less, to stay below a higher price.",
-            project=_NEVER,
             names=r"\A[A-Za-z0-9_-]+/[!-~]+\Z",
             names_expected='"provider/model" in quotes, for example [context_budget.models."ollama/qwen3:8b"]',
             names_example="provider/model",
@@ -147,7 +140,6 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             f"{COMMAND_TOOL}({READ_ONLY}) is every command that is proven to change nothing. It is allowed "
             "beside what a list here names, unless ask or deny names it. Protected and sensitive paths and "
             "objections of guards still ask.",
-            project=ProjectRule.NEVER,
             expected=_EXPECTED,
             flaw=_make_flaw_finder(Answer.ALLOW),
         ),

@@ -22,7 +22,6 @@ from quorum.infrastructure.config.web_address import is_web_address
 
 SearchName: TypeAlias = Literal["", "searxng", "brave"]
 
-_NEVER = ProjectRule.NEVER
 _VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
 
 
@@ -35,7 +34,6 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             description="Give the model web_fetch, which reads public web pages without asking you."
             " A page can try to persuade the model (prompt injection), and an address "
             "can carry what the model has read to the owner of the server.",
-            project=_NEVER,
         ),
     ] = False
     search: Annotated[
@@ -44,7 +42,6 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             description="Give the model web_search, with searxng (your own instance, with json "
             "among its search.formats) or brave (the Brave Search API, which needs a "
             "key). Empty: no search.",
-            project=_NEVER,
             expected='"searxng", "brave", or "" for no search',
         ),
     ] = ""
@@ -53,7 +50,6 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Address of the search service; it may be on a private network. Required "
             "for searxng; for brave, empty means the public service.",
-            project=_NEVER,
             expected='an address that starts with http:// or https://, for example "http://localhost:8888"',
             accepts=is_web_address,
         ),
@@ -64,7 +60,6 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Name of the environment variable with the key of the search service; never"
             " the key itself.",
-            project=_NEVER,
             expected="the name of an environment variable (not the key itself)",
             unquoted=True,
         ),
@@ -72,12 +67,12 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_bytes: Annotated[
         int,
         Meta(ge=1024, le=100_000_000),
-        About(description="How much of one answer is read, counted after decompression.", project=_NEVER),
+        About(description="How much of one answer is read, counted after decompression."),
     ] = 5_000_000
     timeout_secs: Annotated[
         float,
         Meta(gt=0, le=600),
-        About(description="Seconds for one fetch or search, redirects included.", project=_NEVER),
+        About(description="Seconds for one fetch or search, redirects included."),
     ] = 30.0
 
 
@@ -207,7 +202,6 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             description="Additional files and folders that commands in the sandbox may read, "
             'besides the tool folders in your home, for example "~/.cache/huggingface".'
             " Relative paths begin at the workspace.",
-            project=_NEVER,
         ),
     ] = ()
     sandbox_writable: Annotated[
@@ -217,7 +211,6 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             'besides the workspace, for example "~/.cargo/registry", or protected ones '
             'in it, for example ".git". Files that they write there may later run '
             "outside the sandbox.",
-            project=_NEVER,
         ),
     ] = ()
     secrets: Annotated[
@@ -263,7 +256,6 @@ class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="Store long outputs and give the model a summary; it can read the rest with"
             " the tool inspect. false: everything stays in the conversation.",
-            project=_NEVER,
         ),
     ] = True
     inline_bytes: Annotated[
@@ -272,18 +264,15 @@ class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="Up to this length an output stays in the conversation in full. Tools that "
             "return pages have their own limits.",
-            project=_NEVER,
         ),
     ] = 800
     summary_bytes: Annotated[
-        int, Meta(ge=100, le=100_000), About(description="The maximum length of a summary.", project=_NEVER)
+        int, Meta(ge=100, le=100_000), About(description="The maximum length of a summary.")
     ] = 400
     head_lines: Annotated[
-        int, Meta(ge=0, le=1000), About(description="Lines from the beginning in a summary.", project=_NEVER)
+        int, Meta(ge=0, le=1000), About(description="Lines from the beginning in a summary.")
     ] = 5
-    tail_lines: Annotated[
-        int, Meta(ge=0, le=1000), About(description="Lines from the end in a summary.", project=_NEVER)
-    ] = 3
+    tail_lines: Annotated[int, Meta(ge=0, le=1000), About(description="Lines from the end in a summary.")] = 3
 
 
 class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -298,7 +287,6 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "alone. risk_split: first all low-risk calls together, then the high-risk "
             "ones one by one. all_parallel: all at once. With each of them, two changes"
             " of one file keep the model's order.",
-            project=_NEVER,
         ),
     ] = "serializable"
     enabled: Annotated[
@@ -314,7 +302,6 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Issues and pull requests that a prompt names, such as #12, owner/repo#3 or an "
             "address, are read with gh and attached, as data. false: they are left to the model.",
-            project=_NEVER,
         ),
     ] = True
     output: Annotated[OutputTable, About(description="Long outputs of tools.")] = OutputTable()
@@ -332,7 +319,6 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "table per tool. A model calls them like any other tool. The result is "
             "exactly what the program prints to its standard output, or an error if its"
             " exit code is not 0.",
-            project=_NEVER,
             problem=find_unfit_command,
             names=TOOL_NAME,
             names_expected=NAME_EXPECTED,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from quorum.application.whole_file import sync_names
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.toml_file import escape_path
 
@@ -76,11 +77,7 @@ class OwnFile:
             with suppress(FileNotFoundError):
                 temporary.unlink()
             raise
-        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_names(target.parent)
 
 
 def _try_lock(descriptor: int) -> bool:

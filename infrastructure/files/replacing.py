@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from quorum.application.calls.batch_state import is_decided_path
-from quorum.application.whole_file import create_whole_file
+from quorum.application.whole_file import create_whole_file, sync_folder
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata, find_other_names
@@ -159,7 +159,7 @@ def replace_file(
                 shown_path=shown_path,
                 stop=stop,
             )
-        sync_folder(folder, shown_path)
+        sync_written(folder, shown_path)
     return describe_names(others)
 
 
@@ -283,11 +283,9 @@ def remove_if_there(name: str, folder: int) -> None:
         return
 
 
-def sync_folder(folder: int, shown_path: str) -> None:
+def sync_written(folder: int, shown_path: str) -> None:
     """Have the names of an open folder on the disk. Raises ToolError where that fails."""
     try:
-        os.fsync(folder)
+        sync_folder(folder)
     except OSError as error:
-        # Some file systems cannot sync a folder; the content is there all the same.
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
-            raise ToolError(f"{shown_path} is written, but a crash may undo it: {error.strerror}") from error
+        raise ToolError(f"{shown_path} is written, but a crash may undo it: {error.strerror}") from error

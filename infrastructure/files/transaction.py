@@ -20,7 +20,7 @@ from quorum.infrastructure.files.replacing import (
     remove_if_there,
     require_unchanged,
     require_writable,
-    sync_folder,
+    sync_written,
     write_in_place,
     write_new_file,
 )
@@ -191,7 +191,7 @@ class _StagedStep:
         )
 
     def sync(self) -> None:
-        sync_folder(self._folder, self.shown)
+        sync_written(self._folder, self.shown)
 
     def clean(self) -> None:
         for name in (self._new, self._backup):

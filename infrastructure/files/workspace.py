@@ -13,6 +13,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from quorum.application.calls.batch_state import is_decided_path, list_granted_paths
+from quorum.application.whole_file import sync_folder
 from quorum.domain.errors import ConfigError, StaleSeal, ToolError
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.text.paths import is_below_any
@@ -265,7 +266,7 @@ def _enter(folder: int, name: str, *, create: bool) -> int:
     except FileExistsError:
         # Another call made it in between; the opening below still refuses a link.
         return os.open(name, _FOLDER, dir_fd=folder)
-    os.fsync(folder)
+    sync_folder(folder)
     return os.open(name, _FOLDER, dir_fd=folder)
 
 

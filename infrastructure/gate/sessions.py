@@ -28,7 +28,6 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.files.workspace import Workspace
@@ -36,6 +35,7 @@ from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, bui
 from quorum.infrastructure.gate.undecided import answer_undecided
 from quorum.infrastructure.remote.session_release import ask_residents_to_release
 from quorum.infrastructure.secrets.key_ring import KeyRing
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_opening import open_session
 from quorum.infrastructure.settings_conversion import build_output_limits
 

@@ -131,7 +131,7 @@ class EditChecks:
                 new += more
                 old += len(lines) - len(more)
         if new:
-            shown = limit_lines(new, max_lines=_MOST_LINES, max_bytes=_MOST_BYTES).lines
+            shown = limit_lines(new, max_lines=_MOST_LINES, max_bytes=_MOST_BYTES)
             files = tuple(map(server.sources.label, self._last_edited))
             self._reports.append(
                 DiagnosticsReported(name=server.name, files=files, lines=shown, new=len(new), old=old)

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import StagingError
 from quorum.domain.replacing import replace
+from quorum.infrastructure.files.replacing import read_file_status
 from quorum.infrastructure.staging.renaming import (
     exchange,
     move,
@@ -343,14 +344,14 @@ class _Step:
                     case StepKind.SWAP:
                         return self._swap_back(folder)
                     case StepKind.TAKE:
-                        if _read_status(self._number, self._stage) is not None:
+                        if read_file_status(self._number, self._stage) is not None:
                             move(self._number, self._stage, self._name, folder)
                     case StepKind.MAKE_FOLDER:
                         self._drop_folder(folder)
                     case StepKind.DRESS_FOLDER:
                         self._dress(folder, step.new_dress, step.old_dress)
                     case StepKind.DROP_FOLDER:
-                        if _read_status(self._name, folder) is None:
+                        if read_file_status(self._name, folder) is None:
                             self._make_folder(folder, step.old_dress)
         except StepRefused as refused:
             return f"{step.path}: {refused}"
@@ -366,7 +367,7 @@ class _Step:
         step = self._step
         try:
             with open_folder(self._root, self._folder) as folder:
-                status = _read_status(self._name, folder)
+                status = read_file_status(self._name, folder)
         except OSError as error:
             raise StepRefused(step.path, self._explain(error)) from error
         match step.kind:
@@ -380,13 +381,13 @@ class _Step:
                 return
 
     def _require(self, folder: int) -> None:
-        if not _fits(_read_status(self._name, folder), self._step.old):
+        if not _fits(read_file_status(self._name, folder), self._step.old):
             raise StepRefused(self._step.path, "it was changed since the review")
 
     def _require_taken(self) -> None:
         """What came out has to be what was reviewed: the person may have written in it just then."""
         step = self._step
-        fits = _fits(_read_status(self._number, self._stage), step.old)
+        fits = _fits(read_file_status(self._number, self._stage), step.old)
         if not fits or (step.old_sha256 is not None and self._hash() != step.old_sha256):
             raise StepRefused(step.path, "it was changed since the review")
 
@@ -396,32 +397,32 @@ class _Step:
 
     def _take_away(self, folder: int) -> str | None:
         step = self._step
-        status = _read_status(self._name, folder)
-        if _read_status(self._number, self._stage) is not None or status is None:
+        status = read_file_status(self._name, folder)
+        if read_file_status(self._number, self._stage) is not None or status is None:
             return None
         if not _fits(status, step.new):
             return f"{step.path} is kept as you changed it"
         move(self._name, folder, self._number, self._stage)
-        if not _fits(_read_status(self._number, self._stage), step.new):
+        if not _fits(read_file_status(self._number, self._stage), step.new):
             move(self._number, self._stage, self._name, folder)
             return f"{step.path} is kept as you changed it"
         return None
 
     def _swap_back(self, folder: int) -> str | None:
-        step, staged = self._step, _read_status(self._number, self._stage)
+        step, staged = self._step, read_file_status(self._number, self._stage)
         if staged is None or (step.new is not None and staged.st_ino == step.new.inode):
             return None
-        if not _fits(_read_status(self._name, folder), step.new):
+        if not _fits(read_file_status(self._name, folder), step.new):
             return f"{step.path} is kept as you changed it; {self._say_where()}"
         exchange(self._number, self._stage, self._name, folder)
-        if not _fits(_read_status(self._number, self._stage), step.new):
+        if not _fits(read_file_status(self._number, self._stage), step.new):
             exchange(self._number, self._stage, self._name, folder)
             return f"{step.path} is kept as you changed it; {self._say_where()}"
         return None
 
     def _make_folder(self, folder: int, dress: FolderDress | None) -> None:
         """Make it in the stage, so that it has its name only once it is dressed."""
-        if _read_status(self._number, self._stage) is not None:
+        if read_file_status(self._number, self._stage) is not None:
             os.rmdir(self._number, dir_fd=self._stage)
         os.mkdir(self._number, 0o700, dir_fd=self._stage)
         with open_folder(self._stage, self._number) as made:
@@ -492,13 +493,6 @@ def _put_dress(folder: int, dress: FolderDress) -> None:
         if present.get(name) != value:
             os.setxattr(folder, name, bytes.fromhex(value))
     os.fchmod(folder, dress.mode)
-
-
-def _read_status(name: str, folder: int) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
 
 
 def _fits(status: os.stat_result | None, mark: PlaceMark | None) -> bool:

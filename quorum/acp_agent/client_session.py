@@ -56,11 +56,11 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionChoice, SessionSummary, select_own_sessions
 from quorum.errors import complain, mask_complaints
 from quorum.infrastructure.bootstrap import build_session
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.secrets.key_ring import KeyRing
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_opening import open_session
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions

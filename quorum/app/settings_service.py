@@ -113,7 +113,6 @@ def _build_setting(account: SettingAccount) -> Setting:
         default=account.default,
         origin=account.origin,
         description=account.description,
-        about_table=account.about_table,
         expected=account.expected,
         choices=account.choices,
         fixed=account.fixed,
@@ -140,6 +139,5 @@ def _list_keys(found: Sequence[Setting]) -> Iterator[Setting]:
             default=default,
             origin=own.origin if own is not None else "default",
             description=f"{key_action.context.title}: {key_action.does}",
-            about_table="Keys, by the names of what they do.",
             expected='a key, such as "ctrl+g", or a list of keys',
         )

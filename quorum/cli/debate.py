@@ -22,16 +22,7 @@ COMMAND = CliCommand(
     DebateOptions,
     answer=answer_prompt,
     details=f"{shared.EXIT_CODES} It is 4 where no participant answered.",
-    arguments=(
-        shared.OUTPUT,
-        shared.IMAGES,
-        *shared.MODELS,
-        *shared.LIMITS,
-        *shared.PLACES_OF_PROMPTS,
-        shared.SAFE,
-        shared.DEBUG,
-        shared.PROMPT,
-    ),
+    arguments=shared.OF_PROMPTS,
     examples=(
         ('quorum debate "may we drop the nightly lock?"', "the models of the settings"),
         (

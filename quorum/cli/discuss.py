@@ -22,16 +22,7 @@ COMMAND = CliCommand(
     DiscussOptions,
     answer=answer_prompt,
     details=f"{shared.EXIT_CODES} It is 4 where no participant answered.",
-    arguments=(
-        shared.OUTPUT,
-        shared.IMAGES,
-        *shared.MODELS,
-        *shared.LIMITS,
-        *shared.PLACES_OF_PROMPTS,
-        shared.SAFE,
-        shared.DEBUG,
-        shared.PROMPT,
-    ),
+    arguments=shared.OF_PROMPTS,
     examples=(
         ('quorum discuss "queue or cron for the nightly import?"', "the models of the settings"),
         (

@@ -152,4 +152,5 @@ IMAGES = argument(
     help="attach this image or PDF to the prompt; repeat for more",
 )
 PROMPT = argument("prompt", metavar="PROMPT", help="the prompt; - reads it from stdin")
+OF_PROMPTS = (OUTPUT, IMAGES, *MODELS, *LIMITS, *PLACES_OF_PROMPTS, SAFE, DEBUG, PROMPT)
 EXIT_CODES = "The exit code tells how it ended: docs/headless.md lists the codes."

@@ -22,12 +22,12 @@ from quorum.domain.text.printable import make_printable
 from quorum.errors import ForkedCommand, complain
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER, ForkedSession, ForkedWorker, ForkServer
+from quorum.infrastructure.execution.commands.environment import name_signal
 from quorum.version import __version__
 
 if TYPE_CHECKING:
     from quorum.application.ports.fleet import Fleet
     from quorum.infrastructure.config.loading import LoadedSettings
-
 
 _END_SECS = 15.0
 """How long a session that is cancelled has to end in order."""
@@ -206,7 +206,7 @@ def read_advance(code: int, out: bytes, err: bytes) -> Advance:
     where a signal ended it."""
     said = err.decode("utf-8", "replace").strip().removeprefix("quorum: ")[-_LONGEST_ERROR:]
     if code < 0:
-        how = f"killed by {_name_signal(-code)}"
+        how = f"killed by {name_signal(-code)}"
         raise SessionKilled(f"{how}; it said last: {said}" if said else how)
     # What is wrong with the settings, the keys or the installation of this machine is not the session's fault.
     if code in (BUSY, _UNUSABLE) or code > 128:
@@ -221,13 +221,6 @@ def read_advance(code: int, out: bytes, err: bytes) -> Advance:
     if report.get("stop_reason") == REVIEW_OPEN:
         return Advance(state=FleetState.REVIEW_OPEN)
     return Advance(state=FleetState.ENDED, status=status, error=error[-_LONGEST_ERROR:])
-
-
-def _name_signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # one of those without a name
-        return f"signal {number}"
 
 
 def _forward(options: StartOptions, root: Path) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.session.changed_place import describe_changed_place
+from quorum.application.session.agent_session import describe_changed_place
 from quorum.domain.staging.layer_work import LayerWork
 
 

@@ -6,13 +6,13 @@ import errno
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from quorum.application import whole_file
-from quorum.application.whole_file import create_whole_file, write_whole_file
+from quorum.application.whole_file import create_whole_file, sync_names, write_whole_file
 
 
 @contextmanager
@@ -135,3 +135,18 @@ def test_a_new_file_has_no_name_before_it_is_whole_where_the_system_can_do_witho
 
     assert listed == [[]] * are_unnamed + [["a"]] * (not (are_unnamed and links))
     assert (tmp_path / "a").read_bytes() == b"content"
+
+
+@pytest.mark.parametrize(
+    ("reason", "fails"), [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)]
+)
+def test_a_folder_that_no_name_can_be_synced_in_is_no_failure_and_a_broken_disk_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int, fails: bool
+) -> None:
+    def refuse(_descriptor: int) -> None:
+        raise OSError(reason, "no")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+
+    with pytest.raises(OSError, match="no") if fails else nullcontext():
+        sync_names(tmp_path)

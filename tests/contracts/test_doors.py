@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
 
 import pytest
+from _pytest.mark import ParameterSet
 from acp.exceptions import RequestError
 from acp.schema import PermissionOption, ToolCallUpdate
 from mcp import Client, StdioServerParameters, stdio_client
@@ -36,6 +38,7 @@ from tests.support.real_app import real_app
 from tests.support.sse_server import Refuse, Reply, Say, ScriptedCall, SseServer
 
 Answer = Literal["nobody", "reject", "approve"]
+ANSWERS: Sequence[Answer] = ("nobody", "reject", "approve")
 
 # What a door does around a session, and not in it: it closes it or leaves it open, it looks for a sandbox.
 _AROUND = frozenset({"session_finished", "sandbox_checked", "prompts_queued"})
@@ -304,50 +307,74 @@ async def carry(door: Door, folder: Path, script: str, answer: Answer) -> Arriva
         return await door.carry(Passage(project=project, home=home, mode=mode, answer=answer, calls=calls))
 
 
-def held_against(answer: Answer) -> Iterable[str]:
+def held_against(answer: Answer) -> Sequence[str]:
     return [name for name, door in DOORS.items() if answer in door.answers]
 
 
-CASES = [
-    pytest.param(name, script, answer, id=f"{name}-{script}-{answer}")
-    for answer in ("nobody", "reject", "approve")
-    for name in [*held_against(answer)][1:]
-    for script in SCRIPTS
-    if SCRIPTS[script][1] is WORK or not DOORS[name].only_decides
-]
+_AWAITED: dict[tuple[str, str, Answer], tuple[Path, Arrival]] = {}
+"""What has come through the doors that others are held against, and the folder it was carried in."""
+_NUMBERS = count()  # of folders: estimates count the length of paths, so that all have names of one length
+
+
+def list_cases() -> Iterator[ParameterSet]:
+    """Every door with every answer, for the scripts in which it is asked; for the others every door once."""
+    for script, (_, replies, _) in SCRIPTS.items():
+        if replies is WORK:
+            for answer in ANSWERS:
+                reference, *others = held_against(answer)
+                yield from (make_case(name, script, answer, reference) for name in others)
+            continue
+        reference, *others = (name for name, door in DOORS.items() if not door.only_decides)
+        for name in others:
+            answer = next(each for each in ANSWERS if each in DOORS[name].answers)
+            yield make_case(name, script, answer, reference)
+
+
+def make_case(name: str, script: str, answer: Answer, reference: str) -> ParameterSet:
+    return pytest.param(name, script, answer, reference, id=f"{name}-{script}-{answer}")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "script", "answer"), CASES)
+@pytest.mark.parametrize(("name", "script", "answer", "reference"), list_cases())
 async def test_a_script_has_the_same_decisions_events_and_ending_behind_every_door(
-    name: str, script: str, answer: Answer, tmp_path: Path
+    name: str, script: str, answer: Answer, reference: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    reference = next(iter(held_against(answer)))
-    expected = await carry(DOORS[reference], tmp_path / "awaited", script, answer)
-    # Estimates count the length of paths, so that both folders have names of one length.
-    arrived = await carry(DOORS[name], tmp_path / "arrived", script, answer)
+    def make_folder() -> Path:
+        return tmp_path_factory.getbasetemp() / f"door-{next(_NUMBERS):03}"
+
+    if (reference, script, answer) not in _AWAITED:
+        folder = make_folder()
+        _AWAITED[reference, script, answer] = (
+            folder,
+            await carry(DOORS[reference], folder, script, answer),
+        )
+    awaited, expected = _AWAITED[reference, script, answer]
+    folder = make_folder()
+    arrived = await carry(DOORS[name], folder, script, answer)
 
     if DOORS[name].only_decides:
-        assert_same_decisions(arrived, expected, tmp_path)
+        assert_same_decisions(arrived, expected, (folder, awaited))
         return
     assert arrived.decisions == expected.decisions
     assert arrived.ending == expected.ending
     assert arrived.canonical == expected.canonical
 
 
-def assert_same_decisions(arrived: Arrival, expected: Arrival, folder: Path) -> None:
+def assert_same_decisions(arrived: Arrival, expected: Arrival, folders: tuple[Path, Path]) -> None:
     """Whatever a session decides about, the gate decides for the same reasons; nothing else may it allow."""
     decided = [each for each in expected.decisions if each[0] in OF_CALLERS and each[1] != "none"]
     assert len(decided) == 5
     assert [each for each in arrived.decisions if each[0] in OF_CALLERS] == decided
     assert {outcome for tool, _, outcome in arrived.decisions if tool not in OF_CALLERS} == {"rejected"}
 
-    def placeless(reasons: list[tuple[str, tuple[str, ...]]], where: str) -> list[tuple[str, tuple[str, ...]]]:
-        project = str(folder / where / "project")
+    def placeless(
+        reasons: list[tuple[str, tuple[str, ...]]], folder: Path
+    ) -> list[tuple[str, tuple[str, ...]]]:
+        project = str(folder / "project")
         return [
             (tool, tuple(reason.replace(project, "PROJECT") for reason in each))
             for tool, each in reasons
             if tool in OF_CALLERS
         ]
 
-    assert placeless(arrived.reasons, "arrived") == placeless(expected.reasons, "awaited")
+    assert placeless(arrived.reasons, folders[0]) == placeless(expected.reasons, folders[1])

@@ -270,9 +270,21 @@ SHOWING = (
     ("sessions", "list", "--json"),
     ("sessions", "show", "latest"),
     *(("sessions", "export", "latest", "--format", form) for form in ("md", "json", "html", "canonical")),
-    ("config", "show"),
-    ("keys", "list"),
 )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("words", [("config", "show"), ("keys", "list")])
+async def test_what_is_shown_of_settings_and_keys_holds_no_secret(
+    words: tuple[str, ...], tmp_path: Path, project: Path
+) -> None:
+    prepare(project)
+    async with SseServer("openai-chat") as server:
+        configure_the_server(tmp_path, server, more=CUSTOM)
+    shown = await asyncio.to_thread(printed, tmp_path, project, words)
+
+    assert shown.out
+    assert leaks(shown, tmp_path) == []
 
 
 @pytest.mark.long

@@ -14,11 +14,11 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.shell.sandbox import SandboxOn
 from quorum.domain.subagents.subagent_task import Asker
 from quorum.infrastructure.composition.decisions import SubagentTerms
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container, providers
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.built_in_tools import list_built_in_tools
 from tests.support.fake_ports import FakePerson, RecordingObserver

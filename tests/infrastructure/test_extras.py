@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.command_line.tried_words import explain_tried_word
+from quorum.command_line.reading import explain_tried_word
 from quorum.infrastructure import extras
 from quorum.infrastructure.extras import (
     SINGLE_FILE_MARK,

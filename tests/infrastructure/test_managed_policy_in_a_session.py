@@ -19,12 +19,12 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RuleScope
 from quorum.infrastructure.bootstrap import build_unused
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.managed_policy import build_folder_check
 from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

@@ -7,11 +7,11 @@ import pytest
 
 from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.events.masking import SecretMask
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.config.tools_table import PlannerName
 from quorum.infrastructure.container import build_container
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

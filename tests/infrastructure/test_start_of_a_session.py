@@ -13,14 +13,14 @@ import pytest
 
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.domain.sessions.session_summary import NewSession
-from quorum.infrastructure import bootstrap
 from quorum.infrastructure.bootstrap import build_session
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.secrets.known import SessionSecrets
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.warming_up import warm_up_session
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 
@@ -76,7 +76,7 @@ def test_garbage_is_collected_again_after_a_warm_up_that_fails() -> None:
     gc.disable()
     try:
         with pytest.raises(OSError, match="gone"):
-            bootstrap._warm_up(parts, None)
+            warm_up_session(parts, None)
         assert gc.isenabled()
     finally:
         gc.enable()

@@ -31,10 +31,10 @@ from quorum.domain.sessions.session_summary import NamedSession, NewSession, Ses
 from quorum.headless.agent_session import find_external_agent
 from quorum.infrastructure.agents.session import AgentCommands
 from quorum.infrastructure.bootstrap import build_session
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.execution.commands.sealing import seal_command
 from quorum.infrastructure.gate import caller_tools
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_opening import open_session
 from tests.infrastructure.sandbox.sandbox_bench import a_repository, needs_bubblewrap
 from tests.support.agent_rig import AgentRig

@@ -8,9 +8,8 @@ import pytest
 
 from quorum.command_line.command import CommandGroup
 from quorum.command_line.parser import list_actions, load_command
-from quorum.command_line.reading import parse
+from quorum.command_line.reading import TRIED_WORDS, explain_tried_word, parse
 from quorum.command_line.table import COMMANDS
-from quorum.command_line.tried_words import TRIED_WORDS, explain_tried_word
 from quorum.infrastructure.extras import render_update_command
 from quorum.tui.keys.slash_commands import _ANSWERS, RESERVED_NAMES
 

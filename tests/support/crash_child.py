@@ -120,8 +120,8 @@ async def live(order: dict[str, Any]) -> None:
     """Take the session up where it stands, and go on with it until all prompts are answered."""
     from quorum.domain.sessions.session_summary import LatestSession
     from quorum.infrastructure.bootstrap import build_session
-    from quorum.infrastructure.composition.inputs import SessionInputs
     from quorum.infrastructure.config.loading import load_settings
+    from quorum.infrastructure.session_inputs import SessionInputs
     from quorum.infrastructure.session_opening import open_session
 
     root = Path(order["root"])

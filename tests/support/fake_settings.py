@@ -18,7 +18,6 @@ def a_setting(key: str, value: str, **given: object) -> Setting:
         "default": value,
         "origin": "default",
         "description": f"what {key} means",
-        "about_table": "",
         "expected": "something",
     }
     return Setting(key=key, table=key.rpartition(".")[0], value=value, **{**usual, **given})  # type: ignore[arg-type]

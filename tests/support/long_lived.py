@@ -21,8 +21,8 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.domain.sessions.session_summary import LatestSession, NewSession
 from quorum.infrastructure.bootstrap import build_session
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_opening import open_session
 
 

@@ -70,7 +70,6 @@ class Setting:
     default: str
     origin: str
     description: str
-    about_table: str
     expected: str
     choices: tuple[str, ...] = ()
     fixed: str = ""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from quorum.application.view.entries import Call, FollowedSubagent
     from quorum.application.view.session_view import SessionView
     from quorum.domain.code_review.review_result import ReviewResult
-    from quorum.domain.events.event import CallLeaked, InstructionsLoaded
+    from quorum.domain.events.event import CallLeaked
     from quorum.domain.sessions.state import PastTurn, PastUndo
     from quorum.tui.screens.accounts.context_screen import ContextScreen
     from quorum.tui.screens.accounts.cost_screen import CostScreen
@@ -412,16 +412,22 @@ class Session:
 
         return CostScreen(self.facts.book, self.agent.spending.standings)
 
-    @property
-    def loaded_instructions(self) -> InstructionsLoaded | None:
-        """The instruction files and skills in force; None before they were looked for."""
-        return self._status.instructions
-
     def build_status_screen(self, version: str) -> StatusScreen:
         """All that holds in this session."""
-        from quorum.tui.screens.accounts.status_screen import StatusScreen
+        from quorum.tui.screens.accounts.status_screen import SessionStatus, StatusScreen
 
-        return StatusScreen(self, version=version, folder=self._cwd)
+        def read_status() -> SessionStatus:
+            return SessionStatus(
+                title=self.facts.title,
+                model=self.facts.model_with_effort,
+                used=self.facts.used,
+                sandbox=self.facts.sandbox,
+                context=self.context,
+                mode=self.mode_label,
+                loaded=self._status.instructions,
+            )
+
+        return StatusScreen(self.agent, read_status, version=version, folder=self._cwd)
 
     def build_changes_screen(self, take_back: TakeBack) -> ChangesScreen:
         """What the session changed."""

@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePath
 
-from quorum.application.calls.outputs import store_whole
+from quorum.application.calls.outputs import Outputs, store_whole
 from quorum.application.cancellation import absorb_cancellation
+from quorum.application.event_bus import EventBus
 from quorum.application.ports.storage import Spill
+from quorum.application.steering import PendingMessages
+from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.domain.calls.user_command import CommandRun
-from quorum.domain.text.output import Printed, StyleChange, ToolOutput
+from quorum.domain.text.output import OutputLimits, Printed, StyleChange, ToolOutput
+from quorum.infrastructure.config.tools_table import RunCommandTable
 from quorum.infrastructure.execution.commands.environment import list_remarks
 from quorum.infrastructure.execution.commands.output import CommandOutput, LiveOutput
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
@@ -28,6 +33,29 @@ _FOR_TERMINALS = frozenset(
         *("ssh", "telnet", "passwd", "su", "visudo"),
     }
 )
+
+
+def build_user_commands(
+    settings: RunCommandTable,
+    root: Path,
+    environ: Mapping[str, str],
+    *,
+    events: EventBus,
+    outputs: Outputs,
+    limits: OutputLimits,
+    pending_messages: PendingMessages,
+    hold: Callable[[], AbstractContextManager[None]] | None,
+) -> UserCommandRunner:
+    """What runs the commands of the person in this folder. `hold` keeps a layer over it mounted meanwhile."""
+    most = settings.max_output_bytes
+    return UserCommandRunner(
+        shell=UserShell(root=root, environ=environ, max_output_bytes=most, open_spill=outputs.open_spill),
+        events=events,
+        outputs=outputs,
+        pending_messages=pending_messages,
+        limits=limits,
+        hold=hold,
+    )
 
 
 class UserShell:

@@ -50,6 +50,7 @@ _SAYS: Mapping[_Kind, str] = {
 _MAY_PASS = frozenset({_Kind.TIMEOUT, _Kind.RATE_LIMIT, _Kind.OVERLOADED, _Kind.SERVER})
 _NOT_LOGGED_IN = re.compile(r"not authenticated|no github oauth token|no authentication", re.IGNORECASE)
 NEEDED = "Copilot CLI >= 1.0 (protocol 3) needed"
+_INSTALL = "npm install -g @github/copilot"
 
 
 class CopilotFailures:
@@ -119,23 +120,17 @@ class CopilotFailures:
 
     def explain_start_failure(self, why: str) -> ProviderError:
         """The program could not be started, or is no Copilot CLI."""
-        text = (
-            f"{self._launch.program} did not start as the Copilot CLI: {self.clean_text(why)}; {NEEDED}: "
-            "npm install -g @github/copilot"
-        )
-        return ProviderError(text, kind=_Kind.CONFIGURATION)
+        said = f"{self._launch.program} did not start as the Copilot CLI: {self.clean_text(why)}"
+        return ProviderError(f"{said}; {NEEDED}: {_INSTALL}", kind=_Kind.CONFIGURATION)
 
     def explain_wrong_version(self, version: str) -> ProviderError:
         """The program speaks another protocol than we."""
-        text = f"{NEEDED}, found {self.clean_text(version)} at {self._launch.program}; npm install -g "
-        "@github/copilot"
-        return ProviderError(text, kind=_Kind.CONFIGURATION)
+        found = f"found {self.clean_text(version)} at {self._launch.program}"
+        return ProviderError(f"{NEEDED}, {found}; {_INSTALL}", kind=_Kind.CONFIGURATION)
 
     def clean_text(self, text: str) -> str:
         """Foreign text made fit for a sentence, without the key."""
-        if self._launch.secret:
-            text = text.replace(self._launch.secret, "…")
-        return fit_to_line(text) or "it gave no reason"
+        return fit_to_line(text, self._launch.secret) or "it gave no reason"
 
     @property
     def _remedy(self) -> str:

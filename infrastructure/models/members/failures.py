@@ -116,6 +116,4 @@ class MemberFailures:
         return next((kind for words, kind in _OF_WORDS if words.search(message)), _Kind.SERVER)
 
     def _clean_text(self, text: str) -> str:
-        if self._launch.secret:
-            text = text.replace(self._launch.secret, "…")
-        return fit_to_line(text) or "it gave no reason"
+        return fit_to_line(text, self._launch.secret) or "it gave no reason"

@@ -270,9 +270,9 @@ PASSING = frozenset({425, 429, 500, 502, 503, 504})
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
-def fit_to_line(text: str) -> str:
-    """Foreign text made fit for a sentence: one line, shortened, control characters written out."""
-    flat = " ".join(text.split())
+def fit_to_line(text: str, secret: str | None = None) -> str:
+    """Foreign text made fit for a sentence: one line, shortened, control characters written out, no secret."""
+    flat = " ".join((text.replace(secret, "…") if secret else text).split())
     short = flat if len(flat) <= _LONGEST_DETAIL else flat[: _LONGEST_DETAIL - 1] + "…"
     return "".join(_escape_control(char) for char in short)
 

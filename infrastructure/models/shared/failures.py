@@ -487,9 +487,7 @@ class Failures(Struct, frozen=True, kw_only=True):
         return self._clean_text(" ".join(part for part in (message, upstream) if part))
 
     def _clean_text(self, text: str) -> str:
-        if self.secret:
-            text = text.replace(self.secret, "…")
-        return fit_to_line(text)
+        return fit_to_line(text, self.secret)
 
 
 def find_direct_cause(error: Exception) -> Exception:

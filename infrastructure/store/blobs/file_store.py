@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import assert_never
 
 from quorum.application.identifiers import generate_id
+from quorum.application.whole_file import sync_folder
 from quorum.domain.errors import BlobError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.text.json_text import make_encoder
@@ -194,19 +195,10 @@ def _place(name: str, pieces: Iterable[bytes], folder: int, stop: Stop) -> None:
             stop.check()
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         written = name
-        _sync(folder)
+        sync_folder(folder)
     except BaseException:
         os.unlink(written, dir_fd=folder)
         raise
-
-
-def _sync(folder: int) -> None:
-    try:
-        os.fsync(folder)
-    except OSError as error:
-        # Some file systems cannot sync a folder; the content is there all the same.
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
-            raise
 
 
 def _read(path: Path) -> bytes:

@@ -332,7 +332,7 @@ class _Sessions:
         from quorum.domain.events.masking import SecretMask
         from quorum.errors import mask_complaints
         from quorum.infrastructure.bootstrap import build_session
-        from quorum.infrastructure.composition.inputs import SessionInputs
+        from quorum.infrastructure.session_inputs import SessionInputs
         from quorum.infrastructure.trust_decisions import open_trust_decisions
         from quorum.tui.keys.slash_commands import RESERVED_NAMES
 

@@ -135,14 +135,13 @@ def _show(options: OneSessionOptions, root: Path) -> int:
 
 
 def _search(options: SearchOptions, root: Path) -> int:
-    from quorum.cli.sessions.actions import act_on_sessions
-    from quorum.cli.sessions.searching import search
+    from quorum.cli.sessions.actions import act_on_sessions, search
 
     return act_on_sessions(options, root, search)
 
 
 def _rename(options: RenameOptions, root: Path) -> int:
-    from quorum.cli.sessions.renaming import rename_session
+    from quorum.cli.sessions.actions import rename_session
 
     return rename_session(options, root)
 

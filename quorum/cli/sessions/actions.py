@@ -12,7 +12,15 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeVar
 
 from quorum.application.whole_file import write_whole_file
-from quorum.cli.sessions import ExportOptions, ForkOptions, ListOptions, OneSessionOptions, VerifyOptions
+from quorum.cli.sessions import (
+    ExportOptions,
+    ForkOptions,
+    ListOptions,
+    OneSessionOptions,
+    RenameOptions,
+    SearchOptions,
+    VerifyOptions,
+)
 from quorum.command_line.options import StartOptions
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
@@ -22,7 +30,7 @@ from quorum.session_store import SessionStore
 from quorum.settings import load
 
 if TYPE_CHECKING:
-    from quorum.application.ports.storage import SessionArchive
+    from quorum.application.ports.storage import Ledger, SessionArchive
     from quorum.domain.sessions.session_summary import SessionSummary, Verification
     from quorum.infrastructure.audit.signed_export import SigningKey
 
@@ -262,3 +270,75 @@ async def write_signed_export(
     complain([f"{file}: {len(stored.chain):,} records, signed with the key in {key.place}; its public key:"])
     print(key.public_hex)
     return 0
+
+
+_MOST_HITS = 20
+
+
+async def search(wish: SearchOptions, store: SessionStore) -> int:
+    """Print the sessions, the one used last first, each with the place of the words; always 0."""
+    from quorum.infrastructure.session_search import SessionSearch, locate_search_index
+
+    words = [word for part in wish.words for word in part.split()]
+    mask = store.build_mask()
+    index = SessionSearch(
+        store.archive,
+        locate_search_index(os.environ),
+        mask=mask,
+        announce=lambda count: complain(
+            [f"{count} sessions are taken into the index first; later only new ones"]
+        ),
+    )
+    hits = await index.search(words, cwd=None if wish.all else store.cwd, limit=wish.limit or _MOST_HITS)
+    if wish.json:
+        from quorum.application.export.session_json import encode_ascii_json, encode_summary
+
+        print(
+            encode_ascii_json(
+                [{**encode_summary(hit.session), "snippet": hit.snippet} for hit in hits], indent=1
+            )
+        )
+        return 0
+    if not hits:
+        complain([f"no session{'' if wish.all else ' of this folder'} holds all of these words"])
+    for hit in hits:
+        title = make_printable(mask(hit.session.title), newlines=False)
+        print(f"{hit.session.id}  {title}\n    {make_printable(hit.snippet, newlines=False)}")
+    return 0
+
+
+def rename_session(options: RenameOptions, root: Path) -> int:
+    """Record the title; always 0. Raises ConfigError, LedgerError, and UsageError where another process has the
+    session."""
+    from quorum.application.program_lookup import find_own_command
+    from quorum.domain.sessions.session_facts import cut_title, escape_surrogates
+    from quorum.domain.sessions.session_summary import NamedSession
+    from quorum.infrastructure.storage import open_storage
+
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    storage = open_storage(loaded.settings.storage, os.environ)
+    complain(storage.notices)
+    cwd = escape_surrogates(str(root))
+    store = SessionStore(
+        archive=storage.archive, contents=storage.contents, settings=loaded.settings, root=root, cwd=cwd
+    )
+    try:
+        session = asyncio.run(store.find_named(options.session))
+        opened = storage.open_session(NamedSession(session.id), cwd=cwd)
+        if opened.ledger is None:
+            raise UsageError(f"{opened.in_use}; there, /rename does it")
+        asyncio.run(_record(opened.ledger, cut_title(store.build_mask()(options.title))))
+    finally:
+        storage.close()
+    complain([f"session {session.id} is renamed; {find_own_command()} sessions list shows it"])
+    return 0
+
+
+async def _record(ledger: Ledger, title: str) -> None:
+    from quorum.domain.events.event import SessionRenamed
+
+    try:
+        await ledger.append(SessionRenamed(title=title), urgent=True)
+    finally:
+        await ledger.aclose()

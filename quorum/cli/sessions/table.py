@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import pairwise
 
 from quorum.domain.sessions.session_summary import SessionSummary
+from quorum.domain.subagents.session_ids import compute_id_length
 from quorum.domain.text.amounts import format_age
 from quorum.domain.text.printable import make_printable
 from quorum.text_table import Column, render_text_table
 
-_SHORTEST_ID = 8
 _NARROWEST_TITLE = 10
 
 
@@ -45,18 +44,6 @@ def print_table(
     """Print such a table as of now."""
     now_ms = time.time_ns() // 1_000_000
     print("\n".join(render_table(sessions, among=among, now_ms=now_ms, width=width, folders=folders)))
-
-
-def compute_id_length(ids: Sequence[str]) -> int:
-    """How many letters of these ids tell each from every other."""
-    shared = (_count_shared(one, other) for one, other in pairwise(sorted(set(ids))))
-    return max(_SHORTEST_ID, 1 + max(shared, default=0))
-
-
-def _count_shared(one: str, other: str) -> int:
-    """How many letters two texts begin with alike."""
-    pairs = zip(one, other, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _render_title(session: SessionSummary, *, folders: bool) -> str:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from quorum.infrastructure.language_servers.framing import MessageReader, OversizedMessage, encode_message
+from quorum.infrastructure.language_servers.channel import MessageReader, OversizedMessage, encode_message
 
 
 def frame(value: object) -> bytes:

@@ -14,10 +14,10 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.questions import Reject
 from quorum.domain.text.json_value import JsonValue
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import build_container
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.infrastructure.mcp.server_bench import SERVER
 from tests.support.builders import a_call, a_context

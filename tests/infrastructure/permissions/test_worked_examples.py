@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.events.masking import SecretMask
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.permissions.trial import try_call
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

@@ -68,7 +68,7 @@ def test_killed_at_many_steps_all_or_nothing_holds(
     tmp_path: Path, layers: None, left_out: frozenset[str]
 ) -> None:
     choice = EffectChoice(left_out=left_out)
-    killed, nothing = _kill_everywhere(tmp_path, choice, count(len(left_out), 5), random.Random(1))
+    killed, nothing = _kill_everywhere(tmp_path, choice, count(len(left_out), 7), random.Random(1))
     assert 10 < nothing < killed
 
 

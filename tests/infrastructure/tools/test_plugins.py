@@ -10,11 +10,11 @@ import pytest
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.permission_rules import Answer, Rule, SavedRule
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.permissions.in_force import open_rule_file
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.tools.registration import check_tools, load_plugin_tools
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.builders import a_context

@@ -12,10 +12,10 @@ from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Inline, Printed, Stored
-from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver

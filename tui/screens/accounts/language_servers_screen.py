@@ -9,7 +9,7 @@ from textual.content import Content
 
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
-from quorum.tui.screens.accounts.mcp_screen import STYLES, wrap_words
+from quorum.tui.screens.accounts.mcp_screen import STYLES, indent_lines
 from quorum.tui.screens.accounts.sheet import AccountSheet
 from quorum.tui.widgets.colours import QUIET
 
@@ -31,7 +31,7 @@ class LanguageServersScreen(AccountSheet):
     def build_lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, what it serves and found, and what went wrong."""
         if not self._servers:
-            yield from wrap_words(_NONE, width)
+            yield from indent_lines(_NONE, width)
         for place, server in enumerate(self._servers):
             if place:
                 yield Content("")
@@ -42,12 +42,12 @@ class LanguageServersScreen(AccountSheet):
                 (f"  {make_printable(server.version, newlines=False)}".rstrip(), QUIET),
             )
             about = f"{', '.join(server.languages)}: {server.command}"
-            yield from (line.stylize(QUIET) for line in wrap_words(about, width))
+            yield from (line.stylize(QUIET) for line in indent_lines(about, width))
             if server.state.value == "running":
                 found = (format_amount(server.errors, "error"), format_amount(server.warnings, "warning"))
-                yield from wrap_words(f"{' and '.join(found)} in the files that it was asked about", width)
+                yield from indent_lines(f"{' and '.join(found)} in the files that it was asked about", width)
             if server.state.value == "not started":
-                yield from wrap_words("it starts with the first edit of or question about its files", width)
+                yield from indent_lines("it starts with the first edit of or question about its files", width)
             if server.problem:
-                yield from (line.stylize("$text-error") for line in wrap_words(server.problem, width))
-                yield from wrap_words(f"/lsp restart {server.name} tries again", width)
+                yield from (line.stylize("$text-error") for line in indent_lines(server.problem, width))
+                yield from indent_lines(f"/lsp restart {server.name} tries again", width)

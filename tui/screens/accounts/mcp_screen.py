@@ -5,7 +5,6 @@ The address of a login is shown whole before any browser gets it.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +16,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.accounts.sheet import AccountSheet
 from quorum.tui.terminal.browser import open_address
+from quorum.tui.transcript.cells.lines import wrap_words
 from quorum.tui.widgets.colours import QUIET
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class McpScreen(HoldsLetters, AccountSheet):
     def build_lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, where it is, what went wrong, and its tools."""
         if not self._servers:
-            yield from wrap_words(_NONE, width)
+            yield from indent_lines(_NONE, width)
         for place, server in enumerate(self._servers):
             if place:
                 yield Content("")
@@ -73,22 +73,24 @@ class McpScreen(HoldsLetters, AccountSheet):
                 (server.state.value, STYLES.get(server.state.value, QUIET)),
                 (f"  {tools}  {server.version}".rstrip(), QUIET),
             )
-            yield from (line.stylize(QUIET) for line in wrap_words(server.target, width))
+            yield from (line.stylize(QUIET) for line in indent_lines(server.target, width))
             if server.problem:
-                yield from (line.stylize("$text-error") for line in wrap_words(server.problem, width))
+                yield from (line.stylize("$text-error") for line in indent_lines(server.problem, width))
             if server.state.value == "needs login":
                 key = "l logs in · " if server is self._waiting else ""
-                yield from wrap_words(f"{key}/mcp login {server.name}", width)
+                yield from indent_lines(f"{key}/mcp login {server.name}", width)
             if server.state.value == "failed":
-                yield from wrap_words(f"/mcp restart {server.name} tries again", width)
+                yield from indent_lines(f"/mcp restart {server.name} tries again", width)
             if server.tools:
                 prefix = f"mcp__{server.name}__"
-                yield from wrap_words(", ".join(name.removeprefix(prefix) for name in server.tools), width)
+                yield from indent_lines(", ".join(name.removeprefix(prefix) for name in server.tools), width)
 
 
-def wrap_words(text: str, width: int) -> Iterator[Content]:
-    for line in textwrap.wrap(make_printable(" ".join(text.split()), newlines=False), max(20, width - 3)):
-        yield Content(f"  {line}")
+def indent_lines(text: str, width: int) -> Iterator[Content]:
+    """The lines of a text below the name of what it is about; none of an empty one."""
+    if flat := " ".join(text.split()):
+        for line in wrap_words(make_printable(flat, newlines=False), max(20, width - 3)):
+            yield Content(f"  {line}")
 
 
 _NO_BROWSER = "no browser with a window is here: open the address elsewhere, or copy it"

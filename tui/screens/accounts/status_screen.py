@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual.content import Content
 
 from quorum.domain.text.amounts import format_amount, format_tokens
@@ -21,75 +22,39 @@ _NAME_CELLS = 14
 _UNKNOWN = "not known yet"
 
 
-class StatusFacts(Protocol):
-    """What the page shows of a session's facts, each as one text; empty where it is not known."""
+class SessionStatus(Struct, frozen=True, kw_only=True, eq=False):
+    """What the page shows beside the agent's own state; what is not known is empty. `context` is the tokens in
+    the model's window, and the size of that; `loaded` is None before the first prompt."""
 
-    @property
-    def title(self) -> str:
-        """The first prompt."""
-        ...
-
-    @property
-    def model_with_effort(self) -> str:
-        """The model, and its reasoning effort where one is chosen."""
-        ...
-
-    @property
-    def used(self) -> str:
-        """Tokens and cost so far."""
-        ...
-
-    @property
-    def sandbox(self) -> str:
-        """`sandbox on` or `sandbox off`."""
-        ...
-
-
-class StatusSession(Protocol):
-    """What the page reads of the session whenever it is drawn."""
-
-    @property
-    def agent(self) -> AgentSession: ...
-
-    @property
-    def facts(self) -> StatusFacts:
-        """What the session's events lead to."""
-        ...
-
-    @property
-    def context(self) -> tuple[int, int]:
-        """The tokens in the model's window, and the size of that; 0 where it is not known."""
-        ...
-
-    @property
-    def mode_label(self) -> str:
-        """The name of the review mode."""
-        ...
-
-    @property
-    def loaded_instructions(self) -> InstructionsLoaded | None:
-        """The instruction files and skills in force; None before the first prompt."""
-        ...
+    title: str
+    model: str
+    used: str
+    sandbox: str
+    context: tuple[int, int]
+    mode: str
+    loaded: InstructionsLoaded | None
 
 
 class StatusScreen(AccountSheet):
-    """Shows what holds at this moment. Secrets are hidden in every line."""
+    """Shows what holds whenever it is drawn. Secrets are hidden in every line."""
 
     HEADING = "Status"
 
-    def __init__(self, session: StatusSession, *, version: str, folder: str) -> None:
+    def __init__(
+        self, agent: AgentSession, read_status: Callable[[], SessionStatus], *, version: str, folder: str
+    ) -> None:
         super().__init__()
-        self._session, self._version, self._folder = session, version, folder
+        self._agent, self._read_status, self._version, self._folder = agent, read_status, version, folder
 
     def build_lines(self, width: int) -> Iterator[Content]:
         """Each fact with its name before it; long ones take several lines."""
-        hide = self._session.agent.mask.mask_text
+        hide, status = self._agent.mask.mask_text, self._read_status()
         for heading, facts in (
-            ("Session", self._describe_session()),
-            ("Model", self._describe_model()),
-            ("Reviews", self._describe_reviews()),
+            ("Session", self._describe_session(status)),
+            ("Model", self._describe_model(status)),
+            ("Reviews", self._describe_reviews(status)),
             ("Consensus", self._describe_consensus()),
-            ("Loaded", self._describe_loaded()),
+            ("Loaded", self._describe_loaded(status.loaded)),
         ):
             yield Content(heading).stylize("bold $text-accent")
             for name, values in facts:
@@ -97,9 +62,9 @@ class StatusScreen(AccountSheet):
             yield Content("")
         yield Content(f"quorum {self._version}".strip()).stylize("dim")
 
-    def _describe_session(self) -> Iterator[tuple[str, Sequence[str]]]:
-        agent, facts = self._session.agent, self._session.facts
-        yield "title", [facts.title or "new"]
+    def _describe_session(self, status: SessionStatus) -> Iterator[tuple[str, Sequence[str]]]:
+        agent = self._agent
+        yield "title", [status.title or "new"]
         yield "id", [agent.session_id]
         yield "folder", [self._folder]
         if added := agent.folders.added:
@@ -109,33 +74,32 @@ class StatusScreen(AccountSheet):
         if in_use := agent.record.in_use:
             yield "read-only", [in_use]
 
-    def _describe_model(self) -> Iterator[tuple[str, Sequence[str]]]:
-        session = self._session
-        tokens, window = session.context
+    def _describe_model(self, status: SessionStatus) -> Iterator[tuple[str, Sequence[str]]]:
+        tokens, window = status.context
         share = f" of {format_tokens(window)}, {100 * tokens // window} %" if window else ""
-        yield "model", [session.facts.model_with_effort]
+        yield "model", [status.model]
         yield "context", [f"about {format_tokens(tokens)} tokens{share}"]
-        yield "used", [session.facts.used or "nothing yet"]
+        yield "used", [status.used or "nothing yet"]
         caps = [
             f"agent.{each.cap}: {each.cap.render(each.spent)} of {each.cap.render(each.limit)}"
-            for each in session.agent.spending.standings
+            for each in self._agent.spending.standings
         ]
         yield "caps", caps or ["none"]
 
     def _describe_consensus(self) -> Iterator[tuple[str, Sequence[str]]]:
-        consensus = self._session.agent.consensus.current
+        consensus = self._agent.consensus.current
         yield "level", [consensus.level.value]
         yield "strategy", [consensus.strategy.value]
 
-    def _describe_reviews(self) -> Iterator[tuple[str, Sequence[str]]]:
-        yield "mode", [self._session.mode_label]
-        if errors := self._session.agent.review.describe_error():
+    def _describe_reviews(self, status: SessionStatus) -> Iterator[tuple[str, Sequence[str]]]:
+        yield "mode", [status.mode]
+        if errors := self._agent.review.describe_error():
             yield "unasked calls", errors
         yield "plan", list(self._describe_plan())
-        yield "sandbox", [self._session.facts.sandbox.removeprefix("sandbox ") or _UNKNOWN]
+        yield "sandbox", [status.sandbox.removeprefix("sandbox ") or _UNKNOWN]
 
     def _describe_plan(self) -> Iterator[str]:
-        plans = self._session.agent.plans
+        plans = self._agent.plans
         if plans.phase.is_planning:
             yield "being made: nothing is changed until you approve one"
         if plans.phase.review is not None:
@@ -153,8 +117,7 @@ class StatusScreen(AccountSheet):
         for rule in approved.rules:
             yield f"allows {rule.text}"
 
-    def _describe_loaded(self) -> Iterator[tuple[str, Sequence[str]]]:
-        loaded = self._session.loaded_instructions
+    def _describe_loaded(self, loaded: InstructionsLoaded | None) -> Iterator[tuple[str, Sequence[str]]]:
         files = [each.file for each in loaded.files] if loaded is not None else []
         yield "instructions", files or ["none" if loaded is not None else "looked for with the first prompt"]
         yield (
@@ -167,7 +130,7 @@ class StatusScreen(AccountSheet):
             yield "notices", loaded.notices
         servers = [
             f"{server.name}: {server.state.value}, {format_amount(len(server.tools), 'tool')}"
-            for server in self._session.agent.tool_servers.list_statuses()
+            for server in self._agent.tool_servers.list_statuses()
         ]
         yield "MCP servers", servers or ["none"]
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.copilot.failures import CopilotFailures
 from quorum.infrastructure.models.copilot.launch import CliLaunch
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import fake_program
@@ -32,6 +33,12 @@ def test_a_missing_program_is_reported_with_where_it_was_sought_and_how_to_insta
     text = _refusal(tmp_path, program="copilot-of-tomorrow")
     assert "there is no program copilot-of-tomorrow on PATH" in text
     assert "npm install -g @github/copilot" in text
+
+
+def test_a_cli_of_another_protocol_is_reported_with_how_to_install_one_that_fits(tmp_path: Path) -> None:
+    text = str(CopilotFailures(_launch(tmp_path)).explain_wrong_version("0.9"))
+    assert "found 0.9" in text
+    assert text.endswith("npm install -g @github/copilot")
 
 
 def test_a_path_that_is_no_program_is_reported_as_such(tmp_path: Path) -> None:

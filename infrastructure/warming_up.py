@@ -1,0 +1,30 @@
+"""What is imported, looked for and cleared away behind the person's typing, once a session is built."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
+from quorum.infrastructure.storage import remove_abandoned_outputs
+
+
+def warm_up_session(parts: SessionParts, more: Callable[[], None] | None) -> None:
+    """Import what takes long while the person types. No request waits for more than the SDK of its provider."""
+    try:
+        with suppress(ImportError, MemoryError, RuntimeError):  # what needs it says what cannot be loaded
+            parts.warm_up_models(parts.models.session.model)
+            parts.calls.schema.warm_up(tool.definition for tool in parts.calls.tools.values())
+            len(parts.shared.paths.code.places)  # to find what shares files with the workspace may take a while
+            parts.shared.sandbox.detect_state()
+            remove_abandoned(os.environ)
+            remove_abandoned_outputs(parts.given.loaded.settings.storage, os.environ)
+            if more is not None:
+                more()
+    finally:
+        if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed
+            gc.freeze()
+        gc.enable()
