@@ -117,11 +117,16 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         """Mark the careful choice; keys come alive a while after all of it is on the screen."""
         self._lay_out()
         self.watch(self._rows, "scroll_y", self._tell_more, init=False)
-        choices = ((self.REFUSE, "refuse"), (self.ACCEPT, "accept"))
         bar = self.query_one(ChoiceBar)
-        bar.show([ReviewOffer(key, words, action, is_main=True) for (key, words), action in choices], marked=0)
+        bar.show(self.list_choices(), marked=0)
         self.focus_first(bar)
         self.call_after_refresh(self.arm)
+
+    @classmethod
+    def list_choices(cls) -> list[ReviewOffer]:
+        """The careful choice, and the other."""
+        choices = ((cls.REFUSE, "refuse"), (cls.ACCEPT, "accept"))
+        return [ReviewOffer(key, words, action, is_main=True) for (key, words), action in choices]
 
     def focus_first(self, choices: ChoiceBar) -> None:
         """Have Enter take the marked choice from the start."""
