@@ -22,7 +22,7 @@ from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.amounts import format_amount
-from quorum.tui.keys.keyed_app import KeyedApp, fill_in_keys
+from quorum.tui.keys.keyed_app import READER, KeyedApp, fill_in_keys
 from quorum.tui.screens.review.choice_bar import ChoiceBar, Stage, list_choices, list_further_keys
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
 from quorum.tui.screens.review.forms import FormGrown, ReviewForms, render_offer_row
@@ -47,7 +47,6 @@ from quorum.tui.screens.review.widgets import (
     find_last_approved,
     is_cramped,
 )
-from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, fold
 
 

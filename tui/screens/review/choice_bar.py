@@ -17,8 +17,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
-from quorum.tui.keys.keyed_app import fill_in_keys
-from quorum.tui.transcript.cells.palette import READER
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 
 Stage: TypeAlias = Literal[
     "choosing", "listing", "polling", "detailing", "reasoning", "editing", "dropping", "ruling", "offering"

@@ -24,6 +24,7 @@ from quorum.domain.review.questions import ReviewRequest, RuleOffer, RulePreview
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.screens.review.choice_bar import Stage
 from quorum.tui.screens.review.text.plan import find_plan, find_plan_text
 from quorum.tui.screens.review.widgets import CallEditor, ReasonLine, Rows, TypedLine
@@ -121,11 +122,13 @@ def select_offered(proposals: Sequence[str]) -> tuple[str, ...]:
     return tuple(proposal for proposal in proposals if clean_line(proposal) == proposal)
 
 
-def render_scope_row(chosen: RuleScope, width: int) -> Row:
-    """The scopes, the chosen one marked, and the key that chooses another; that one alone in few columns."""
+def render_scope_row(chosen: RuleScope, width: int, *, spoken: bool) -> Row:
+    """The scopes, the chosen one marked, and the key that chooses another; that one alone in few columns, and
+    for a screen reader, which has no signs read out."""
     scopes = "  ".join(f"({'•' if scope is chosen else ' '}) {word}" for scope, word in SCOPES.items())
-    if len(scopes) + len(_SCOPE_KEY) > width:
-        scopes = f"(•) {SCOPES[chosen]}, {[*SCOPES].index(chosen) + 1} of {len(SCOPES)}"
+    if spoken or len(scopes) + len(_SCOPE_KEY) > width:
+        sign = "for " if spoken else "(•) "
+        scopes = f"{sign}{SCOPES[chosen]}, {[*SCOPES].index(chosen) + 1} of {len(SCOPES)}"
     return (StyledPart(scopes, LineKind.PLAIN), StyledPart(_SCOPE_KEY, LineKind.QUIET))
 
 
@@ -244,25 +247,27 @@ class RuleForm(VerticalGroup):
         self.post_message(self.Changed())
 
     def _draw(self, width: int) -> None:
-        several = f" · {self._place + 1} of {len(self._texts)}, ↑ ↓ choose" if len(self._texts) > 1 else ""
+        keys = fill_in_keys(f" · {self._place + 1} of {len(self._texts)}, ↑ ↓ choose", self.app)
+        several, spoken = keys if len(self._texts) > 1 else "", self.app.has_class(READER)
         head = (StyledPart("always let run", LineKind.STRONG), StyledPart(several, LineKind.QUIET))
         self.query_one("#rule_head", Rows).show([head] if self._has_head else [], height=int(self._has_head))
-        self.query_one("#scopes", Rows).show([render_scope_row(self.scope, width)], height=1)
-        rows = _preview_rows(self._preview_of(self.text), width, self._most)
+        self.query_one("#scopes", Rows).show([render_scope_row(self.scope, width, spoken=spoken)], height=1)
+        rows = _preview_rows(self._preview_of(self.text), width, self._most, spoken=spoken)
         self.query_one("#preview", Rows).show(rows[: self._lines], height=self._lines)
         if len(rows) > self._lines:
             self.post_message(FormGrown())
 
 
-def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
+def _preview_rows(preview: RulePreview, width: int, height: int, *, spoken: bool = False) -> list[Row]:
     """What a rule would do, in at most so many rows; what does not fit is counted."""
+    good, bad = ("", "problem: ") if spoken else ("✓ ", "✗ ")
     if preview.problem:
-        rows = fold([Line("✗ ", clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)
+        rows = fold([Line(bad, clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)
     elif not preview.covers_this:
-        rows = fold([Line("✗ ", _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
+        rows = fold([Line(bad, _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
     else:
         others = f" and {len(preview.covers)} known others" if preview.covers and height == 1 else ""
-        rows = [(StyledPart(fit_text(f"✓ covers this call{others}", width), LineKind.GOOD),)]
+        rows = [(StyledPart(fit_text(f"{good}covers this call{others}", width), LineKind.GOOD),)]
         if preview.family and height > 2:
             rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
         if height > 1:
@@ -386,7 +391,7 @@ class OfferForm(VerticalGroup):
                 (StyledPart(fit_text(f"  {clean_line(each)}", width), LineKind.QUIET),)
                 for each in offer.families
             ),
-            render_scope_row(self.scope, width),
+            render_scope_row(self.scope, width, spoken=self.app.has_class(READER)),
             *list_covered(offer.covers, width, self._most_covered),
         ]
 
