@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -10,15 +10,19 @@ from quorum.domain.text.unified_diff import parse_diff
 
 
 class ChangedFile(Struct, frozen=True):
-    """A file as the diffs of calls name it, and how many lines they added to it and removed from it."""
+    """A file as the diffs of calls name it, and how many lines they added to it and removed from it.
+
+    It has no lines where no edit changed it.
+    """
 
     path: str
-    added: int
-    removed: int
+    added: int = 0
+    removed: int = 0
 
 
 class ChangedFiles:
-    """Counts the diffs of calls that ended well. What went back with its turn counts no more."""
+    """Counts the diffs of calls that ended well, and what else changed. What went back with its turn counts
+    no more."""
 
     def __init__(self) -> None:
         self._diffs: list[tuple[int, ChangedFile]] = []
@@ -28,6 +32,11 @@ class ChangedFiles:
         """A call of the turn of this number changed files like this."""
         self._undone.clear()
         self._diffs += ((turn, file) for file in _list_files(diff))
+
+    def add_unread(self, paths: Iterable[str], turn: int) -> None:
+        """A call of the turn of this number changed these files in ways that no diff tells."""
+        self._undone.clear()
+        self._diffs += ((turn, ChangedFile(path)) for path in paths)
 
     def take_back(self, turn: int) -> None:
         """The files are as they were before the turn of this number."""
@@ -46,7 +55,7 @@ class ChangedFiles:
         """Each file once, the one changed last in front."""
         files: dict[str, ChangedFile] = {}
         for _, one in self._diffs:
-            before = files.pop(one.path, ChangedFile(one.path, 0, 0))
+            before = files.pop(one.path, ChangedFile(one.path))
             files[one.path] = ChangedFile(one.path, before.added + one.added, before.removed + one.removed)
         return tuple(reversed(files.values()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -122,6 +122,12 @@ class Present:
         """A call of the present turn changed files like this."""
         self.changed_files.add(diff, len(self._plans) - 1)
         self.version += 1
+
+    def change_unread_files(self, paths: Sequence[str]) -> None:
+        """A call of the present turn changed these files in ways that no diff tells."""
+        if paths:
+            self.changed_files.add_unread(paths, len(self._plans) - 1)
+            self.version += 1
 
     def give_back_files(self, turn: int) -> None:
         """The files are as they were before the turn of this number."""

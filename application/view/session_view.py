@@ -348,6 +348,11 @@ class SessionView:
                 self.entries.append(Restoration(event.changes, self._cwd))
             case ev.EffectsObserved():
                 self._batches.receive(event, self._cwd)
+                root = self._cwd.rstrip("/") + "/"
+                changes = event.effects.changes
+                self.present.change_unread_files(
+                    [change.path.removeprefix(root) for change in changes if change.is_surprise]
+                )
             case ev.OutputStored():
                 self._batches.store(event)
             case ev.HookRan():

@@ -371,7 +371,7 @@ def _judge_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
     if subject.shell is not None and subject.shell.is_confined:
         return _Voice(Answer.ALLOW, name, f"it runs inside the sandbox, {_describe_reach(subject.shell)}")
     return _Voice(
-        Answer.ASK, name, "high risk, and it would not run and end inside the sandbox, without network"
+        Answer.ASK, name, "high risk, and more than a command that runs to its end inside the sandbox"
     )
 
 

@@ -94,6 +94,21 @@ async def test_the_change_is_shown_and_made_once_it_is_approved_and_nothing_is_s
 
 
 @pytest.mark.long
+async def test_the_end_of_the_transcript_stays_in_sight_above_the_question(tmp_path: Path) -> None:
+    text = "".join(f"line {number}\n\n" for number in range(30))
+    async with on_stage(tmp_path, say(f"{text}the last words"), prepare=proposing, size=(80, 24)) as stage:
+        await stage.send("go")
+        await stage.shows("the last words")
+        await stage.send("# use tabs")
+        await asked(stage)
+        await stage.shows("the last words")
+        await stage.shows("add it as shown")
+        await stage.pilot.press("n")
+        await stage.shows("nothing was added")
+        await stage.shows("line 24")  # which stood behind the question
+
+
+@pytest.mark.long
 async def test_the_persons_own_file_can_be_chosen_and_has_to_be_seen_before_it_is_approved(
     tmp_path: Path,
 ) -> None:

@@ -67,6 +67,32 @@ async def test_a_marked_option_is_the_reply(tmp_path):
         assert await asking.reply() == PersonReply(options=(2,))
 
 
+async def click_on(stage: Stage, text: str) -> None:
+    lines = stage.text().splitlines()
+    row = next(number for number, line in enumerate(lines) if text in line)
+    await stage.pilot.click(offset=(lines[row].index(text), row))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("text", "option"), [("Green", 2), ("as the sky", 1)])
+async def test_an_option_that_is_clicked_is_the_reply(tmp_path, text, option):
+    async with asked(tmp_path) as (stage, asking):
+        await click_on(stage, "Which colour?")
+        await click_on(stage, text)
+
+        assert await asking.reply() == PersonReply(options=(option,))
+
+
+@pytest.mark.long
+async def test_clicks_choose_where_several_may_be_and_begin_own_words(tmp_path):
+    async with asked(tmp_path, several=True) as (stage, asking):
+        await click_on(stage, "Green")
+        await click_on(stage, "In your own words")
+        await stage.pilot.press(*"dark", "enter")
+
+        assert await asking.reply() == PersonReply(options=(2,), text="dark")
+
+
 @pytest.mark.long
 async def test_it_stands_at_the_lower_end_and_what_was_said_last_stays_in_sight_above_it(tmp_path):
     question = ReviewQuestion(a_request(a_packet("ask_person", ASKED, Seal(cwd="/w"))), a_review_context())

@@ -610,8 +610,19 @@ async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp
         await stage.send("go")
         await stage.asked()
         await stage.shows(
-            " 1/y yes [2/n no] 3/r no, because…  4/e change it    5/a always…  6/A yes to these 3"
+            " 1/y yes [2/n no] 3/r no, because…  4/e change it    5/a always…  7/A yes to these 3"
         )
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("packet", [an_edit(DIFF), MAKE], ids=["an edit", "a command"])
+async def test_a_number_means_the_same_in_every_review(tmp_path, packet):
+    request = replace(a_request(packet), allowed_by_accept_edits=packet is not MAKE, proposals=("call(*)",))
+    async with on_stage(tmp_path, review(request), size=(100, 20)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("5")
+        await stage.shows("always let run")
 
 
 async def test_the_careful_choice_is_still_marked_after_the_window_was_too_small(tmp_path):

@@ -243,6 +243,18 @@ async def test_the_form_has_no_empty_lines_but_those_that_part_it_from_the_call(
     assert form[: form.index("enter yes, and save this rule  esc back")].count("") <= 1
 
 
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("size", [(36, 9), (40, 12), (40, 24)])
+async def test_a_low_screen_has_the_rule_its_scope_what_it_covers_and_the_choices(tmp_path, size):
+    async with on_stage(tmp_path, asking(PROPOSALS[1]), size=size) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.press_at("a", 1.0)
+        await stage.press_at("tab", 2.0)
+        for shown in ("git log *", "(•) this project", "✓ covers this call", "enter yes, and save  esc back"):
+            await stage.shows(shown)
+
+
 @pytest.mark.long
 async def test_the_form_grows_to_what_a_rule_that_is_typed_would_let_run(tmp_path):
     async with on_stage(tmp_path, asking(PROPOSALS[0]), size=(120, 40)) as stage:

@@ -18,6 +18,7 @@ from quorum.domain.review.mode import Mode
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.screen_reader import draw_for_screen_reader
+from quorum.tui.transcript.kinds.diff import draw_diff
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit, hold, review, say
@@ -334,7 +335,7 @@ async def test_the_timeline_has_words_in_the_place_of_lanes_and_the_cursor_on_it
         await find_line_of_cursor(stage, "1 go, completed")
         await stage.pilot.press("down")
         await find_line_of_cursor(stage, "model")
-        assert not BOXES.search(stage.text().replace("›", "").replace("←→", ""))
+        assert not BOXES.search(stage.text().replace("›", ""))
 
 
 async def test_a_review_of_an_edit_has_words_for_its_signs_and_for_what_is_out_of_sight(tmp_path):
@@ -352,3 +353,29 @@ async def test_a_review_of_an_edit_has_words_for_its_signs_and_for_what_is_out_o
         assert not BOXES.findall(text)
         await stage.press_at("n", 1000.0)
         await stage.unasked()
+
+
+@pytest.mark.long
+async def test_a_rule_is_offered_in_words(tmp_path):
+    request = replace(
+        a_request(a_command("make all")), proposals=("run_command(make *)", "run_command(make all)")
+    )
+    async with on_stage(tmp_path, review(request), size=(100, 20)) as stage:
+        await for_reader(stage)
+        await stage.send("go")
+        await stage.asked()
+        await stage.press_at("a", 1000.0)
+        await stage.shows("always let run · 1 of 2, up and down choose")
+        await stage.shows("for this session, 1 of 3")
+
+        assert not BOXES.findall(stage.text())
+        await stage.press_at("escape", 2000.0)
+        await stage.press_at("n", 3000.0)
+        await stage.unasked()
+
+
+def test_a_change_is_shown_in_words_wherever_it_is_drawn():
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
+    strips = draw_diff(diff, 60, replace(TERMINAL, screen_reader=True))
+
+    assert [strip.text.rstrip() for strip in strips] == ["line 1 removed: old", "line 1 added: new"]

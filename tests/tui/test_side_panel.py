@@ -3,11 +3,13 @@ import pytest
 from quorum.application.view.entries import Phase
 from quorum.application.view.present import StepStatus
 from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
+from quorum.domain.review.mode import Mode
 from quorum.tui.side_panel.drawing import PanelUsage, draw_present
 from quorum.tui.transcript.cells.palette import TERMINAL
 from tests.support.app_stage import on_stage
@@ -389,6 +391,36 @@ def test_the_files_of_the_session_are_counted_over_turns_until_they_go_back(boar
     assert len(lines(board, 40)) == 3
     feed(board, ev.SessionRewound(turn=1, conversation=True, files=True))
     assert lines(board, 40) == ["Changed", "src/retry.py                       +1 −1"]
+
+
+def test_what_others_than_edits_changed_is_counted_below_the_edits_until_it_goes_back(board):
+    def observe(batch, *paths):
+        changes = tuple(
+            FileChange(path=path, kind=ChangeKind.DELETED, declared=False, ignored="cache" in path)
+            for path in paths
+        )
+        effects = Effects(changes=changes, complete=True)
+        return ev.EffectsObserved(context=context(0, batch), effects=effects)
+
+    edit = ("edit_file", {"path": "src/retry.py"}, RiskLevel.HIGH, ())
+    feed(board, ev.SessionStarted(session_id="s", cwd="/w", model="m/1", mode=Mode.ASK))
+    feed(board, ev.TurnStarted(prompt="go"), planned(SLOW, batch="b0"))
+    feed(board, observe("b0", "/w/docs/a.md", "/w/docs/b.md", "/w/.cache/x"))
+    feed(board, finished("run_command", "", batch="b0"), turn_finished(RunStatus.COMPLETED))
+    assert lines(board, 40) == ["Changed", "2 files, not by edits"]
+
+    feed(board, ev.TurnStarted(prompt="go on"), planned(edit, batch="b1"))
+    feed(board, ev.CallStarted(context=context(0, "b1"), tool="edit_file", arguments={}, diff=DIFF))
+    feed(board, finished("edit_file", "edited", batch="b1"), turn_finished(RunStatus.COMPLETED))
+    edited = ["Changed", "src/retry.py                       +1 −1"]
+    assert lines(board, 40) == [*edited, "+2 files, not by edits"]
+
+    feed(board, ev.TurnStarted(prompt="again"), planned(SLOW, batch="b2"), observe("b2", "/w/src/retry.py"))
+    feed(board, finished("run_command", "", batch="b2"), turn_finished(RunStatus.COMPLETED))
+    assert lines(board, 40) == [*edited, "+2 files, not by edits"]
+
+    feed(board, ev.SessionRewound(turn=0, conversation=True, files=True))
+    assert lines(board, 40) == []
 
 
 def test_a_call_that_failed_changed_no_file(board):

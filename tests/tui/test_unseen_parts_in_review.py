@@ -83,15 +83,16 @@ async def test_a_series_of_small_edits_and_commands_costs_one_key_each(tmp_path,
         assert stage.agent.answers == [Approve(packet.digest) for packet in packets]
 
 
-@pytest.mark.long
-async def test_the_first_y_tells_how_much_was_not_seen_and_the_second_approves(tmp_path):
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("key", ["y", "1"])
+async def test_the_first_yes_tells_how_much_was_not_seen_and_the_second_approves(tmp_path, key):
     async with on_stage(tmp_path, asking(LONG), size=(80, 24)) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.pilot.press("y")
-        await stage.shows("unseen: space reads on, y again approves all")
+        await stage.pilot.press(key)
+        await stage.shows(f"unseen: space reads on, {key} again approves all")
         assert stage.agent.answers == []
-        await stage.pilot.press("y")
+        await stage.pilot.press(key)
         await stage.until(lambda: stage.agent.answers)
 
         assert stage.agent.answers == [Approve(LONG.digest)]

@@ -19,10 +19,10 @@ from quorum.domain.text.amounts import format_elapsed, format_tokens
 from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import SessionLabel, draw_badge
 from quorum.tui.keys.choices import find_warning
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.themes.looks import Looks, PrintStatusLine
 from quorum.tui.transcript.cells.lines import fit_text, fit_text_end, wrap_words
-from quorum.tui.transcript.cells.palette import READER, TERMINAL
+from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.widgets.empty_prompt import STARTING
 from quorum.tui.widgets.layout import JOINED
 

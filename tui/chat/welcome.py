@@ -19,9 +19,8 @@ from textual.widgets import Static
 from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
 from quorum.tui.keys.choices import describe_reviews
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.transcript.cells.lines import fit_text, fit_text_end
-from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.widgets.colours import QUIET
 
 if TYPE_CHECKING:

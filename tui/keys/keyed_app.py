@@ -78,17 +78,39 @@ def does_enter_steer(app: App[Any]) -> bool:
     return isinstance(app, KeyedApp) and app.enter_while_running == "steer"
 
 
+READER = "-reader"
+"""The class of the app while it is made for a screen reader."""
+
+_ARROWS = {
+    "↑ ↓": "up and down",
+    "↑↓": "up and down",
+    "← →": "left and right",
+    "←→": "left and right",
+    "↑": "up",
+    "↓": "down",
+    "←": "left",
+    "→": "right",
+}
+
 _KEY = re.compile(r"\{(\w+)=([^}]+)\}")
 
 
 def fill_in_keys(hint: str, app: App[object]) -> str:
-    """A hint such as `{palette=ctrl+p} commands`: what does it by its name, and the key it usually has."""
-    keymap = app.keymap if isinstance(app, KeyedApp) else {}
-    if not keymap:
-        return fill_in_usual_keys(hint)
-    from quorum.tui.keys.keymap import label_key
+    """A hint such as `{palette=ctrl+p} commands`: what does it by its name, and the key it usually has.
 
-    return _KEY.sub(lambda key: label_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint)
+    For a screen reader arrows are words.
+    """
+    keymap = app.keymap if isinstance(app, KeyedApp) else {}
+    filled = fill_in_usual_keys(hint)
+    if keymap:
+        from quorum.tui.keys.keymap import label_key
+
+        filled = _KEY.sub(
+            lambda key: label_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint
+        )
+    for sign, words in _ARROWS.items() if app.has_class(READER) else ():
+        filled = filled.replace(sign, words)
+    return filled
 
 
 def fill_in_usual_keys(hint: str) -> str:

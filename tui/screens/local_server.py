@@ -24,7 +24,7 @@ class LocalServerDialog(QuestionCard):
 
     HEADING = "Use this model from now on?"
     REFUSE = ("{server_refuse=n}", "write nothing")
-    ACCEPT = ("{server_accept=y}", "write it as shown")
+    ACCEPT = ("{server_accept=y}", "write as shown")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Write the settings and use the model", id="server_accept"),
         Binding("n,escape", "refuse", "Write nothing", id="server_refuse"),

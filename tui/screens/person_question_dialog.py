@@ -79,18 +79,22 @@ class PersonQuestionDialog(QuestionCard):
 
     def build_lines(self) -> Iterator[Line]:
         """The question, and the options with what each of them means."""
+        return (line for _, line in self._build_parts())
+
+    def _build_parts(self) -> Iterator[tuple[int | None, Line]]:
+        """Each line with the place of the option that it belongs to."""
         for text in self.question.question.splitlines():
-            yield Line("", clean_line(text), LineKind.STRONG)
-        yield Line("", "")
+            yield None, Line("", clean_line(text), LineKind.STRONG)
+        yield None, Line("", "")
         for place, option in enumerate(self.question.options):
             box = ""
             if self.question.several:
                 box = _CHOSEN if place in self._chosen else _NOT_CHOSEN
-            yield self._build_row(place, f"{box}{place + 1} {option.label}")
+            yield place, self._build_row(place, f"{box}{place + 1} {option.label}")
             if option.description:
                 description = make_printable(option.description, newlines=False)
-                yield Line(" " * (8 if self.question.several else 4), description, LineKind.QUIET)
-        yield self._build_row(self._own_place, f"{_OWN_WORDS} …")
+                yield place, Line(" " * (8 if self.question.several else 4), description, LineKind.QUIET)
+        yield self._own_place, self._build_row(self._own_place, f"{_OWN_WORDS} …")
 
     def _build_row(self, place: int, label: str) -> Line:
         is_marked = place == self._marked
@@ -151,6 +155,18 @@ class PersonQuestionDialog(QuestionCard):
                 break
             before.append(line)
         return max(0, len(fold(before, self._text_width)) - 1)
+
+    def on_click(self, event: events.Click) -> None:
+        """Take the option that is clicked, as its key does."""
+        is_text = self._rows.region.contains_point(event.screen_offset)
+        if not is_text or self.takes_text or not self._guard.admits(event.time):
+            return
+        rows = [place for place, line in self._build_parts() for _ in fold([line], self._text_width)]
+        place = rows[event.screen_y - self._rows.region.y + self._rows.above]
+        if place == self._own_place:
+            self.action_write()
+        elif place is not None:
+            self.action_pick(place + 1)
 
     def action_choose_marked(self) -> None:
         """Choose the marked option, or do not choose it any more."""

@@ -15,9 +15,9 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
 from quorum.tui.screens.review.widgets import Cramped, Rows, fit_to_screen, is_cramped
-from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.kinds.rows import Line, Row, fold
 from quorum.tui.widgets.dialog_parts import ClosesItself, SeeThroughScreen
 
@@ -108,7 +108,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         with QuestionFrame(id="question") as card:
             self.cover = card
             card.border_title = Content(self.HEADING)
-            card.border_subtitle = Content(self.format_subtitle())
+            card.border_subtitle = Content(fill_in_keys(self.format_subtitle(), self.app))
             yield self.ROWS(id="lines")
             yield Static(id="more", markup=False)
             yield ChoiceBar(id="choices")
@@ -117,11 +117,16 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         """Mark the careful choice; keys come alive a while after all of it is on the screen."""
         self._lay_out()
         self.watch(self._rows, "scroll_y", self._tell_more, init=False)
-        choices = ((self.REFUSE, "refuse"), (self.ACCEPT, "accept"))
         bar = self.query_one(ChoiceBar)
-        bar.show([ReviewOffer(key, words, action, is_main=True) for (key, words), action in choices], marked=0)
+        bar.show(self.list_choices(), marked=0)
         self.focus_first(bar)
         self.call_after_refresh(self.arm)
+
+    @classmethod
+    def list_choices(cls) -> list[ReviewOffer]:
+        """The careful choice, and the other."""
+        choices = ((cls.REFUSE, "refuse"), (cls.ACCEPT, "accept"))
+        return [ReviewOffer(key, words, action, is_main=True) for (key, words), action in choices]
 
     def focus_first(self, choices: ChoiceBar) -> None:
         """Have Enter take the marked choice from the start."""
@@ -198,7 +203,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     def show_notice(self) -> None:
         """Say what became of the last keys in the lower border; else what stands there."""
         for card in self.query("#question"):  # none is there yet while it opens
-            card.border_subtitle = Content(self.notice or self.format_subtitle())
+            card.border_subtitle = Content(fill_in_keys(self.notice or self.format_subtitle(), self.app))
 
     @property
     def is_awake(self) -> bool:

@@ -31,7 +31,7 @@ class SandboxOfferDialog(QuestionCard):
 
     HEADING = "Let edits and sandboxed commands run unasked?"
     REFUSE = ("{offer_refuse=n}", "ask about each")
-    ACCEPT = ("{offer_accept=y}", "run them in the sandbox")
+    ACCEPT = ("{offer_accept=y}", "let them run")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Choose the mode sandboxed", id="offer_accept"),
         Binding("n", "refuse", "Keep the mode ask", id="offer_refuse"),

@@ -52,7 +52,7 @@ class ServerAddressDialog(QuestionCard):
 
     HEADING = "An MCP server wants you to open an address"
     REFUSE = ("{address_decline=n}", "decline")
-    ACCEPT = ("{address_open=y}", "open it in the browser")
+    ACCEPT = ("{address_open=y}", "open in the browser")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Open the address in the browser", id="address_open"),
         Binding("n", "refuse", "Decline to open it", id="address_decline"),

@@ -248,9 +248,13 @@ def _draw_files(present: Present, width: int, palette: Palette) -> _PanelSection
     """The files that this session changed, the one changed last above."""
     if not (files := present.changed_files.list_files()):
         return None
-    added, removed = sum(file.added for file in files), sum(file.removed for file in files)
-    heading = [_draw_heading("Changed", f"+{added:,} −{removed:,}" if len(files) > 1 else "", width, palette)]
-    rows = [Row(1, False, partial(_draw_file, file, width, palette)) for file in files]
+    read = [file for file in files if file.added or file.removed]
+    added, removed = sum(file.added for file in read), sum(file.removed for file in read)
+    heading = [_draw_heading("Changed", f"+{added:,} −{removed:,}" if len(read) > 1 else "", width, palette)]
+    rows = [Row(1, False, partial(_draw_file, file, width, palette)) for file in read]
+    if others := len(files) - len(read):
+        text = fit_text(f"{'+' if read else ''}{format_amount(others, 'file')}, not by edits", width)
+        rows.append(Row(1, False, partial(list, [build_strip((text, palette.muted))])))
     return _PanelSection(heading, rows, "before", _LEAST_FILES)
 
 

@@ -156,8 +156,7 @@ class WorktreeTabs:
         if busy := self._find_busy(*folders):
             self._chat.refuse(busy)
             return False
-        await self._chat.questions.wait_until_in_front()
-        if not await self._app.push_screen_wait(dialog):
+        if not await self._chat.questions.confirm(dialog):
             return False
         if busy := self._find_busy(*folders):
             self._chat.refuse(busy)

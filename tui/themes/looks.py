@@ -26,6 +26,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.keys.keyed_app import READER
 from quorum.tui.terminal.background_colour import BackgroundReported
 from quorum.tui.terminal.indexed_colours import IndexedColours
 from quorum.tui.terminal.notifications import Notifier, NotifyBy, TerminalTitle
@@ -41,7 +42,6 @@ from quorum.tui.themes.own import (
     choose_automatic_theme,
     choose_theme,
 )
-from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.widgets.colours import MARKED, QUIET
 
 if TYPE_CHECKING:

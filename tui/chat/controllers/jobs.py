@@ -53,9 +53,9 @@ class JobController:
 
         self._is_asking = True
         try:
-            await self._questions.wait_until_in_front()
+            await self._questions.wait_until_in_front()  # what runs is listed as it is then
             now = self._transcript.session_view.clock()
-            return await self._host.app.push_screen_wait(EndJobsDialog(self.running, now, clock=self._clock))
+            return await self._questions.confirm(EndJobsDialog(self.running, now, clock=self._clock))
         finally:
             self._is_asking = False
 

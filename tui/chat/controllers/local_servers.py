@@ -85,8 +85,7 @@ class LocalServerController:
                 servers, port, name, models, await servers.propose(port, name, models[0]), clock=self._clock
             )
             self._host.say("")
-            await self._questions.wait_until_in_front()
-            if not await self._host.app.push_screen_wait(dialog):
+            if not await self._questions.confirm(dialog):
                 self._host.say("nothing was written")
                 return False
             problem = await servers.accept(dialog.proposal)

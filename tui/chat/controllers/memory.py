@@ -53,9 +53,8 @@ class MemoryController:
             try:
                 proposal = await agent.memory.propose(line)
                 self._remember(typed)
-                await self._questions.wait_until_in_front()
                 dialog = MemoryDialog(proposal, clock=self._clock)
-                if await self._host.app.push_screen_wait(dialog):
+                if await self._questions.confirm(dialog):
                     await agent.memory.add(dialog.chosen)
                 else:
                     self._host.say("nothing was added; ↑ brings the line back")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
 from quorum.tui.agent.turns import Turns
 from quorum.tui.chat.controllers.host import ChatHost
 from quorum.tui.transcript.layout.view import TranscriptView
+
+if TYPE_CHECKING:
+    from quorum.tui.screens.question_card import QuestionCard
 
 
 class QuestionController:
@@ -33,6 +37,7 @@ class QuestionController:
         self._host, self._turns, self._transcript = host, turns, transcript
         self._main, self._below, self._announce = main, below, announce
         self._in_front = asyncio.Event()
+        self._reserved = 0
 
     def come_to_front(self) -> None:
         """The person looks at it from now on."""
@@ -48,6 +53,16 @@ class QuestionController:
         while not self._in_front.is_set():
             await self._in_front.wait()
 
+    async def confirm(self, card: QuestionCard) -> bool:
+        """Have a question of the app itself answered, once the person looks. Call it in a worker."""
+        await self.wait_until_in_front()
+        reserved = self._reserved
+        card.tell_height(self.reserve_lines)
+        try:
+            return await self._host.app.push_screen_wait(card)
+        finally:
+            self.reserve_lines(reserved)
+
     def begin_asking(self, tool: str = "") -> None:
         """There is a question."""
         self.asking = True
@@ -59,6 +74,7 @@ class QuestionController:
 
         A line of it is kept also where the dialog leaves none: else the status bar would have no room.
         """
+        self._reserved = lines
         own = sum(widget.outer_size.height for widget in self._below if widget.display)
         most = self._host.app.size.height - self._main.region.y - own - 1
         self._main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)

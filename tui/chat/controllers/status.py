@@ -14,12 +14,11 @@ from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.header import Header
 from quorum.tui.chat.status_bar import Status, StatusBar, StatusLine, encode_session
 from quorum.tui.chat.welcome import Welcome
-from quorum.tui.keys.keyed_app import does_enter_steer
+from quorum.tui.keys.keyed_app import READER, does_enter_steer
 from quorum.tui.side_panel.plan_line import PlanLine
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.themes.looks import Looks
 from quorum.tui.transcript.cells.lines import fit_text
-from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.widgets.dialog_parts import ClosesItself
 
 CELLS = 73
@@ -61,7 +62,7 @@ class AccountSheet(ClosesItself, ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll() as scroll:
             scroll.border_title = Content(self.HEADING)
-            scroll.border_subtitle = Content("esc closes · ↑↓ scroll")
+            scroll.border_subtitle = Content(fill_in_keys("esc closes · ↑↓ scroll", self.app))
             yield self._text
 
     def on_resize(self) -> None:

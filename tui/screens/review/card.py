@@ -22,7 +22,7 @@ from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.amounts import format_amount
-from quorum.tui.keys.keyed_app import KeyedApp, fill_in_keys
+from quorum.tui.keys.keyed_app import READER, KeyedApp, fill_in_keys
 from quorum.tui.screens.review.choice_bar import ChoiceBar, Stage, list_choices, list_further_keys
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
 from quorum.tui.screens.review.forms import FormGrown, ReviewForms, render_offer_row
@@ -47,7 +47,6 @@ from quorum.tui.screens.review.widgets import (
     find_last_approved,
     is_cramped,
 )
-from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, fold
 
 
@@ -77,6 +76,7 @@ _APART = ("polling", "detailing")
 _ROOMY, _GAP_FROM = 20, 16
 _MOST_OF_PREAMBLE, _ROOM_PER_LINE_OF_PREAMBLE = 3, 7
 _LEAST_READ = 3
+_LEAST_BESIDE_RULE = 1  # what tells how much is out of sight: the call was read before
 _BESIDE_TITLE = 6  # corners, and what the border keeps free of them
 
 
@@ -235,20 +235,22 @@ class ReviewCard(VerticalGroup):
         self._title_line = build_request_title(self._request, self._earlier, self._root, spoken=self._spoken)
         self.border_title = Content(self._title_line.fit(width - _BESIDE_TITLE))
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _count_lines_above(height))
-        typed = self.forms.lay_out(self.stage, roomy=room >= _ROOMY, width=width - 4)
         gap = int(room >= _GAP_FROM)
+        least = _LEAST_BESIDE_RULE if self.stage == "ruling" else 2
+        form_room = room - _BORDER_AND_CHOICES - gap - least
+        typed = self.forms.lay_out(self.stage, roomy=room >= _ROOMY, room=form_room, width=width - 4)
         self.query_one(ChoiceBar).styles.margin = (gap, 0, 0, 0)
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typed
         left -= self._lay_out_preamble(preamble, inner, room)
         rows, pinned, approved = self._render_text(inner, left)
         if self._seen_rows.show(rows[:approved]):
             self._unseen_warned_for = ""
-        lines = max(2, left - (1 + len(pinned) if pinned else 0))
+        lines = max(least, left - (1 + len(pinned) if pinned else 0))
         tight = len(rows) > lines  # then the line that tells how much is out of sight parts text and facts
         shown_lines = len(rows) if not tight else lines if pinned else lines - 1
         self._objected = find_first_objection(rows)
         self._approved = rows[:approved]
-        self._reading.show(rows, height=lines - 1 if self.stage in _APART else shown_lines)
+        self._reading.show(rows, height=lines - 1 if self.stage == "polling" else shown_lines)
         known = self.query_one("#facts", Rows)
         known.show(pinned, height=len(pinned))
         known.styles.margin = (0 if tight else 1, 0, 0, 0)

@@ -1,7 +1,7 @@
 """The choices of a review in one row, by its stage, and the keys that act there.
 
-What is safe comes first, then a gap, then what reaches beyond this call. A choice of the first stage has its
-place as a second key.
+What is safe comes first, then a gap, then what reaches beyond this call. A choice of the first stage has a
+number as a second key, which is the same in every review.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
-from quorum.tui.keys.keyed_app import fill_in_keys
-from quorum.tui.transcript.cells.palette import READER
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 
 Stage: TypeAlias = Literal[
     "choosing", "listing", "polling", "detailing", "reasoning", "editing", "dropping", "ruling", "offering"
@@ -26,7 +25,18 @@ Stage: TypeAlias = Literal[
 """What the person is about: the answers, the list of what else would be approved, all votes, all details, a
 reason, an edit, which tasks of a plan to drop, a rule, the rules that are offered."""
 
-MOST_CHOICES = 9
+_NUMBERS = {
+    "approve": 1,
+    "reject": 2,
+    "reason": 3,
+    "edit": 4,
+    "rule": 5,
+    "accept_edits": 6,
+    "list_rest": 7,
+    "add_folder": 8,
+    "drop_tasks": 9,
+}
+"""What a number does where it stands beside a choice: one that is learnt means nothing else elsewhere."""
 
 KEYS: list[BindingType] = [
     Binding("y", "approve", "Approve: run exactly this", id="review_approve"),
@@ -66,8 +76,8 @@ KEYS: list[BindingType] = [
     Binding("ctrl+down,shift+down", "scroll(10)", "Scroll down by ten lines", show=False, id="review_far_down"),
     Binding("space", "read_on", "Scroll down by a page", show=False, id="review_read_on"),
     *(
-        Binding(f"{place}", f"take({place})", f"Choice {place}", show=False, id=f"review_choice_{place}")
-        for place in range(1, MOST_CHOICES + 1)
+        Binding(f"{number}", f"take({number})", f"Choice {number}", show=False, id=f"review_choice_{number}")
+        for number in _NUMBERS.values()
     ),
     Binding("left,shift+tab", "mark(-1)", "Previous choice", show=False, id="review_left"),
     Binding("right,tab", "mark(1)", "Next choice", show=False, id="review_right"),
@@ -153,17 +163,20 @@ def list_choices(
         case "reasoning":
             return [ReviewOffer("enter", "no, for this reason", "send_reason"), _BACK]
         case "editing":
-            return [ReviewOffer("{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit"), _BACK]
+            again = ReviewOffer(
+                "{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit", "ask again"
+            )
+            return [again, _BACK]
         case "dropping":
             return [
-                ReviewOffer("{review_toggle_task=space}", "drop or keep", "toggle_task", is_main=True),
+                ReviewOffer("{review_toggle_task=space}", "drop or keep", "toggle_task", "drop", is_main=True),
                 ReviewOffer(
                     "{review_submit_edit=ctrl+s}", "ask again with the rest", "submit_edit", "ask again"
                 ),
                 _BACK,
             ]
         case "ruling":
-            return [ReviewOffer("enter", "yes, and save this rule", "save_rule"), _BACK]
+            return [ReviewOffer("enter", "yes, and save this rule", "save_rule", "yes, and save"), _BACK]
         case "offering":
             return [_BACK, ReviewOffer("{review_offer=k}", "yes, and save", "offer")]
         case "listing":
@@ -177,10 +190,10 @@ def list_choices(
                 ReviewOffer("{review_reason=r}", "no, because…", "reason", "because…"),
                 *([ReviewOffer("{review_edit=e}", "change it", "edit", "change")] if can_edit else []),
                 *([ReviewOffer("{review_tasks=t}", "tasks", "drop_tasks")] if can_drop else []),
-                *([folder] if can_add_folder else []),
-                *([edits] if can_accept_edits else []),
                 *([rule] if can_rule else []),
+                *([edits] if can_accept_edits else []),
                 *([rest] if following else []),
+                *([folder] if can_add_folder else []),
             ]
         case _:
             assert_never(stage)
@@ -297,9 +310,10 @@ class ChoiceBar(Widget, can_focus=True):
     def _place_offers(self, level: int, *, numbered: bool) -> Iterator[_ChoicePlace]:
         column = 0
         for place, offer in enumerate(self.offers):
+            number = _NUMBERS.get(offer.action) if numbered else None
             key = fill_in_keys(offer.key, self.app)
             key = key if self.app.has_class(READER) else _DRAWN_KEYS.get(key, key)
-            key = f"{place + 1}/{key}" if numbered else key
+            key = f"{number}/{key}" if number else key
             label = offer.short or offer.label if level else offer.label
             is_bare = (level == 2 and offer.reaches_far) or (level == 3 and not offer.is_main)
             if is_bare and place != self._marked:

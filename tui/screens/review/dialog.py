@@ -106,7 +106,7 @@ class ReviewDialog(EditsCall, Guarded):
         self._clock, self._on_height = clock, on_height
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
-        self._pressed_at = float("-inf")
+        self._pressed_at, self._pressed_key = float("-inf"), ""
         self._folder_choice, self.root = FolderChoice(), root
         self._concealed: ReviewRequest | None = None  # the request as it was before its secrets were shown
         self.cover = self.card = ReviewCard(
@@ -216,6 +216,7 @@ class ReviewDialog(EditsCall, Guarded):
         alive = self._guard.admits(event.time)
         if alive:
             self._pressed_at = event.time
+            self._pressed_key = event.character if event.is_printable and event.character else event.key
         else:
             self._show_dead()
         return alive
@@ -266,11 +267,12 @@ class ReviewDialog(EditsCall, Guarded):
     def _is_read(self, key: str) -> bool:
         """Whether all that would be approved has been on the screen, or how much has not been has been said.
 
-        Saying it changes what is asked: keys are dead for a while, and the key has to be pressed again.
+        Saying it changes what is asked: keys are dead for a while, and the key has to be pressed again. After a
+        click `key` is named.
         """
         if not self.card.unseen or self.card.tells_unseen:
             return True
-        self.card.tell_unseen(key)
+        self.card.tell_unseen(self._pressed_key or key)
         self.arm()
         return False
 
@@ -448,5 +450,5 @@ class ReviewDialog(EditsCall, Guarded):
         if message.clicked_at is not None:
             if not self._guard.admits(message.clicked_at):
                 return
-            self._pressed_at = message.clicked_at
+            self._pressed_at, self._pressed_key = message.clicked_at, ""
         await self.run_action(message.action)

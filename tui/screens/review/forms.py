@@ -24,6 +24,7 @@ from quorum.domain.review.questions import ReviewRequest, RuleOffer, RulePreview
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.screens.review.choice_bar import Stage
 from quorum.tui.screens.review.text.plan import find_plan, find_plan_text
 from quorum.tui.screens.review.widgets import CallEditor, ReasonLine, Rows, TypedLine
@@ -111,7 +112,8 @@ SCOPES = {
     RuleScope.USER: "everywhere",
 }
 _NOT_THIS = "it does not cover this call; change it, or esc goes back"
-_ABOVE_PREVIEW = 3
+_SCOPE_KEY = "  tab"
+_RULE_AND_SCOPE = 2
 _BESIDE_TEXT = 4
 
 
@@ -120,10 +122,14 @@ def select_offered(proposals: Sequence[str]) -> tuple[str, ...]:
     return tuple(proposal for proposal in proposals if clean_line(proposal) == proposal)
 
 
-def render_scope_row(chosen: RuleScope) -> Row:
-    """The scopes, the chosen one marked, and the key that chooses another."""
+def render_scope_row(chosen: RuleScope, width: int, *, spoken: bool) -> Row:
+    """The scopes, the chosen one marked, and the key that chooses another; that one alone in few columns, and
+    for a screen reader, which has no signs read out."""
     scopes = "  ".join(f"({'•' if scope is chosen else ' '}) {word}" for scope, word in SCOPES.items())
-    return (StyledPart(scopes, LineKind.PLAIN), StyledPart("  tab", LineKind.QUIET))
+    if spoken or len(scopes) + len(_SCOPE_KEY) > width:
+        sign = "for " if spoken else "(•) "
+        scopes = f"{sign}{SCOPES[chosen]}, {[*SCOPES].index(chosen) + 1} of {len(SCOPES)}"
+    return (StyledPart(scopes, LineKind.PLAIN), StyledPart(_SCOPE_KEY, LineKind.QUIET))
 
 
 class RuleForm(VerticalGroup):
@@ -145,6 +151,7 @@ class RuleForm(VerticalGroup):
     def __init__(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
         super().__init__(id="rule_form")
         self._most, self._lines = 4, 1
+        self._has_head = True
         self._replay = ReplayRows()
         self.propose(proposals, preview)
 
@@ -216,16 +223,22 @@ class RuleForm(VerticalGroup):
         message.stop()
         self._tell()
 
-    def lay_out(self, *, roomy: bool, width: int) -> int:
-        """Take the lines that belong to the room there is; how many these are, the margin included."""
-        self._most = 6 if roomy else 4
+    def lay_out(self, *, roomy: bool, room: int, width: int) -> int:
+        """Take the lines that belong to the room there is; how many these are, the margin included.
+
+        Where they are few the rule, its scope, what it covers and past calls come first.
+        """
+        left = room - _RULE_AND_SCOPE - self._replay.lines - 1
+        self._has_head, gap = left > 0, int(left > 1)
+        self._most = max(1, min(6 if roomy else 4, left - gap))
+        self.styles.margin = (gap, 0, 0, 0)
         known = (self.text, *self._proposals) if self.is_mounted else self._proposals
         needed = (len(_preview_rows(self._preview_of(rule), width, self._most)) for rule in known)
         self._lines = min(self._most, max((self._lines, *needed)))
         if self.is_mounted:
             self._draw(width)
             self._replay.fit([self.text], width)
-        return 1 + _ABOVE_PREVIEW + self._lines + self._replay.lines
+        return gap + self._has_head + _RULE_AND_SCOPE + self._lines + self._replay.lines
 
     def _tell(self) -> None:
         width = self.app.size.width - _BESIDE_TEXT
@@ -234,27 +247,31 @@ class RuleForm(VerticalGroup):
         self.post_message(self.Changed())
 
     def _draw(self, width: int) -> None:
-        several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
+        keys = fill_in_keys(f" · {self._place + 1} of {len(self._texts)}, ↑ ↓ choose", self.app)
+        several, spoken = keys if len(self._texts) > 1 else "", self.app.has_class(READER)
         head = (StyledPart("always let run", LineKind.STRONG), StyledPart(several, LineKind.QUIET))
-        self.query_one("#rule_head", Rows).show([head], height=1)
-        self.query_one("#scopes", Rows).show([render_scope_row(self.scope)], height=1)
-        rows = _preview_rows(self._preview_of(self.text), width, self._most)
+        self.query_one("#rule_head", Rows).show([head] if self._has_head else [], height=int(self._has_head))
+        self.query_one("#scopes", Rows).show([render_scope_row(self.scope, width, spoken=spoken)], height=1)
+        rows = _preview_rows(self._preview_of(self.text), width, self._most, spoken=spoken)
         self.query_one("#preview", Rows).show(rows[: self._lines], height=self._lines)
         if len(rows) > self._lines:
             self.post_message(FormGrown())
 
 
-def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
+def _preview_rows(preview: RulePreview, width: int, height: int, *, spoken: bool = False) -> list[Row]:
     """What a rule would do, in at most so many rows; what does not fit is counted."""
+    good, bad = ("", "problem: ") if spoken else ("✓ ", "✗ ")
     if preview.problem:
-        rows = fold([Line("✗ ", clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)
+        rows = fold([Line(bad, clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)
     elif not preview.covers_this:
-        rows = fold([Line("✗ ", _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
+        rows = fold([Line(bad, _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
     else:
-        rows = [(StyledPart("✓ covers this call", LineKind.GOOD),)]
-        if preview.family:
+        others = f" and {len(preview.covers)} known others" if preview.covers and height == 1 else ""
+        rows = [(StyledPart(fit_text(f"{good}covers this call{others}", width), LineKind.GOOD),)]
+        if preview.family and height > 2:
             rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
-        rows += list_covered(preview.covers, width, height - len(rows))
+        if height > 1:
+            rows += list_covered(preview.covers, width, height - len(rows))
     return rows[:height]
 
 
@@ -374,7 +391,7 @@ class OfferForm(VerticalGroup):
                 (StyledPart(fit_text(f"  {clean_line(each)}", width), LineKind.QUIET),)
                 for each in offer.families
             ),
-            render_scope_row(self.scope),
+            render_scope_row(self.scope, width, spoken=self.app.has_class(READER)),
             *list_covered(offer.covers, width, self._most_covered),
         ]
 
@@ -504,11 +521,11 @@ class ReviewForms:
         else:
             form.focus()
 
-    def lay_out(self, stage: Stage, *, roomy: bool, width: int) -> int:
+    def lay_out(self, stage: Stage, *, roomy: bool, room: int, width: int) -> int:
         """Have the forms take the lines that belong to the room; how many that of the stage takes."""
         lines = {"reasoning": 2, "editing": 1 + _EDITOR_LINES}
         if stage == "ruling":
-            lines["ruling"] = self.rule.lay_out(roomy=roomy, width=width)
+            lines["ruling"] = self.rule.lay_out(roomy=roomy, room=room, width=width)
         if self.offered is not None:
             lines["offering"] = self.offered.lay_out(roomy=roomy, width=width)
         if self.tasks is not None:

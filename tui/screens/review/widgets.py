@@ -25,7 +25,8 @@ from quorum.domain.review.questions import ApproveRest, Edit, RejectAndInterrupt
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import CRAMPED_CLASS
-from quorum.tui.transcript.cells.palette import EMPHASIS, READER
+from quorum.tui.keys.keyed_app import READER
+from quorum.tui.transcript.cells.palette import EMPHASIS
 from quorum.tui.transcript.kinds.rows import LineKind, Row, StyledPart
 from quorum.tui.transcript.kinds.source import put_on_tint
 from quorum.tui.widgets.dialog_parts import ClosesItself, LineInput, SeeThroughScreen

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 
 if TYPE_CHECKING:
     from textual.widget import Widget
-
-READER = "-reader"
-"""The class of the app while it is made for a screen reader."""
 
 EMPHASIS = Style(bold=True, underline=True)
 """What differs within a changed line."""

@@ -388,6 +388,9 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
 
 def draw_diff(diff: str, width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
     """The diff on at most so many lines."""
+    if palette.screen_reader:
+        rows = fold(build_diff_lines(diff, spoken=True), width)
+        return [build_strip(*((part.text, Style()) for part in row)) for row in rows[:most]]
     shown = _read_diff(diff, "")
     part = Part(room=most if most is not None else MOST_LINES * 100)
     for drawn in shown.lines:
