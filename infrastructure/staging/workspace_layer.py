@@ -31,7 +31,7 @@ from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, settle
 from quorum.infrastructure.staging.stored_layers import StoredLayer
 from quorum.infrastructure.staging.subagent_layer import list_subagents, recover_subagents
-from quorum.infrastructure.staging.upper_folder import UpperFolder, read_status
+from quorum.infrastructure.staging.upper_folder import UpperFolder, is_same_file, is_whiteout, read_status
 
 _MOST_SHOWN_BYTES = 5_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -437,8 +437,28 @@ def _note_restored(known: LowerFiles, plan: ChangePlan, lower: str) -> None:
 
 def _find_undone(folder: LayerFolder) -> ChangeJournal | None:
     """The last journal, if it says what was taken back."""
-    held = [each for each in _list_journals(folder) if each.state not in ("", "refused")]
-    return held[-1] if held and held[-1].state == "undone" else None
+    for journal in reversed(_list_journals(folder)):
+        match journal.state:
+            case "" | "refused":
+                continue
+            case "undone" if _is_in_layer(folder, journal):  # as earlier versions noted what never held
+                continue
+            case state:
+                return journal if state == "undone" else None
+    return None
+
+
+def _is_in_layer(folder: LayerFolder, journal: ChangeJournal) -> bool:
+    """Whether the layer itself holds all that a journal would apply."""
+    steps = [step for step in journal.read().steps if not step.path.startswith(".git/")]
+    puts = [step for step in steps if step.kind in (StepKind.PUT, StepKind.SWAP)]
+    takes = [step for step in steps if step.kind is StepKind.TAKE]
+    above = [read_status(f"{folder.upper}/{step.path}") for step in takes]
+    return (
+        bool(puts or takes)
+        and all(is_same_file(f"{folder.upper}/{step.path}", journal.stage / str(step.number)) for step in puts)
+        and all(status is not None and is_whiteout(status) for status in above)
+    )
 
 
 def _find_meetings(paths: Iterable[str], others: Iterable[str]) -> list[str]:
