@@ -92,8 +92,7 @@ class MergePlanner:
         steps = [step for each in gone for step in self._plan_removal(each)]
         for path in reversed(folders.gone):
             steps += self._plan_dropping(path.rstrip("/"))
-        there = [path for path in folders.made if not self._find_obstacle(path.rstrip("/"), is_folder=True)]
-        steps += [self._make_folder(path) for path in there]
+        steps += [self._make_folder(path) for path in folders.made if self._needs_folder(path.rstrip("/"))]
         for each in changes:
             if each.after is not None and not each.is_folder:
                 steps += self._plan_file(each, each.after)
@@ -121,6 +120,10 @@ class MergePlanner:
             if not left:
                 self._removed.add(path)
                 yield MergeStep(kind="drop_folder", path=path)
+
+    def _needs_folder(self, path: str) -> bool:
+        is_free = path in self._removed or self._look(path) is None
+        return is_free and not self._find_obstacle(path, is_folder=True)
 
     def _make_folder(self, path: str) -> MergeStep:
         mode = stat.S_IMODE(os.lstat(f"{self._upper}/{path}").st_mode)
@@ -332,7 +335,7 @@ def _do(step: MergeStep, name: str, folder: int, contents: Path, temporary: str)
         case "make_folder":
             with suppress(FileExistsError):
                 os.mkdir(name, 0o700, dir_fd=folder)
-                os.chmod(name, step.mode, dir_fd=folder)
+            os.chmod(name, step.mode, dir_fd=folder)
         case "dress_folder":
             os.chmod(name, step.mode, dir_fd=folder)
         case "link" | "put":
