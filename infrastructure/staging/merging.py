@@ -7,6 +7,7 @@ version lies beside the other's, under its name.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -271,14 +272,15 @@ class MergePlanner:
 def store_plan(plan: MergePlan, file: Path) -> None:
     """Have the plan be found by whoever comes after this process. Raises OSError."""
     unfinished = file.with_suffix(".new")
-    unfinished.write_bytes(msgspec.json.encode(plan))
+    # Not by msgspec alone, which refuses names that are no UTF-8.
+    unfinished.write_text(json.dumps(msgspec.to_builtins(plan)), encoding="ascii")
     os.replace(unfinished, file)
 
 
 def load_plan(file: Path) -> MergePlan | None:
-    """None where there is none: nothing of it is done then. Raises OSError, msgspec.MsgspecError."""
+    """None where there is none: nothing of it is done then. Raises OSError, ValueError."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=MergePlan)
+        return msgspec.convert(json.loads(file.read_bytes()), MergePlan)
     except FileNotFoundError:
         return None
 

@@ -17,8 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from quorum.domain.errors import StagingError
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.blocking import ThreadsApart
@@ -305,7 +303,7 @@ class _Copying:
 def _explained(place: Path, work: Callable[[], _T]) -> _T:
     try:
         return work()
-    except (OSError, MountRefused, msgspec.MsgspecError) as error:
+    except (OSError, MountRefused, ValueError) as error:
         raise StagingError(
             f"what {_read_name(place)} changed is not in the layer of its session yet ({error}): it is kept in "
             f"{place}, and merged when quorum next enters the layer"

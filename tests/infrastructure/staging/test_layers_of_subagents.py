@@ -16,6 +16,7 @@ import pytest
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.events.event import CallFinished
+from quorum.domain.staging.effects_overview import EffectsOverview
 from quorum.infrastructure.blocking import sees_other_files
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.staging import subagent_layer
@@ -45,10 +46,13 @@ def work_in_layer(
     tasks: Mapping[str, Sequence[ToolCall]],
     look: Callable[[TaskRig], Awaitable[T]],
     before: Callable[[Path], object] = lambda _root: None,
+    *,
+    stops: bool = False,
 ) -> T:
     """What `look` finds after subagents made the calls of their tasks, in a layer over `folder/work`.
 
     All have their layers before the first of them makes a call. `before` is done in the layer.
+    `stops`: the person stops the turn once all their calls were made.
     """
     stage = SessionStage(folder, sandbox="auto", more_settings='[review]\nmode = "staged"\n')
     (stage.root / "a.txt").write_text(TEXT)
@@ -61,7 +65,7 @@ def work_in_layer(
         scripts = {
             name: [
                 *(Step(answer=calls_response(each), gate=all_began) for each in calls),
-                says(f"{name} is done"),
+                Step(answer=says(f"{name} is done"), gate=asyncio.Event() if stops else None),
             ]
             for name, calls in tasks.items()
         }
@@ -75,7 +79,10 @@ def work_in_layer(
                 running = asyncio.create_task(rig.session.agent.run.execute("go"))
                 await rig.gateway.all_wait(len(tasks))
                 all_began.set()
-                await running
+                if stops:
+                    await rig.gateway.all_end(len(tasks))
+                    running.cancel()
+                await asyncio.wait({running})
             layer.check()
             return await look(rig)
 
@@ -127,17 +134,66 @@ def test_where_two_changed_the_same_lines_the_first_stands_and_the_other_lies_be
     assert "what it made of it is in a.txt.writer-2" in found[""]
 
 
+async def undo(rig: TaskRig) -> dict[str, str]:
+    rewind = rig.session.agent.rewind
+    number = rig.session.last.number
+    plan = await rewind.plan(number)
+    await rewind.rewind_to(number, conversation=False, plan=plan, overwrite=frozenset())
+    return await read_results(rig)
+
+
+@pytest.mark.long
+def test_an_undo_takes_back_what_was_merged(tmp_path: Path) -> None:
+    tasks = {
+        "one": [call("edit_file", path="a.txt", old_text="line 3\n", new_text="third\n")],
+        "two": [run("echo 2 > two; sed -i 's/line 30$/thirtieth/' a.txt")],
+    }
+
+    found = work_in_layer(tmp_path, tasks, undo)
+
+    assert found["a.txt"] == TEXT
+    assert "two" not in found
+
+
+@pytest.mark.long
+def test_what_a_subagent_did_before_its_turn_was_stopped_is_merged(tmp_path: Path) -> None:
+    found = work_in_layer(tmp_path, {"one": [run("echo 1 > one")]}, read_results, stops=True)
+
+    assert found["one"] == "1\n"
+
+
+async def apply_all(rig: TaskRig) -> tuple[object, list[str]]:
+    review = rig.session.agent.effects
+    assert review is not None
+    packet = await review.read()
+    applied = await review.apply(packet, EffectsOverview.of(packet.effects).find_first_choice())
+    return applied.refused, os.listdir(rig.session.container.parts().given.root)
+
+
+@pytest.mark.long
+def test_what_was_merged_is_applied_with_the_rest(tmp_path: Path) -> None:
+    tasks = {"one": [run("echo 1 > one")], "two": [run("echo 2 > two")]}
+
+    refused, shown = work_in_layer(tmp_path, tasks, apply_all)
+
+    assert refused == {}
+    assert {"one", "two"} <= set(shown)
+    assert (tmp_path / "work/two").read_text() == "2\n"
+
+
 async def name_changes(rig: TaskRig) -> dict[str, list[str]]:
     work = rig.session.state.layer
     return {each.name: sorted(os.path.basename(path) for path in each.paths) for each in work.changes}
 
 
+@pytest.mark.long
 def test_the_review_of_effects_knows_whose_the_merged_changes_are(tmp_path: Path) -> None:
     tasks = {"one": [run("echo 1 > one; rm a.txt")], "two": [run("echo 2 > two")]}
 
     assert work_in_layer(tmp_path, tasks, name_changes) == {"writer 1": ["a.txt", "one"], "writer 2": ["two"]}
 
 
+@pytest.mark.long
 def test_no_subagent_writes_in_the_repository_which_it_reads_as_that_of_its_session(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path / "work"], check=True)
     tasks = {"one": [run("git add a.txt; git status --short > status; echo x > .git/description")]}

@@ -120,6 +120,7 @@ def test_changes_of_other_lines_and_modes_are_merged(place: Place) -> None:
     assert found["run"] == "-rwxr-xr-x 2\n"
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize(
     ("subagent", "session", "stays"),
     [
@@ -221,6 +222,12 @@ def test_a_merge_that_was_broken_off_is_finished(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_merge_that_was_broken_off_anywhere_is_finished(tmp_path: Path) -> None:
     assert kill_everywhere(tmp_path, 0, 1) > 20
+
+
+def test_names_may_be_of_any_bytes(place: Place) -> None:
+    run_forked(lambda: place.work("printf '' > \"$(printf 'a\\377')\""))
+
+    assert "a\udcff" in place.read()
 
 
 def test_folders_are_named_as_they_are(tmp_path: Path) -> None:
