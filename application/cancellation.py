@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from typing import TypeVar
 
 from quorum.domain.text.large import is_large
@@ -70,9 +71,14 @@ def raise_if_cancelled() -> None:
 _Result = TypeVar("_Result")
 
 
+is_off_loop: ContextVar[bool] = ContextVar("is_off_loop", default=False)
+"""Whether a task sees other files than the thread of the event loop: what looks at files never runs there."""
+
+
 async def run_off_loop(work: Callable[[], _Result], *concerned: object) -> _Result:
-    """Return the result of the work: run in a thread if one of the values concerned is large, else at once.
+    """Return the result of the work: run in a thread if one of the values concerned is large, or the task sees
+    other files, else at once.
 
     Cancelled, it leaves the work to itself: it must have no effect.
     """
-    return await asyncio.to_thread(work) if is_large(*concerned) else work()
+    return await asyncio.to_thread(work) if is_off_loop.get() or is_large(*concerned) else work()

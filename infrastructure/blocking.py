@@ -7,13 +7,17 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import ClassVar, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
+from weakref import WeakSet
 
+from quorum.application.cancellation import is_off_loop
 from quorum.domain.calls.execution import CallControls
 
 _Result = TypeVar("_Result")
+_P = ParamSpec("_P")
 
 
 class Stopped(Exception):
@@ -146,6 +150,77 @@ class Outage:
 def _tell_all(sentence: str) -> None:
     for tell in tuple(_watchers):
         tell(sentence)
+
+
+class ThreadsApart:
+    """Threads that see other files than those of the process at the same paths: each calls `enter` first, and
+    where that raises does nothing else."""
+
+    def __init__(self, enter: Callable[[], None], name: str) -> None:
+        def begin() -> None:
+            enter()
+            _thread.is_apart = True
+
+        self.works = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=name, initializer=begin)
+        self.looks = ThreadPoolExecutor(1, thread_name_prefix=f"{name}-looks", initializer=begin)
+        self.is_closed = False
+
+    def use(self) -> None:
+        """From now on all that the current task hands to threads, and all programs that it starts, are there:
+        also those of the tasks that it begins."""
+        loop = asyncio.get_running_loop()
+        if loop not in _sorting:
+            loop.set_default_executor(_SortingThreads())
+            _sorting.add(loop)
+        _apart.set(self)
+        is_off_loop.set(True)
+
+    @staticmethod
+    def leave() -> None:
+        """From now on the current task works in the threads of the process."""
+        _apart.set(None)
+        is_off_loop.set(False)
+
+    def close(self) -> None:
+        """End them; blocks until they have done what they were given. What tasks have for them later, the
+        threads of the process do."""
+        self.is_closed = True
+        self.works.shutdown()
+        self.looks.shutdown()
+
+
+class _ThreadKind(threading.local):
+    is_apart = False
+
+
+_AT_ONCE = 8
+_thread = _ThreadKind()
+_apart: ContextVar[ThreadsApart | None] = ContextVar("_apart", default=None)
+_sorting: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+
+
+class _SortingThreads(ThreadPoolExecutor):
+    """The threads of an event loop, where some of its tasks have threads of their own."""
+
+    def submit(self, fn: Callable[_P, _Result], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_Result]:
+        apart = _apart.get()
+        if apart is None or apart.is_closed:
+            return super().submit(fn, *args, **kwargs)
+        return apart.works.submit(fn, *args, **kwargs)
+
+
+def sees_other_files() -> bool:
+    """Whether this thread has other files before it than the current task."""
+    apart = _apart.get()
+    return apart is not None and not apart.is_closed and not _thread.is_apart
+
+
+def look_where_we_work(look: Callable[[], _Result]) -> _Result:
+    """Look at files, or start a program, with the files that the current task has. Blocks meanwhile."""
+    apart = _apart.get()
+    if apart is None or not sees_other_files():
+        return look()
+    return apart.looks.submit(copy_context().run, look).result()
 
 
 async def run_in_thread(work: Callable[[Stop], _Result], controls: CallControls | None = None) -> _Result:

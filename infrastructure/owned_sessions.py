@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING
 
+from quorum.application.calls.batch_state import OneSession
+from quorum.application.calls.effect_receipt import EffectReceipt
+from quorum.application.cancellation import run_to_end
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.people import Observer
 from quorum.application.ports.storage import OpenedSession
@@ -16,6 +20,7 @@ from quorum.application.steering import PendingMessage
 from quorum.application.subagents.subagent_runner import LinkedLedger, render_role
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.run_tally import AgentLimits
+from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import UserMessage
@@ -33,6 +38,7 @@ from quorum.infrastructure.config.session_choices import AskedModels
 
 if TYPE_CHECKING:
     from quorum.application.staging.staged_turns import StagedTurns
+    from quorum.infrastructure.staging.merged_work import MergedWork
 
 
 class OwnedSessions:
@@ -40,10 +46,12 @@ class OwnedSessions:
 
     Of a subagent's own are its conversation, its record and what it has seen of files; all that decides, runs,
     pays and keeps is the owner's: rules, mode, hooks, sandbox, workspace, former contents, spend caps, secrets.
+    In a layer, one that changes something works in a layer of its own, over that of the owner.
     """
 
     def __init__(self, owner: SessionParts) -> None:
         self._owner = owner
+        self._merging: list[tuple[str, MergedWork]] = []
 
     def choose_model(self, task: SubagentTask) -> str:
         """The model of its definition; without one that of `models.exploration`, or else the owner's.
@@ -62,26 +70,64 @@ class OwnedSessions:
         self, task: SubagentTask, session_id: str, context: ToolExecutionContext, observer: Observer
     ) -> SubagentSession:
         """Begin the session. Raises LedgerError, ConfigError and ProviderError where there can be none."""
-        opened = await asyncio.to_thread(self._open_record, session_id)
-        if opened.ledger is None:
-            raise LedgerError(str(opened.in_use or f"the session {session_id} cannot be written"))
-        ledger = LinkedLedger(opened.ledger, self._owner.core.events, context)
-        record = SessionRecord(
-            session_id=session_id,
-            ledger=ledger,
-            storage=self._owner.given.record.storage,
-            release=ledger.aclose,
-            begun_as=self._choose_kind(task),
-        )
+        kind = self._choose_kind(task)
+        work = self._prepare_work(task, kind, session_id, context)  # at once: it is merged in its turn
         try:
-            asker = task.build_asker(self._owner.agent.run.scope)
-            parts = await asyncio.to_thread(self._compose, task, record, observer, asker)
-            session = OwnedSession(parts, self._owner.agent.session.staged)
-            await session.begin()
+            opened = await asyncio.to_thread(self._open_record, session_id)
+            if opened.ledger is None:
+                raise LedgerError(str(opened.in_use or f"the session {session_id} cannot be written"))
+            ledger = LinkedLedger(opened.ledger, self._owner.core.events, context)
+            try:
+                if work is not None and not await work.open():
+                    work = None
+                ledger.has_own_files = work is not None
+                record = SessionRecord(
+                    session_id=session_id,
+                    ledger=ledger,
+                    storage=self._owner.given.record.storage,
+                    release=ledger.aclose,
+                    begun_as=kind,
+                )
+                asker = task.build_asker(self._owner.agent.run.scope)
+                parts = await asyncio.to_thread(self._compose, task, record, observer, asker, work)
+                session = OwnedSession(parts, self._owner.agent.session.staged, work)
+                await session.begin()
+            except BaseException:
+                await ledger.aclose()
+                raise
         except BaseException:
-            await ledger.aclose()
+            if work is not None:
+                await run_to_end(work.merge())
             raise
         return session
+
+    def _prepare_work(
+        self, task: SubagentTask, kind: SessionKind, session_id: str, context: ToolExecutionContext
+    ) -> MergedWork | None:
+        """What it will do in a layer of its own. None where it changes nothing, or its owner is in no layer."""
+        owner, events, shared = self._owner, self._owner.core.events, self._owner.shared
+        if owner.given.layer is None or kind is not SessionKind.AGENT:
+            return None
+        from quorum.infrastructure.staging.merged_work import MergedWork
+
+        def open_receipt(paths: Sequence[str]) -> EffectReceipt:
+            access = Access.of(writes=paths)
+            return EffectReceipt(context, access, shared.keeper, events, subagent_id=session_id)
+
+        number = session_id.rpartition("-t")[2]
+        self._merging = [each for each in self._merging if not each[1].is_over]
+        work = MergedWork(
+            f"{task.agent or 'subagent'}-{number}",
+            owner.given.layer,
+            owner.given.environ,
+            open_receipt,
+            edits=shared.diagnostics,
+            door=owner.terms.one_session.open_another(),
+            before=[other for batch, other in self._merging if batch == context.batch_id],
+        )
+        if not task.is_background:  # nobody waits for the end of one that works on
+            self._merging.append((context.batch_id, work))
+        return work
 
     def _open_record(self, session_id: str) -> OpenedSession:
         given = self._owner.given
@@ -96,7 +142,12 @@ class OwnedSessions:
         return SessionKind.ASK if risks <= {RiskLevel.LOW} else SessionKind.AGENT
 
     def _compose(
-        self, task: SubagentTask, record: SessionRecord, observer: Observer, asker: Asker
+        self,
+        task: SubagentTask,
+        record: SessionRecord,
+        observer: Observer,
+        asker: Asker,
+        work: MergedWork | None,
     ) -> SessionParts:
         owner, kind = self._owner, record.form
         model, models = self.choose_model(task), owner.models.session_models
@@ -113,13 +164,17 @@ class OwnedSessions:
             open_subagents=OwnedSessions,
             terms=SubagentTerms(
                 owner=owner.reviews,
-                one_session=owner.terms.one_session.open_another(),
+                check_layer=work.check if work is not None else None,
+                one_session=OneSession() if work is not None else owner.terms.one_session.open_another(),
                 asker=asker,
                 wanted_tools=task.tools,
-                system_prompt=SystemPrompt(kind, render_role(kind, task.instructions)),
+                system_prompt=SystemPrompt(
+                    kind, render_role(kind, task.instructions, is_apart=work is not None)
+                ),
             ),
         )
         self._offer_server_tools(parts, task, kind)
+        parts.conversation  # noqa: B018 - its files are looked for here, off the loop
         return parts
 
     def _offer_server_tools(self, parts: SessionParts, task: SubagentTask, kind: SessionKind) -> None:
@@ -137,10 +192,12 @@ class OwnedSessions:
 
 
 class OwnedSession:
-    """Implements `SubagentSession` over a composed session; `staged` are the turns of its owner in a layer."""
+    """Implements `SubagentSession` over a composed session; `staged` are the turns of its owner in a layer, and
+    `work` is what it does in one of its own."""
 
-    def __init__(self, parts: SessionParts, staged: StagedTurns | None) -> None:
+    def __init__(self, parts: SessionParts, staged: StagedTurns | None, work: MergedWork | None) -> None:
         self._parts = parts
+        self._work = work
         settings = parts.given.settings
         limits = AgentLimits(
             max_tool_turns=settings.tools.task.max_tool_turns,
@@ -151,10 +208,16 @@ class OwnedSession:
             replace(parts.conversation.turn_parts, limits=limits),
             instructions=parts.conversation.instructions,
             is_job_running=lambda: parts.calls.jobs.is_any_running,
-            note_files=partial(staged.note_files_of, parts.given.record.session_id, self._tell)
-            if staged is not None
-            else None,
+            diagnostics=parts.shared.diagnostics if work is not None else None,
+            note_files=self._choose_noting(staged),
         )
+
+    def _choose_noting(self, staged: StagedTurns | None) -> Callable[[], Awaitable[None]] | None:
+        if staged is None:
+            return None
+        if self._work is not None:
+            return partial(staged.note_files, self._work.upper)
+        return partial(staged.note_files_of, self._parts.given.record.session_id, self._tell)
 
     async def _tell(self, text: str) -> None:
         said = UserMessage(self._parts.core.events.hide(text))
@@ -179,7 +242,18 @@ class OwnedSession:
         self._spent.append((report.usage, report.cost_usd))
         jobs = await self._parts.calls.jobs.close()
         await self._parts.core.events.record(SessionFinished(report=replace(report, jobs=jobs)))
-        return SubagentOutcome.of(report)
+        outcome = SubagentOutcome.of(report)
+        said = await run_to_end(self._end_work())
+        return replace(outcome, text=f"{outcome.text}\n\n{said}".strip()) if said else outcome
+
+    async def _end_work(self) -> str:
+        """Merge what it did in a layer of its own; what its owner's model is to read of that."""
+        if (work := self._work) is None:
+            return ""
+        if (servers := self._parts.shared.language_servers) is not None:
+            await servers.aclose()
+        await self._parts.shared.sandbox.close()
+        return await work.merge()
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """What its requests used, those about its conversation and its reviews alike."""
@@ -190,5 +264,6 @@ class OwnedSession:
         try:
             await self._parts.calls.jobs.close()
             await self._parts.conversation.files.aclose()
+            await self._end_work()
         finally:
             await self._parts.given.record.release()

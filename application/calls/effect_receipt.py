@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from types import TracebackType
 
+from msgspec import UNSET, UnsetType
+
 from quorum.application.calls.batch_state import OneSession
 from quorum.application.cancellation import run_to_end
 from quorum.application.event_bus import EventBus
@@ -23,7 +25,7 @@ class EffectReceipt:
     A call whose effects are not known beforehand is watched over the whole workspace, any other at the paths
     it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
     What another session does meanwhile would count as its doing: it waits for `one_session`. Changes in the
-    folders that were `opened` for it count as declared.
+    folders that were `opened` for it count as declared. `subagent_id`: what it changes is a subagent's work.
     """
 
     def __init__(
@@ -35,9 +37,11 @@ class EffectReceipt:
         one_session: OneSession | None = None,
         *,
         opened: Sequence[str] = (),
+        subagent_id: str | UnsetType = UNSET,
     ) -> None:
         self._one_session = one_session
         self._context = context
+        self._subagent_id = subagent_id
         self._declared = access.writes | frozenset(opened)
         self._paths = None if access.exclusive else tuple(sorted(access.writes))
         self._keeper = keeper
@@ -91,4 +95,6 @@ class EffectReceipt:
     async def _tell(self, *, always: bool) -> None:
         effects = await self._keeper.find_changes(self._kept, self._declared)
         if always or effects.changes or not effects.complete:
-            await self._events.record(EffectsObserved(context=self._context, effects=effects))
+            await self._events.record(
+                EffectsObserved(context=self._context, effects=effects, subagent_id=self._subagent_id)
+            )

@@ -46,8 +46,9 @@ def render_effects(
     if (votes := packet.votes) is not None:
         lines += [f"votes       {line}" for line in (votes.count, *votes.lines)]
     lines += ["", overview.summary]
+    authors = _list_authors(packet)
     for row in overview.rows:
-        lines += _render_row(row, objections)
+        lines += _render_row(row, objections, authors)
     return "\n".join(make_printable(mask(line), newlines=False) for line in lines)
 
 
@@ -59,8 +60,19 @@ def _name_changes(changes: SubagentChanges, packet: EffectsPacket) -> str:
     )
 
 
+def _list_authors(packet: EffectsPacket) -> Mapping[str, list[str]]:
+    """The names of the subagents that changed each path."""
+    authors: dict[str, list[str]] = {}
+    for changes in packet.work.changes:
+        for path in changes.paths:
+            authors.setdefault(path.removeprefix(f"{packet.effects.workspace}/"), []).append(changes.name)
+    return authors
+
+
 def _render_row(
-    row: LayerCommit | LayerEffect | FoldedTree, objections: Mapping[str, Sequence[str]]
+    row: LayerCommit | LayerEffect | FoldedTree,
+    objections: Mapping[str, Sequence[str]],
+    authors: Mapping[str, Sequence[str]],
 ) -> list[str]:
     match row:
         case LayerCommit():
@@ -70,7 +82,8 @@ def _render_row(
         case FoldedTree():
             return [f"· {row.name}  {row.amount}, {format_size(row.size)}"]
         case LayerEffect():
-            said = [*list_remarks(row), *(f"guard: {reason}" for reason in objections.get(row.path, ()))]
+            said = [f"by {', '.join(names)}"] if (names := authors.get(row.path)) else []
+            said += [*list_remarks(row), *(f"guard: {reason}" for reason in objections.get(row.path, ()))]
             return [
                 f"{get_mark(row.kind)} {row.path}  +{row.added:,} −{row.removed:,}",
                 *(f"    {remark}" for remark in said),

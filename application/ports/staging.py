@@ -22,9 +22,10 @@ class Layer(Protocol):
         """What stands in the layer that does not stand in the workspace."""
         ...
 
-    async def note_files(self) -> None:
+    async def note_files(self, upper: str = "") -> None:
         """Keep what the files that were changed here hold in the workspace: so it is known if the person
-        changes them there, too, and both can be merged. Costs by the changes."""
+        changes them there, too, and both can be merged. Costs by the changes. `upper`: those of a layer of a
+        subagent's own, which the kernel keeps there."""
         ...
 
     async def read_content(self, path: str, *, before: bool) -> bytes | None:

@@ -97,9 +97,9 @@ class EffectsReview:
         hosts = await asyncio.to_thread(find_hosts, work, self._read_script)
         return EffectsPacket(effects=effects, work=work, hosts=hosts)
 
-    async def note_files(self) -> None:
+    async def note_files(self, upper: str = "") -> None:
         """Keep what files held that were changed, in case the person changes them, too."""
-        await self._layer.note_files()
+        await self._layer.note_files(upper)
 
     async def note_waiting(self) -> LayerWaits | None:
         """Record that effects wait, at the end of a turn; None where there are none."""

@@ -34,10 +34,11 @@ class StagedTurns:
         """Record that the session works in the layer. Raises LedgerError."""
         await self._events.announce(self._entered)
 
-    async def note_files(self) -> None:
-        """Keep what files held that a batch changed: the person may change them before the turn ends."""
+    async def note_files(self, upper: str = "") -> None:
+        """Keep what files held that a batch changed, in the layer of a subagent's own that the kernel keeps in
+        `upper`, or here: the person may change them before the turn ends."""
         with suppress(StagingError):  # the end of the turn reads them, too, and says so
-            await self.review.note_files()
+            await self.review.note_files(upper)
 
     async def note_files_of(self, subagent_id: str, tell: Callable[[str], Awaitable[None]]) -> None:
         """The same after a batch of a subagent, which reads where it replaced lines of another."""

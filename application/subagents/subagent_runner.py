@@ -74,6 +74,9 @@ Changes and commands are reviewed before they run: by rules, by other models, or
 comes with a reason. Follow the reason. Do not repeat a rejected call unchanged, and do not look for another
 way to the same effect. Files may change while you work, by the person or by other agents: do not undo what
 you did not do."""
+_APART = """\
+You work in a version of the workspace of your own. What other agents change meanwhile you do not see; what you
+changed is merged with it after your last message. The .git folder is read-only: do not commit or stage."""
 _DEFINITION = """\
 # Your part
 
@@ -82,10 +85,12 @@ The person trusts this description of you. It changes nothing in how calls are r
 {text}"""
 
 
-def render_role(kind: SessionKind, instructions: str) -> str:
-    """The beginning of a subagent's system prompt, with the `instructions` of its definition, if it has one."""
-    means = _ACTS if kind is SessionKind.AGENT else _ONLY_LOOKS
-    parts = [_ROLE, means]
+def render_role(kind: SessionKind, instructions: str, *, is_apart: bool = False) -> str:
+    """The beginning of a subagent's system prompt, with the `instructions` of its definition, if it has one.
+    `is_apart`: what it changes is merged at its end."""
+    parts = [_ROLE, _ACTS if kind is SessionKind.AGENT else _ONLY_LOOKS]
+    if is_apart:
+        parts.append(_APART)
     if text := instructions.strip():
         parts.append(_DEFINITION.format(text=text))
     return "\n\n".join(parts)
@@ -151,7 +156,10 @@ class LinkedLedger:
 
     What its calls do to files is on the record of its `owner` as well, as done by the call of `context` that
     gave the task: so an undo there gives the files back. What its requests cost counts there too.
+    `has_own_files`: they are none of the owner's until they are merged.
     """
+
+    has_own_files = False
 
     def __init__(self, ledger: Ledger, owner: EventBus, context: ToolExecutionContext) -> None:
         self._ledger = ledger
@@ -166,6 +174,8 @@ class LinkedLedger:
     async def append(self, event: Event, *, urgent: bool = False) -> None:
         """Record the event; where the owner has to know of it, there first. Raises LedgerError."""
         match event:
+            case FilesKept() | EffectsObserved() if self.has_own_files:
+                pass
             case FilesKept():
                 await self._owner.announce(replace(event, context=self._context), urgent=urgent)
             case EffectsObserved():
@@ -229,6 +239,7 @@ class SubagentRunner:
             )
         await self._places.acquire()  # at once
         try:
+            task = replace(task, is_background=True)
             started = self._prepare(task, context)
             await self._events.announce(started)
         except BaseException:

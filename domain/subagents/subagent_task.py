@@ -35,7 +35,7 @@ class SubagentTask(Struct, frozen=True, kw_only=True):
     `agent` names its definition, and is empty for the one that quorum brings; `instructions` are those of the
     definition. `tools` are the names of the tools it may have; None: those that only look. `model` is
     "provider/model", and empty where the definition says nothing of it. `plan_task` is the id of the task of
-    the approved plan that this is, and empty for any other task.
+    the approved plan that this is, and empty for any other task. `is_background`: its owner works on meanwhile.
     """
 
     prompt: str
@@ -44,6 +44,7 @@ class SubagentTask(Struct, frozen=True, kw_only=True):
     tools: frozenset[str] | None = None
     model: str = ""
     plan_task: str = ""
+    is_background: bool = False
 
     @property
     def title(self) -> str:

@@ -289,17 +289,9 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServe
     from quorum.infrastructure.staging.opening import open_staged_turns
 
     layer.on_renewal(shared.sandbox.forget_files)
-    record, protected = given.record, given.settings.review.protected
-    if (code := shared.language_servers) is not None:
-        layer.on_renewal(code.renew)
-
-    async def end_programs() -> None:
-        await calls.jobs.stop_with_turn()
-        if code is not None:
-            await code.aclose()
-
-    parts = shared.paths, reviews.review, events, end_programs, calls.pending_messages
-    return open_staged_turns(layer, given.environ, record, protected, *parts, servers.suspended)
+    first = given.environ, given.record, given.settings.review.protected, shared.paths, reviews.review, events
+    more = calls.jobs.stop_with_turn, shared.language_servers, calls.pending_messages, servers.suspended
+    return open_staged_turns(layer, *first, *more)
 
 
 def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> ExternalTurns | None:

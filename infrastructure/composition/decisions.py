@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from functools import cached_property
 from typing import Final
 
@@ -21,12 +22,14 @@ from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import MeteredGateway
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.conversation.history import Conversation
+from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.subagents.subagent_task import Asker
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
+from quorum.infrastructure.execution.sandbox.places import KnownPlaces
 from quorum.infrastructure.execution.shell.gate import ShellGate
 from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from quorum.infrastructure.files.workspace import Workspace
@@ -46,9 +49,10 @@ from quorum.infrastructure.store.snapshots.reading import FileReader
 
 
 class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):
-    """How a session differs that works for another, its `owner`; by default it works for none."""
+    """How a session differs that works for another, its `owner`, perhaps in a layer of its own, if for any."""
 
     owner: ReviewParts | None = None
+    check_layer: Callable[[], None] | None = None
     asker: Asker = field(default_factory=Asker)
     one_session: OneSession = field(default_factory=OneSession)
     wanted_tools: Collection[str] | None = None
@@ -80,7 +84,7 @@ class SharedParts:
         get_tools: Callable[[], Mapping[str, Tool]],
     ) -> None:
         settings, environ, record = given.settings, given.environ, given.record
-        self._given: Final = given
+        self._given, self._get_mode = given, get_mode
         self.gateway: Final = gateway
         self.workspace: Final = Workspace(roots=[given.root])
         self.own, self.paths = find_session_paths(
@@ -106,30 +110,34 @@ class SharedParts:
         )
 
         self.secret_names: Final = conversion.list_key_names(settings)
+        self._set_up(given, core.events, given.layer.check if given.layer is not None else None)
+        self.session_hooks: Final = SessionHooks(self.registrations, core.events, record.session_id, given.root)
+        self.store: Final = record.storage.open_blobs(given.mask) if settings.tools.output.store else None
+
+    def _set_up(self, given: SessionInputs, events: EventBus, check_layer: Callable[[], None] | None) -> None:
+        """Make all that looks at the files of the workspace, and runs there."""
+        settings, environ, record = given.settings, given.environ, given.record
         variables = build_command_environment(environ, self.secret_names)
-        self.gate: Final = ShellGate(self.paths, SystemPrograms(variables["PATH"], self.paths))
-        self.sandbox: Final = build_sandbox(
+        self.gate = ShellGate(self.paths, SystemPrograms(variables["PATH"], self.paths))
+        self.sandbox = build_sandbox(
             settings.tools.run_command,
             self.paths,
             environ,
             own=self.own,
-            get_mode=get_mode,
+            get_mode=self._get_mode,
             links=() if given.loaded.policy.explain_no_links() else settings.worktrees.links,
             root=given.root,
             session_id=record.session_id,
-            git_approvals=core.events.state.git_approvals,
-            check_layer=given.layer.check if given.layer is not None else None,
+            git_approvals=events.state.git_approvals,
+            check_layer=check_layer,
             list_rules=lambda: self.rules.book.rules,
             learn=given.mask.learn,
         )
-        self.environment: Final = MachineEnvironment(
-            self.workspace.cwd,
-            settings,
-            variables=variables,
-            judge=self.gate.judge,
-            sandbox=self.sandbox.find_state,
+        judge, find_state = self.gate.judge, self.sandbox.find_state
+        self.environment = MachineEnvironment(
+            self.workspace.cwd, settings, variables=variables, judge=judge, sandbox=find_state
         )
-        self.registrations: Final = build_hook_registrations(
+        self.registrations = build_hook_registrations(
             settings.hooks,
             workspace=self.workspace.cwd,
             environ=environ if given.hook_environ is None else given.hook_environ,
@@ -137,17 +145,23 @@ class SharedParts:
             sandbox=self.sandbox,
             session_id=record.session_id,
         )
-        self.session_hooks: Final = SessionHooks(self.registrations, core.events, record.session_id, given.root)
         checks = build_checking_commands(settings.diagnostics, self.workspace.cwd, variables, self.sandbox)
-        self.language_servers: Final = open_language_servers(
+        self.language_servers = open_language_servers(
             settings.lsp, self.workspace, self.paths, environ, self.secret_names, self.sandbox
         )
-        self.diagnostics: Final = TurnDiagnostics(checks, core.events, self.language_servers)
-
-        self.store: Final = record.storage.open_blobs(given.mask) if settings.tools.output.store else None
-        self.reader: Final = FileReader(
+        self.diagnostics = TurnDiagnostics(checks, events, self.language_servers)
+        self.reader = FileReader(
             self.workspace, self.paths, build_secret_test(given.mask), on_sensitive=self.secrets.learn_from_file
         )
+
+    def set_apart(self, given: SessionInputs, events: EventBus, check_layer: Callable[[], None]) -> SharedParts:
+        """The same where the files are others at the same paths: in a layer of a subagent's own."""
+        apart = copy(self)
+        apart.paths = replace(self.paths, places=KnownPlaces(self.workspace.folders))
+        apart._given = given
+        vars(apart).pop("keeper", None)
+        apart._set_up(given, events, check_layer)
+        return apart
 
     @cached_property
     def keeper(self) -> WorkspaceKeeper:

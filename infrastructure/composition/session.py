@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -55,14 +55,11 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def shared(self) -> SharedParts:
-        if self.terms.owner is not None:
-            return self.terms.owner.shared
+        if (owner := self.terms.owner) is not None:
+            check = self.terms.check_layer
+            return owner.shared.set_apart(self.given, self.core.events, check) if check else owner.shared
         return SharedParts(
-            self.given,
-            self.core,
-            self.gateway,
-            get_mode=lambda: self.reviews.review.mode,
-            get_tools=lambda: self.calls.tools,
+            self.given, self.core, self.gateway, lambda: self.reviews.review.mode, lambda: self.calls.tools
         )
 
     @cached_property
@@ -103,5 +100,5 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
             self.calls,
             self.models,
             self.conversation,
-            lambda: self.open_subagents(self),
+            cache(lambda: self.open_subagents(self)),
         )

@@ -93,7 +93,7 @@ class MachineEnvironment:
         )
 
     async def _read_repository(self) -> RepositoryState | None:
-        root = list_folders_up_to_repository(self._cwd)[-1]
+        root = (await asyncio.to_thread(list_folders_up_to_repository, self._cwd))[-1]
         try:
             branch = await asyncio.to_thread(_read_branch, root)
         except FileNotFoundError:

@@ -11,13 +11,15 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-_CLONE_NEWNS = 0x00020000  # linux/sched.h
+_CLONE_FS = 0x00000200  # linux/sched.h
+_CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER = 0x10000000
-_MS_REC, _MS_SLAVE = 0x4000, 1 << 19  # linux/mount.h
+_MS_RDONLY, _MS_REMOUNT, _MS_BIND = 0x1, 0x20, 0x1000  # linux/mount.h
+_MS_REC, _MS_SLAVE = 0x4000, 1 << 19
 _MNT_DETACH = 2
 _FILE_SYSTEM = "overlay"
 # Without it the kernel mounts a layer in which a folder that was removed and made anew shows its old files.
@@ -25,7 +27,8 @@ _OPTION = "userxattr"
 # Else the kernel writes all that waits for the disk, of every program, each time a layer is taken away.
 _UNSYNCED = "volatile"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_MOUNTS = "/proc/self/mountinfo"
+_MOUNTS = "/proc/thread-self/mountinfo"
+_OWN_MOUNTS = "/proc/thread-self/ns/mnt"
 _OPENED = "/proc/self/fdinfo"
 _THREADS = "/proc/self/task"
 _OCTAL = re.compile(rb"\\([0-7]{3})")
@@ -84,27 +87,67 @@ def mount_layer(workspace: str, upper: str, work: str) -> int:
     when the system writes it there, whatever programs ask for. Raises MountRefused where the kernel refuses, or
     mounts something else; nothing is mounted then.
     """
-    opened: list[int] = []
     try:
-        for place in (workspace, upper, work):
-            opened.append(os.open(place, _FOLDER))
-        lower = opened[0]
+        lower = os.open(workspace, _FOLDER)
+    except OSError as error:
+        raise MountRefused(_explain(error)) from error
+    try:
+        mount_folders(workspace, [workspace], upper, work)
+    except BaseException:
+        os.close(lower)
+        raise
+    return lower
+
+
+def mount_folders(place: str, lowers: Sequence[str], upper: str = "", work: str = "") -> None:
+    """Have a folder show others, the first of `lowers` on top, below `upper`, which takes what is written;
+    without one nothing can be. Raises MountRefused; nothing is mounted then.
+    """
+    opened: list[int] = []
+
+    def name(folder: str) -> str:
+        opened.append(os.open(folder, _FOLDER))
         # By descriptor: in a path of the options a comma, a colon or a backslash would mean something else.
-        names = zip(("lowerdir", "upperdir", "workdir"), opened, strict=True)
-        options = ",".join((_OPTION, _UNSYNCED, *(f"{name}=/proc/self/fd/{number}" for name, number in names)))
-        _call("mount", b"quorum", os.fsencode(workspace), _FILE_SYSTEM.encode(), 0, options.encode())
-        if not is_mounted(workspace):
-            unmount(workspace)
+        return f"/proc/thread-self/fd/{opened[-1]}"
+
+    try:
+        options = [_OPTION, f"lowerdir={':'.join(map(name, lowers))}"]
+        if upper:
+            options += [_UNSYNCED, f"upperdir={name(upper)}", f"workdir={name(work)}"]
+        _call("mount", b"quorum", os.fsencode(place), _FILE_SYSTEM.encode(), 0, ",".join(options).encode())
+        if not is_mounted(place):
+            unmount(place)
             raise MountRefused(
                 f"the kernel mounts layers without {_OPTION}, which would show removed files again"
             )
-        opened.remove(lower)
     except OSError as error:
         raise MountRefused(_explain(error)) from error
     finally:
         for number in opened:
             os.close(number)
-    return lower
+
+
+def show_elsewhere(folder: str, place: str, *, read_only: bool = False) -> None:
+    """Have what a folder shows now be shown at another place, too. Raises OSError."""
+    _call("mount", os.fsencode(folder), os.fsencode(place), None, _MS_BIND, None)
+    if read_only:
+        _call("mount", None, os.fsencode(place), None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY, None)
+
+
+def separate_thread() -> int:
+    """Give this thread mounts of its own, which begin as those of its process; returns a descriptor of them.
+
+    Threads and programs that it starts have them, too. Raises OSError.
+    """
+    _call("unshare", _CLONE_NEWNS)
+    return os.open(_OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def join_mounts(mounts: int, folder: str) -> None:
+    """Give this thread the mounts of a descriptor, for good, and have it work in a folder. Raises OSError."""
+    _call("unshare", _CLONE_FS)
+    _call("setns", mounts, _CLONE_NEWNS)
+    os.chdir(folder)
 
 
 def _explain(error: OSError) -> str:

@@ -20,11 +20,12 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
+from quorum.infrastructure.language_servers.servers import LanguageServers
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
 
-def open_staged_turns(
+def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets here
     layer: EnteredLayer,
     environ: Mapping[str, str],
     record: SessionRecord,
@@ -32,15 +33,23 @@ def open_staged_turns(
     paths: PathPolicy,
     review: Review,
     events: EventBus,
-    end_programs: Callable[[], Awaitable[None]],
+    stop_jobs: Callable[[], Awaitable[object]],
+    code: LanguageServers | None,
     pending_messages: PendingMessages,
     suspend: Callable[[], AbstractAsyncContextManager[None]],
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
-    which `paths` leaves out in a layer. `end_programs` ends with each turn what sees the layer, `suspend` what
-    keeps to it."""
+    which `paths` leaves out in a layer. `stop_jobs` and the end of `code` end with each turn what sees the
+    layer, `suspend` what keeps to it."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(record.session_id)
+    if code is not None:
+        layer.on_renewal(code.renew)
+
+    async def end_programs() -> None:
+        await stop_jobs()
+        if code is not None:
+            await code.aclose()
 
     async def queue_note(text: str) -> None:
         pending_messages.add(PendingMessage(UserMessage(events.hide(text)), is_notice=True))

@@ -218,6 +218,17 @@ def has_same_content(one: str, other: str) -> bool:
         return False
 
 
+def is_same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether two places hold links of the same target, or regular files of the same content and mode. Raises
+    OSError."""
+    first, second = read_status(str(one)), read_status(str(other))
+    if first is None or second is None or first.st_mode != second.st_mode:
+        return False
+    if stat.S_ISLNK(first.st_mode):
+        return os.readlink(one) == os.readlink(other)
+    return stat.S_ISREG(first.st_mode) and has_same_content(str(one), str(other))
+
+
 def read_attributes(path: str) -> Mapping[str, bytes]:
     """The extended attributes of a file, access lists among them, but for those of the overlay; none where they
     may not be read. Raises OSError."""

@@ -30,7 +30,8 @@ from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, settle
 from quorum.infrastructure.staging.stored_layers import StoredLayer
-from quorum.infrastructure.staging.upper_folder import UpperFolder, read_status
+from quorum.infrastructure.staging.subagent_layer import list_subagents, recover_subagents
+from quorum.infrastructure.staging.upper_folder import UpperFolder, is_same_file, is_whiteout, read_status
 
 _MOST_SHOWN_BYTES = 5_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -67,8 +68,8 @@ class WorkspaceLayer:
     async def read_effects(self) -> LayerEffects:
         return await run_in_thread(lambda _: self._read_effects())
 
-    async def note_files(self) -> None:
-        await run_in_thread(lambda _: self._note_files())
+    async def note_files(self, upper: str = "") -> None:
+        await run_in_thread(lambda _: self._note_files(upper or str(self._folder.upper)))
 
     async def read_content(self, path: str, *, before: bool) -> bytes | None:
         return await run_in_thread(lambda _: self._read_content(path, before=before))
@@ -91,9 +92,9 @@ class WorkspaceLayer:
         with self._turn, _explained(self._folder):
             yield
 
-    def _note_files(self) -> None:
+    def _note_files(self, upper: str) -> None:
         with self._alone(), _open_lower(self._find_real()) as lower:
-            self._open_reader(lower).note_before()
+            self._open_reader(lower, upper=upper).note_before()
 
     def _read_effects(self) -> LayerEffects:
         with self._alone(), _open_lower(self._find_real()) as lower:
@@ -229,9 +230,9 @@ class WorkspaceLayer:
             for _ in _recover_one(self._folder, journal, self._open_repository(lower)):
                 continue
 
-    def _open_reader(self, lower: str, known: LowerFiles | None = None) -> EffectsReader:
+    def _open_reader(self, lower: str, known: LowerFiles | None = None, upper: str = "") -> EffectsReader:
         return EffectsReader(
-            str(self._folder.upper),
+            upper or str(self._folder.upper),
             lower,
             self._folder.workspace,
             began_ns=self._folder.began_ns,
@@ -293,11 +294,14 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
         for each in folder.place.iterdir():
             if each.name.startswith(("git-", "merge-", "packs")) and each.is_dir():
                 remove_tree(each)
+        said += recover_subagents(folder, environ)
     return tuple(said)
 
 
 def has_effects(folder: LayerFolder) -> bool:
     """Whether a layer holds something. Blocks. Raises StagingError."""
+    if list_subagents(folder):
+        return True
     if not folder.upper.exists():  # a process empties it, or was killed while it did
         return False
     if not os.path.isdir(folder.workspace):
@@ -433,8 +437,28 @@ def _note_restored(known: LowerFiles, plan: ChangePlan, lower: str) -> None:
 
 def _find_undone(folder: LayerFolder) -> ChangeJournal | None:
     """The last journal, if it says what was taken back."""
-    held = [each for each in _list_journals(folder) if each.state not in ("", "refused")]
-    return held[-1] if held and held[-1].state == "undone" else None
+    for journal in reversed(_list_journals(folder)):
+        match journal.state:
+            case "" | "refused":
+                continue
+            case "undone" if _is_in_layer(folder, journal):  # as earlier versions noted what never held
+                continue
+            case state:
+                return journal if state == "undone" else None
+    return None
+
+
+def _is_in_layer(folder: LayerFolder, journal: ChangeJournal) -> bool:
+    """Whether the layer itself holds all that a journal would apply."""
+    steps = [step for step in journal.read().steps if not step.path.startswith(".git/")]
+    puts = [step for step in steps if step.kind in (StepKind.PUT, StepKind.SWAP)]
+    takes = [step for step in steps if step.kind is StepKind.TAKE]
+    above = [read_status(f"{folder.upper}/{step.path}") for step in takes]
+    return (
+        bool(puts or takes)
+        and all(is_same_file(f"{folder.upper}/{step.path}", journal.stage / str(step.number)) for step in puts)
+        and all(status is not None and is_whiteout(status) for status in above)
+    )
 
 
 def _find_meetings(paths: Iterable[str], others: Iterable[str]) -> list[str]:

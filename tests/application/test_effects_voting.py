@@ -11,6 +11,7 @@ from quorum.application.review.voting import Voting
 from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting, find_quoted
+from quorum.domain.calls.effects import FileKind, FileState
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
@@ -18,8 +19,8 @@ from quorum.domain.events.event import CallFinished, CallStarted, EffectsVoted, 
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
-from quorum.domain.staging.layer_effects import EffectChoice, LayerEffects
-from quorum.domain.staging.layer_work import LayerWork
+from quorum.domain.staging.layer_effects import EffectChoice, LayerEffect, LayerEffectKind, LayerEffects
+from quorum.domain.staging.layer_work import LayerWork, SubagentChanges
 from quorum.infrastructure.files.diff import render_unified_diff
 from tests.support.builders import a_context
 from tests.support.fake_gateway import Answers, FakeGateway, ballot
@@ -195,6 +196,27 @@ def test_what_has_no_line_is_said_to_whoever_reads_or_judges_the_effects() -> No
     assert "commands    3 earlier ones are not listed\nrunning     npm start\n" in shown
     assert "subagents   1 subagent worked in it: their own sessions say what they ran" in shown
     assert (value["more_commands"], value["running"], value["subagents"]) == (3, ["npm\nstart"], 1)
+
+
+def test_each_changed_file_names_the_subagents_that_changed_it() -> None:
+    state = FileState(kind=FileKind.FILE, mode=0o644, size=1)
+    effects = [
+        LayerEffect(path=path, kind=LayerEffectKind.CREATE, before=None, after=state, added=1, removed=0)
+        for path in ("a", "b")
+    ]
+    both = [
+        SubagentChanges(subagent_id=f"s-t{number}", name=f"writer {number}", paths={"/w/a": False})
+        for number in (1, 2)
+    ]
+    packet = EffectsPacket(
+        effects=LayerEffects(workspace="/w", effects=tuple(effects)),
+        work=LayerWork(layer="1", subagents=2, changes=tuple(both)),
+    )
+
+    shown = render_effects("1", packet, str, {})
+
+    assert "a  +1 −0\n    by writer 1, writer 2\n" in shown
+    assert shown.endswith("b  +1 −0")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class FakeLayer:
             not_captured=self.not_captured,
         )
 
-    async def note_files(self) -> None:
+    async def note_files(self, upper: str = "") -> None:
         self._check()
         self.noted += 1
 

@@ -82,6 +82,12 @@ class TaskGateway(FakeGateway):
         for session in self.asked:
             await session.waiting.wait()
 
+    async def all_end(self, count: int) -> None:
+        """Until so many subagents wait for the last answer of their scripts."""
+        async with asyncio.timeout(20):
+            while len([each for each in self.asked if not each.script]) < count:  # noqa: ASYNC110 - not told
+                await asyncio.sleep(0.01)
+
 
 def task(prompt: str, **more: str) -> ToolCall:
     """A call that gives a task."""

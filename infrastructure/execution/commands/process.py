@@ -21,6 +21,7 @@ from msgspec import Struct
 from quorum.application.program_lookup import select_loader_environment
 from quorum.domain.shell.network_hosts import PROXY_PORT
 from quorum.domain.shell.sandbox import Keys
+from quorum.infrastructure.blocking import look_where_we_work
 from quorum.infrastructure.execution.commands import supervisor
 from quorum.infrastructure.execution.commands.orphans import generate_marker, kill_orphans
 
@@ -191,15 +192,17 @@ class SupervisedProcess:
                 str(PROXY_PORT),
                 str(self._stdin),
             ]
-            self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", "-S", *words],
-                stdin=file,
-                stdout=output,
-                stderr=errors,
-                cwd=cwd,
-                env=select_loader_environment(os.environ),  # the command's travels apart
-                pass_fds=(lifeline, control, *(each for each in (channel, self._stdin) if each >= 0)),
-                start_new_session=True,
+            self._supervisor = look_where_we_work(
+                lambda: subprocess.Popen(
+                    [sys.executable, "-I", "-S", *words],
+                    stdin=file,
+                    stdout=output,
+                    stderr=errors,
+                    cwd=cwd,
+                    env=select_loader_environment(os.environ),  # the command's travels apart
+                    pass_fds=(lifeline, control, *(each for each in (channel, self._stdin) if each >= 0)),
+                    start_new_session=True,
+                )
             )
             ours.pop_all()
         for stream in self._streams:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from quorum.domain.review.path_policy import GuardedPlaces
 from quorum.domain.text.paths import is_below_any, lies_in
+from quorum.infrastructure.blocking import look_where_we_work
 from quorum.infrastructure.execution.sandbox.repository_places import find_marker, list_obeyed_places
 
 # Decisions about the paths of one call, and of the files of one manifest, use the same list.
@@ -47,11 +48,14 @@ class KnownPlaces(GuardedPlaces):
 
     def _list_obeyed(self) -> frozenset[str]:
         if self._read_at is None or time.monotonic() > self._read_at + _FRESH_SECS:
-            roots = [os.path.realpath(root) for root in self._roots]
-            places = (p for marker in map(find_marker, roots) if marker for p in list_obeyed_places(marker))
-            self._obeyed = frozenset(p for p in places if p not in roots and is_below_any(p, roots))
+            self._obeyed = look_where_we_work(self._find_obeyed)
             self._read_at = time.monotonic()
         return self._obeyed
+
+    def _find_obeyed(self) -> frozenset[str]:
+        roots = [os.path.realpath(root) for root in self._roots]
+        places = (p for marker in map(find_marker, roots) if marker for p in list_obeyed_places(marker))
+        return frozenset(p for p in places if p not in roots and is_below_any(p, roots))
 
 
 # Private to each command: empty at its start, gone with it. /run has the sockets of the system's services.

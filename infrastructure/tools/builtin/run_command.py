@@ -23,6 +23,7 @@ from quorum.domain.shell.git_commands import changes_repository
 from quorum.domain.shell.network_hosts import BadHost, HostPattern, read_hosts
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
+from quorum.infrastructure.blocking import look_where_we_work
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
 from quorum.infrastructure.execution.commands.sealing import require_unchanged, seal_command
@@ -392,8 +393,12 @@ class RunCommand:
         working_dir = arguments.get("working_dir")
         if not isinstance(working_dir, str | None):
             raise ToolError("working_dir must be a path; leave it out to run in the workspace root")
-        cwd = self._root if working_dir is None else self._resolve_directory(working_dir)
-        if not cwd.is_dir():
+        cwd = (
+            self._root
+            if working_dir is None
+            else look_where_we_work(lambda: self._resolve_directory(working_dir))
+        )
+        if not look_where_we_work(cwd.is_dir):
             raise ToolError(f"working_dir {working_dir or cwd} is not a folder: name one that exists")
         outside = arguments.get("outside_sandbox", False)
         if not isinstance(outside, bool):

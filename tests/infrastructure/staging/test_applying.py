@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.errors import StagingError
 from quorum.domain.staging.layer_effects import EffectChoice
-from quorum.infrastructure.staging.change_journal import ChangePlan
+from quorum.infrastructure.staging.change_journal import ChangeJournal, ChangePlan
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.entering import enter_layer
 from quorum.infrastructure.staging.waiting_layers import is_waiting
@@ -182,6 +182,27 @@ def test_what_a_program_writes_between_reading_and_applying_is_refused(
 
     assert bench.apply().refused == {"a": "it was changed in the layer since the review"}
     assert bench.read("a") == "1\n"
+
+
+def test_what_was_refused_is_not_what_was_taken_back_whatever_its_journal_is_called(
+    bench: LayerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.write("a", "1\n")
+    bench.write("b", "1\n")
+    bench.work("echo 2 > a; rm b; echo 2 > c")
+    begin = ChangeJournal.begin
+
+    def begin_late(journal: ChangeJournal, plan: ChangePlan) -> None:
+        begin(journal, plan)
+        bench.write("a", "mine\n")
+
+    monkeypatch.setattr(ChangeJournal, "begin", begin_late)
+    assert not bench.apply().is_done
+    (journal,) = (bench.stored.folder / "applies").iterdir()
+    os.rename(journal / "refused", journal / "undone")  # as earlier versions called it
+
+    with pytest.raises(StagingError, match="nothing was taken back last"):
+        bench.redo()
 
 
 def test_discarding_shows_the_workspace_again(bench: LayerBench) -> None:

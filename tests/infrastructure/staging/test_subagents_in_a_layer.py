@@ -1,4 +1,4 @@
-"""Subagents that work in the layer of their session, on the same file: nothing of either is lost unseen."""
+"""Subagents that share the layer of their session, on the same file: nothing of either is lost unseen."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import Event, SubagentFinished
 from quorum.domain.staging.effects_overview import EffectsOverview
 from quorum.infrastructure.container import Container
+from quorum.infrastructure.staging import subagent_layer
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from tests.infrastructure.instructions.test_skills import Trusting
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
@@ -28,6 +29,11 @@ T = TypeVar("T")
 pytestmark = [pytest.mark.usefixtures("layers"), needs_bubblewrap]
 BASE = "".join(f"line {number}\n" for number in range(40))
 AGENT = "---\ndescription: Writes\ntools: read_file, edit_file\n---\nWrite.\n"
+
+
+@pytest.fixture(autouse=True)
+def _no_layers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subagent_layer, "_MOST_COPIED", 0)
 
 
 def do_nothing(_real: Path) -> None:
@@ -53,6 +59,7 @@ def work_in_layer(
         return calls_response(call("edit_file", path="a.txt", old_text=old, new_text=new))
 
     async def work(layer: EnteredLayer) -> T:
+        (stage.root / "much").write_text("more than is copied for each")
         first_done, both_done = asyncio.Event(), asyncio.Event()
         tasks = {
             "one": [edit("line 3\n", "third\n"), Step(answer=says("one is done"), gate=both_done)],

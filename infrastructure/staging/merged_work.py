@@ -1,0 +1,113 @@
+"""What a subagent does in a layer of its own, until it is merged into that of its session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from quorum.application.calls.batch_state import OneSession
+from quorum.application.calls.effect_receipt import EffectReceipt
+from quorum.application.cancellation import wait_shielded
+from quorum.application.ports.diagnostics import EditWatcher
+from quorum.domain.errors import StagingError, ToolError
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.subagent_layer import SubagentLayer, TooMuch, open_subagent_layer
+
+_MERGED = "[Of its changes, which are in the workspace now: {remarks}.]"
+
+
+class MergedWork:
+    """What the subagent `name` does. It is merged once all of `before` are, under the receipt that
+    `open_receipt` makes for the paths; `door` keeps calls of other sessions from the workspace meanwhile, and
+    `edits` learns what was merged."""
+
+    def __init__(
+        self,
+        name: str,
+        layer: EnteredLayer,
+        environ: Mapping[str, str],
+        open_receipt: Callable[[Sequence[str]], EffectReceipt],
+        *,
+        edits: EditWatcher,
+        door: OneSession,
+        before: Sequence[MergedWork],
+    ) -> None:
+        self._name = name
+        self._session_layer = layer
+        self._environ = environ
+        self._open_receipt = open_receipt
+        self._edits = edits
+        self._door = door
+        self._before = tuple(before)
+        self._layer: SubagentLayer | None = None
+        self._is_over = asyncio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody has to wait for it."""
+        return self._is_over.is_set()
+
+    async def open(self) -> bool:
+        """Have the current task work in a layer of its own from now on; whether it can: that of the session may
+        hold too much, or the kernel mount no other."""
+        await self._door.enter()
+        opening = asyncio.create_task(asyncio.to_thread(open_subagent_layer, self._session_layer, self._name))
+        try:
+            self._layer = await wait_shielded(opening)
+        except (StagingError, TooMuch):
+            self._is_over.set()
+            return False
+        except asyncio.CancelledError:
+            if opening.exception() is None:
+                self._layer = opening.result()
+            raise
+        finally:
+            self._door.leave()
+        self._layer.threads.use()
+        return True
+
+    @property
+    def upper(self) -> str:
+        """Where the kernel keeps what was changed."""
+        return self._layer.upper if self._layer is not None else ""
+
+    def check(self) -> None:
+        """Raise StagingError where a thread is not in its layer."""
+        if self._layer is None:
+            raise StagingError("this layer was merged: nothing runs in it any more")
+        self._layer.check()
+
+    async def merge(self) -> str:
+        """Merge all of it; nothing may run in it any more. What the model of the session is to read of that;
+        the second time nothing. Raises LostConnection."""
+        if (layer := self._layer) is None:
+            self._is_over.set()
+            return ""
+        self._layer = None
+        layer.threads.leave()
+        try:
+            await asyncio.to_thread(layer.threads.close)
+            for each in self._before:
+                await each._is_over.wait()
+            await self._door.enter()
+            try:
+                remarks = await self._merge(layer)
+            finally:
+                self._door.leave()
+        except (StagingError, ToolError) as error:
+            return f"[{error}]"
+        finally:
+            await asyncio.to_thread(layer.close)
+            self._is_over.set()
+        return _MERGED.format(remarks="; ".join(remarks)) if remarks else ""
+
+    async def _merge(self, layer: SubagentLayer) -> Sequence[str]:
+        plan = await asyncio.to_thread(layer.plan, self._environ)
+        paths = [f"{self._session_layer.folder.workspace}/{path}" for path in plan.paths]
+        if paths:
+            await self._edits.before_edits(paths)
+            async with self._open_receipt(paths):
+                plan = await asyncio.to_thread(layer.merge, plan, self._environ)
+            self._edits.note_edits(paths)
+        await asyncio.to_thread(layer.remove)
+        return plan.remarks

@@ -1,0 +1,331 @@
+"""The layer of one subagent, over what that of its session showed when it began.
+
+It is mounted at the same path, in mounts that only its own threads and programs have. What the session's layer
+held is copied first, since nobody may change what lies below a layer. What was changed is merged at the end; a
+process that was killed leaves that to the next one that has the session's layer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from quorum.domain.errors import StagingError
+from quorum.domain.text.pattern import compile_once
+from quorum.infrastructure.blocking import ThreadsApart
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.layer_folder import LayerFolder, make_anew, remove_tree
+from quorum.infrastructure.staging.merging import (
+    ChangedMeanwhile,
+    MergePlan,
+    MergePlanner,
+    carry_out,
+    load_plan,
+    store_plan,
+)
+from quorum.infrastructure.staging.mounting import (
+    MountRefused,
+    enter_namespaces,
+    join_mounts,
+    mount_folders,
+    mount_layer,
+    separate_thread,
+    show_elsewhere,
+    unmount,
+)
+from quorum.infrastructure.staging.upper_folder import OVERLAY_ATTRIBUTES, is_opaque, is_whiteout
+
+_MOST_COPIED, _MOST_COPIED_BYTES = 2_000, 64 * 1024 * 1024
+_MOST_PLANS = 5
+_OPAQUE = OVERLAY_ATTRIBUTES + "opaque"
+_FOLDERS = ("up", "work", "frozen", "base", "git")
+_NAME, _PLAN, _CONTENTS = "name", "plan.json", "contents"
+_GIT = ".git"
+_UNNAMED = r"[^\w.-]+"
+_T = TypeVar("_T")
+
+
+class TooMuch(Exception):
+    """The layer of the session holds more than is copied for each subagent."""
+
+
+class SubagentLayer:
+    """What `name` changes, mounted by `mounts` over the workspace, and `base`, a folder that shows what was
+    below that. Both are descriptors."""
+
+    def __init__(
+        self, layer: EnteredLayer, place: Path, name: str, mounts: int, base: int, device: int
+    ) -> None:
+        self.name = name
+        self._layer = layer
+        self._place = place
+        self._mounts = mounts
+        self._base = base
+        self._device = device
+        workspace = layer.folder.workspace
+        self.threads = ThreadsApart(lambda: join_mounts(mounts, workspace), name)
+
+    @property
+    def upper(self) -> str:
+        """What was changed in it, as the kernel keeps it."""
+        return str(self._place / "up")
+
+    def check(self) -> None:
+        """Raise StagingError where the workspace is not this layer, in the thread that asks."""
+        if os.stat(self._layer.folder.workspace).st_dev != self._device:
+            raise StagingError(f"the layer of {self.name} is gone; nothing of it runs any more")
+
+    def plan(self, environ: Mapping[str, str]) -> MergePlan:
+        """What is to be done in the layer of the session. Nothing may run here then. Raises StagingError."""
+        return _explained(
+            self._place, lambda: _plan(self._layer.folder, self._place, f"/proc/self/fd/{self._base}", environ)
+        )
+
+    def merge(self, plan: MergePlan, environ: Mapping[str, str]) -> MergePlan:
+        """Carry it out; returns what was done in the end. Raises StagingError: what is missing then is done at
+        the next start in the layer."""
+
+        def merge() -> MergePlan:
+            self._layer.check()
+            return _merge(self._layer.folder, self._place, plan, f"/proc/self/fd/{self._base}", environ)
+
+        return _explained(self._place, merge)
+
+    def close(self) -> None:
+        """End its threads. Blocks."""
+        self.threads.close()
+        os.close(self._mounts)
+        os.close(self._base)
+
+    def remove(self) -> None:
+        """Drop what it holds: it was merged. Raises OSError."""
+        _remove(self._place)
+
+
+def open_subagent_layer(layer: EnteredLayer, name: str) -> SubagentLayer:
+    """A layer for a subagent of the session in `layer`. While it is made, nothing may be written there. Blocks.
+
+    Raises StagingError, and TooMuch.
+    """
+    name = compile_once(_UNNAMED).sub("-", name)
+    try:
+        place = _create_place(layer.folder, name)
+    except OSError as error:
+        raise StagingError(f"no layer for {name} can be kept: {error}") from error
+    try:
+        _Copying().copy(layer.folder.upper, place / "frozen", is_top=True)
+        with ThreadPoolExecutor(
+            1
+        ) as thread:  # one that ends with its mounts, but for those who have joined them
+            mounts, base, device = thread.submit(_mount, layer.folder.workspace, place).result()
+    except (MountRefused, OSError) as error:
+        remove_tree(place)
+        raise StagingError(f"no layer for {name} can be had: {error}") from error
+    except BaseException:
+        remove_tree(place)
+        raise
+    return SubagentLayer(layer, place, name, mounts, base, device)
+
+
+def recover_subagents(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Merge what subagents did whose process was killed into their session's layer, which is held, and not
+    mounted. Returns sentences about it. Blocks; never raises for what it cannot do."""
+    left = [place for place in list_subagents(folder) if not _drop_if_empty(place)]
+    if not left:
+        return ()
+    reading, writing = os.pipe()
+    child = os.fork()  # it alone is in the layer, and leaves it with its end
+    if child == 0:
+        with suppress(BaseException):
+            os.close(reading)
+            with open(writing, "w", encoding="utf-8") as pipe:
+                json.dump(_merge_all(folder, left, environ), pipe)
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return (
+        tuple(json.loads(said))
+        if said
+        else (f"what subagents did is not in the layer yet: it is in {left[0]}",)
+    )
+
+
+def list_subagents(folder: LayerFolder) -> list[Path]:
+    """Where subagents have left something that is not merged, the first first."""
+    above = folder.place / "subagents"
+    try:
+        numbers = sorted(int(name) for name in os.listdir(above) if name.isdecimal())
+    except FileNotFoundError:
+        return []
+    return [above / str(number) for number in numbers]
+
+
+def _merge_all(folder: LayerFolder, places: list[Path], environ: Mapping[str, str]) -> list[str]:
+    said = list[str]()
+    try:
+        enter_namespaces()
+        make_anew(folder.work, 0o700)
+        os.close(mount_layer(folder.workspace, str(folder.upper), str(folder.work)))
+    except (MountRefused, OSError) as error:
+        return [f"what subagents did is not in the layer yet ({error}): it is in {places[0].parent}"]
+    for place in places:
+        name = _read_name(place)
+        try:
+            said += _explained(place, lambda place=place: _merge_left(folder, place, environ))  # type: ignore[misc]
+            said.append(f"what {name} changed before quorum was ended is in the layer now")
+            _remove(place)
+        except StagingError as error:
+            said.append(str(error))
+    return said
+
+
+def _merge_left(folder: LayerFolder, place: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    contents = place / _CONTENTS
+    if (plan := load_plan(place / _PLAN)) is not None:
+        carry_out(plan, contents, folder.workspace, is_again=True)
+        return plan.remarks
+    with ThreadPoolExecutor(1) as thread:
+        mounts, base, _ = thread.submit(_mount, folder.workspace, place).result()
+    try:
+        shown = f"/proc/self/fd/{base}"
+        plan = _plan(folder, place, shown, environ)
+        return _merge(folder, place, plan, shown, environ).remarks
+    finally:
+        os.close(mounts)
+        os.close(base)
+
+
+def _plan(folder: LayerFolder, place: Path, base: str, environ: Mapping[str, str]) -> MergePlan:
+    make_anew(place / _CONTENTS, 0o700)
+    planner = MergePlanner(
+        str(place / "up"), base, folder.workspace, _read_name(place), place / _CONTENTS, folder.place, environ
+    )
+    return planner.plan()
+
+
+def _merge(
+    folder: LayerFolder, place: Path, plan: MergePlan, base: str, environ: Mapping[str, str]
+) -> MergePlan:
+    for _ in range(_MOST_PLANS):
+        store_plan(plan, place / _PLAN)
+        try:
+            carry_out(plan, place / _CONTENTS, folder.workspace)
+        except ChangedMeanwhile:
+            (place / _PLAN).unlink()
+            plan = _plan(folder, place, base, environ)
+        else:
+            return plan
+    raise StagingError(f"others change the same files all the time: what {_read_name(place)} did is in {place}")
+
+
+def _mount(workspace: str, place: Path) -> tuple[int, int, int]:
+    """Mount the layer kept in `place` for this thread: its mounts, what lies below it, and its device."""
+    make_anew(place / "work", 0o700)
+    outer = os.stat(workspace).st_dev
+    mounts = separate_thread()
+    try:
+        git, kept = f"{workspace}/{_GIT}", str(place / "git")
+        has_git = os.path.isdir(git) and not os.path.islink(git)
+        if has_git:  # that of the session itself: two versions of a repository cannot be merged as files
+            show_elsewhere(git, kept)
+            (place / "frozen" / _GIT).mkdir(exist_ok=True)
+        unmount(workspace)
+        frozen, base = str(place / "frozen"), str(place / "base")
+        mount_folders(base, [frozen, workspace])
+        below = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        mount_folders(workspace, [frozen, workspace], str(place / "up"), str(place / "work"))
+        if has_git:
+            show_elsewhere(kept, git, read_only=True)
+        if (device := os.stat(workspace).st_dev) == outer:
+            raise MountRefused("the kernel shows the layer of the session in place of another")
+        return mounts, below, device
+    except BaseException:
+        os.close(mounts)
+        raise
+
+
+def _create_place(folder: LayerFolder, name: str) -> Path:
+    above = folder.place / "subagents"
+    above.mkdir(mode=0o700, exist_ok=True)
+    while True:
+        place = above / str(max((int(each.name) for each in list_subagents(folder)), default=0) + 1)
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+            break
+    (place / _NAME).write_text(name, encoding="utf-8")
+    for each in _FOLDERS:
+        (place / each).mkdir(mode=0o700)
+    os.chmod(place / "up", stat.S_IMODE(os.stat(folder.upper).st_mode))
+    return place
+
+
+class _Copying:
+    """Copies what a layer holds, as it holds it, up to a limit. Raises TooMuch, OSError."""
+
+    def __init__(self) -> None:
+        self._count = self._bytes = 0
+
+    def copy(self, source: Path, target: Path, *, is_top: bool = False) -> None:
+        """The content of a folder into an empty one."""
+        with os.scandir(source) as entries:
+            for entry in entries:
+                if is_top and entry.name == _GIT and entry.is_dir(follow_symlinks=False):
+                    continue
+                status = entry.stat(follow_symlinks=False)
+                self._count += 1
+                self._bytes += status.st_size
+                if self._count > _MOST_COPIED or self._bytes > _MOST_COPIED_BYTES:
+                    raise TooMuch
+                place = target / entry.name
+                if stat.S_ISDIR(status.st_mode):
+                    place.mkdir(mode=0o700)
+                    self.copy(Path(entry.path), place)
+                    shutil.copystat(entry.path, place, follow_symlinks=False)
+                elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+                    shutil.copy2(entry.path, place, follow_symlinks=False)
+                elif is_whiteout(status):
+                    os.mknod(place, stat.S_IFCHR)
+        if is_opaque(str(source)):
+            os.setxattr(target, _OPAQUE, b"y")
+        if is_top:
+            os.chmod(target, stat.S_IMODE(os.stat(source).st_mode))
+
+
+def _explained(place: Path, work: Callable[[], _T]) -> _T:
+    try:
+        return work()
+    except (OSError, MountRefused, ValueError) as error:
+        raise StagingError(
+            f"what {_read_name(place)} changed is not in the layer of its session yet ({error}): it is kept in "
+            f"{place}, and merged when quorum next enters the layer"
+        ) from error
+
+
+def _read_name(place: Path) -> str:
+    try:
+        return (place / _NAME).read_text(encoding="utf-8")
+    except OSError:
+        return "subagent"
+
+
+def _drop_if_empty(place: Path) -> bool:
+    """Whether nothing is to be merged from there."""
+    if (place / _PLAN).exists() or ((place / "up").is_dir() and os.listdir(place / "up")):
+        return False
+    remove_tree(place)
+    return True
+
+
+def _remove(place: Path) -> None:
+    gone = place.with_name(f"{place.name}.gone")
+    os.rename(place, gone)
+    remove_tree(gone)

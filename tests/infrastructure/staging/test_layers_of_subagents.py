@@ -1,0 +1,286 @@
+"""Subagents that change something in a layer: each in one of its own, merged into that of their session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.events.event import CallFinished
+from quorum.domain.staging.effects_overview import EffectsOverview
+from quorum.infrastructure.blocking import sees_other_files
+from quorum.infrastructure.container import Container
+from quorum.infrastructure.staging import subagent_layer
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from tests.infrastructure.instructions.test_skills import Trusting
+from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
+from tests.support.builders import calls_response
+from tests.support.fake_session import Step
+from tests.support.layer_process import run_in_layer
+from tests.support.real_session import SessionStage, call, says
+from tests.support.session_parts import change_inputs
+from tests.support.subagent_stage import TaskRig, task, task_rig
+
+T = TypeVar("T")
+pytestmark = [pytest.mark.usefixtures("layers"), needs_bubblewrap]
+AGENT = """---
+description: Writes
+tools: run_command, read_file, write_file, edit_file, apply_patch, grep_search, glob_search, list_directory
+---
+Write.
+"""
+TEXT = "".join(f"line {number}\n" for number in range(40))
+
+
+def work_in_layer(
+    folder: Path,
+    tasks: Mapping[str, Sequence[ToolCall]],
+    look: Callable[[TaskRig], Awaitable[T]],
+    before: Callable[[Path], object] = lambda _root: None,
+    *,
+    stops: bool = False,
+) -> T:
+    """What `look` finds after subagents made the calls of their tasks, in a layer over `folder/work`.
+
+    All have their layers before the first of them makes a call. `before` is done in the layer.
+    `stops`: the person stops the turn once all their calls were made.
+    """
+    stage = SessionStage(folder, sandbox="auto", more_settings='[review]\nmode = "staged"\n')
+    (stage.root / "a.txt").write_text(TEXT)
+    (stage.root / ".agents/agents").mkdir(parents=True)
+    (stage.root / ".agents/agents/writer.md").write_text(AGENT)
+
+    async def work(layer: EnteredLayer) -> T:
+        before(stage.root)
+        all_began = asyncio.Event()
+        scripts = {
+            name: [
+                *(Step(answer=calls_response(each), gate=all_began) for each in calls),
+                Step(answer=says(f"{name} is done"), gate=asyncio.Event() if stops else None),
+            ]
+            for name, calls in tasks.items()
+        }
+
+        def adjust(container: Container) -> None:
+            change_inputs(container, layer=layer)
+
+        async with task_rig(stage, scripts, person=Trusting(), adjust=adjust) as rig:
+            rig.script([task(name, agent="writer") for name in tasks])
+            async with asyncio.timeout(60):
+                running = asyncio.create_task(rig.session.agent.run.execute("go"))
+                await rig.gateway.all_wait(len(tasks))
+                all_began.set()
+                if stops:
+                    await rig.gateway.all_end(len(tasks))
+                    running.cancel()
+                await asyncio.wait({running})
+            layer.check()
+            return await look(rig)
+
+    return run_in_layer(stage.root.resolve(), stage.environ, lambda layer: asyncio.run(work(layer)))
+
+
+def is_text(file: Path) -> bool:
+    return file.is_file() and (".git" not in file.parts or file.name == "description")
+
+
+async def read_results(rig: TaskRig) -> dict[str, str]:
+    """What the layer of the session holds, and what its model read of the tasks."""
+    root = rig.session.container.parts().given.root
+    files = {each.relative_to(root).as_posix(): each.read_text() for each in root.rglob("*") if is_text(each)}
+    (own,) = (each for each in rig.gateway.sessions if each.sent)
+    return {**files, "": "\n".join(map(str, own.sent[-1].messages))}
+
+
+def run(command: str) -> ToolCall:
+    return call("run_command", command=command)
+
+
+def test_what_subagents_do_at_once_none_of_the_others_sees_and_all_is_there_in_the_end(tmp_path: Path) -> None:
+    tasks = {
+        "one": [run("echo 1 > one; sed -i 's/line 3$/third/' a.txt"), run("ls > seen-by-one")],
+        "two": [
+            call("write_file", path="two", content="2"),
+            call("edit_file", path="a.txt", old_text="line 30\n", new_text="thirtieth\n"),
+        ],
+    }
+
+    found = work_in_layer(tmp_path, tasks, read_results)
+
+    assert (found["one"], found["two"]) == ("1\n", "2")
+    assert "two" not in found["seen-by-one"]
+    assert found["a.txt"] == TEXT.replace("line 3\n", "third\n").replace("line 30\n", "thirtieth\n")
+
+
+def test_where_two_changed_the_same_lines_the_first_stands_and_the_other_lies_beside_it(tmp_path: Path) -> None:
+    tasks = {
+        "one": [call("edit_file", path="a.txt", old_text="line 3\n", new_text="third\n")],
+        "two": [call("edit_file", path="a.txt", old_text="line 3\n", new_text="3rd\n")],
+    }
+
+    found = work_in_layer(tmp_path, tasks, read_results)
+
+    assert found["a.txt"] == TEXT.replace("line 3\n", "third\n")
+    assert found["a.txt.writer-2"] == TEXT.replace("line 3\n", "3rd\n")
+    assert "what it made of it is in a.txt.writer-2" in found[""]
+
+
+async def undo(rig: TaskRig) -> dict[str, str]:
+    rewind = rig.session.agent.rewind
+    number = rig.session.last.number
+    plan = await rewind.plan(number)
+    await rewind.rewind_to(number, conversation=False, plan=plan, overwrite=frozenset())
+    return await read_results(rig)
+
+
+@pytest.mark.long
+def test_an_undo_takes_back_what_was_merged(tmp_path: Path) -> None:
+    tasks = {
+        "one": [call("edit_file", path="a.txt", old_text="line 3\n", new_text="third\n")],
+        "two": [run("echo 2 > two; sed -i 's/line 30$/thirtieth/' a.txt")],
+    }
+
+    found = work_in_layer(tmp_path, tasks, undo)
+
+    assert found["a.txt"] == TEXT
+    assert "two" not in found
+
+
+@pytest.mark.long
+def test_what_a_subagent_did_before_its_turn_was_stopped_is_merged(tmp_path: Path) -> None:
+    found = work_in_layer(tmp_path, {"one": [run("echo 1 > one")]}, read_results, stops=True)
+
+    assert found["one"] == "1\n"
+
+
+async def apply_all(rig: TaskRig) -> tuple[object, list[str]]:
+    review = rig.session.agent.effects
+    assert review is not None
+    packet = await review.read()
+    applied = await review.apply(packet, EffectsOverview.of(packet.effects).find_first_choice())
+    return applied.refused, os.listdir(rig.session.container.parts().given.root)
+
+
+@pytest.mark.long
+def test_what_was_merged_is_applied_with_the_rest(tmp_path: Path) -> None:
+    tasks = {"one": [run("echo 1 > one")], "two": [run("echo 2 > two")]}
+
+    refused, shown = work_in_layer(tmp_path, tasks, apply_all)
+
+    assert refused == {}
+    assert {"one", "two"} <= set(shown)
+    assert (tmp_path / "work/two").read_text() == "2\n"
+
+
+async def name_changes(rig: TaskRig) -> dict[str, list[str]]:
+    work = rig.session.state.layer
+    return {each.name: sorted(os.path.basename(path) for path in each.paths) for each in work.changes}
+
+
+@pytest.mark.long
+def test_the_review_of_effects_knows_whose_the_merged_changes_are(tmp_path: Path) -> None:
+    tasks = {"one": [run("echo 1 > one; rm a.txt")], "two": [run("echo 2 > two")]}
+
+    assert work_in_layer(tmp_path, tasks, name_changes) == {"writer 1": ["a.txt", "one"], "writer 2": ["two"]}
+
+
+@pytest.mark.long
+def test_no_subagent_writes_in_the_repository_which_it_reads_as_that_of_its_session(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "work"], check=True)
+    tasks = {"one": [run("git add a.txt; git status --short > status; echo x > .git/description")]}
+
+    found = work_in_layer(tmp_path, tasks, read_results)
+
+    assert "?? a.txt" in found["status"]
+    assert found[".git/description"] != "x\n"
+
+
+def test_over_a_layer_that_holds_too_much_they_share_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subagent_layer, "_MOST_COPIED", 0)
+    tasks = {"one": [run("echo 1 > one")], "two": [run("sleep 0; echo 2 > two")]}
+
+    found = work_in_layer(tmp_path, tasks, read_results, before=lambda root: (root / "much").write_text("x"))
+
+    assert (found["one"], found["two"]) == ("1\n", "2\n")
+
+
+@contextmanager
+def watching_the_loop(root: str) -> Iterator[list[str]]:
+    """Which files below `root` are looked at meanwhile for a task that has a layer of its own, by a thread that
+    does not see it, with the place in the code."""
+    found: list[str] = []
+    names = (
+        "stat",
+        "lstat",
+        "open",
+        "scandir",
+        "listdir",
+        "readlink",
+        "access",
+        "mkdir",
+        "rename",
+        "replace",
+        "unlink",
+    )
+
+    def watch(name: str) -> Callable[..., object]:
+        real = getattr(os, name)
+
+        def look(path: object, *more: object, **named: object) -> object:
+            if sees_other_files() and str(path).startswith(root):
+                found.append(f"{name} {path}: {''.join(traceback.format_stack()[-12:-1])}")
+            return real(path, *more, **named)
+
+        return look
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            patch.setattr(os, name, watch(name))
+        patch.setattr("io.open", watch_open(found, root))
+        patch.setattr("builtins.open", watch_open(found, root))
+        yield found
+
+
+def watch_open(found: list[str], root: str) -> Callable[..., object]:
+    real = open
+
+    def look(file: object, *more: object, **named: object) -> object:
+        if sees_other_files() and str(file).startswith(root):
+            found.append(f"open {file}: {''.join(traceback.format_stack()[-12:-1])}")
+        return real(file, *more, **named)  # type: ignore[call-overload]
+
+    return look
+
+
+def test_nothing_looks_at_the_files_of_a_subagent_from_outside_its_layer(tmp_path: Path) -> None:
+    calls = [
+        run("echo 1 > one"),
+        run("ls; cat a.txt"),
+        call("read_file", path="a.txt"),
+        call("write_file", path="sub/two", content="2"),
+        call("edit_file", path="a.txt", old_text="line 3\n", new_text="third\n"),
+        call("grep_search", pattern="third", path="."),
+        call("glob_search", pattern="**/*"),
+        call("list_directory", path="."),
+    ]
+
+    async def look(rig: TaskRig) -> tuple[list[object], list[str]]:
+        ends = [each for each in rig.inner(f"{rig.id}-t1") if isinstance(each, CallFinished)]
+        return [(each.tool, each.output) for each in ends if each.outcome is not Outcome.OK], found
+
+    with watching_the_loop(str((tmp_path / "work").resolve())) as found:
+        failed, looks = work_in_layer(tmp_path, {"one": calls}, look)
+
+    assert failed == []
+    assert "\n".join(looks) == ""

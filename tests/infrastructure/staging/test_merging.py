@@ -1,0 +1,239 @@
+"""What a subagent changed in a layer of its own, carried over into that of its session: nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from quorum.infrastructure.staging import subagent_layer
+from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.subagent_layer import TooMuch, open_subagent_layer
+from quorum.infrastructure.staging.workspace_layer import has_effects, recover
+from tests.support.dying_process import run_until_killed
+from tests.support.layer_process import run_forked
+
+pytestmark = pytest.mark.usefixtures("layers")
+BEFORE = """
+printf '1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n' > text; ln -s text link
+echo one > same; echo one > gone; echo one > kept
+mkdir -p d/e full; echo x > d/e/f; echo x > d/g; echo x > full/a; printf '\\0a' > raw; echo x > run
+"""
+
+
+class Place:
+    """A folder, and what is done in layers over it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder.resolve() / "workspace"
+        self.environ = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"), "PATH": os.defpath}
+        self.marker = folder / "worked"
+        self.workspace.mkdir(parents=True)
+        self.sh(BEFORE)
+
+    def sh(self, script: str) -> None:
+        subprocess.run(["sh", "-e", "-u", "-c", script], cwd=self.workspace, check=True)
+
+    def enter(self) -> EnteredLayer:
+        return enter_layer(
+            self.workspace,
+            self.environ,
+            recover=lambda folder: recover(folder, self.environ),
+            has_effects=has_effects,
+        )
+
+    def work(
+        self, subagent: str, session: str = "", *, before: str = "", merges: bool = True
+    ) -> tuple[str, ...]:
+        """What is remarked where `before` is done in the session's layer, then one script in that of a
+        subagent, and another in that of the session."""
+        layer = self.enter()
+        self.sh(before)
+        apart = open_subagent_layer(layer, "writer-1")
+        apart.threads.works.submit(self.sh, f"{subagent}\ntouch '{self.marker}'").result()
+        self.sh(session)
+        apart.threads.close()
+        if not merges:
+            return ()
+        plan = apart.merge(apart.plan(self.environ), self.environ)
+        apart.close()
+        apart.remove()
+        return plan.remarks
+
+    def read(self) -> dict[str, str]:
+        """What the layer of the session shows."""
+        return run_forked(lambda: (self.enter(), self.describe())[1])
+
+    def describe(self) -> dict[str, str]:
+        found = {}
+        for above, folders, files in os.walk(self.workspace):
+            for name in (*folders, *files):
+                path = Path(above, name)
+                status = path.lstat()
+                content = ""
+                if path.is_symlink():
+                    content = f"-> {os.readlink(path)}"
+                elif path.is_file():
+                    content = path.read_bytes().decode("latin-1")
+                found[str(path.relative_to(self.workspace))] = f"{stat.filemode(status.st_mode)} {content}"
+        return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def list_contents(found: Mapping[str, str]) -> dict[str, str]:
+    """Those of files, without modes."""
+    return {path: shown[11:] for path, shown in found.items() if not shown.startswith("d")}
+
+
+CHANGES = """
+sed -i 's/2/two/' text; rm gone; echo new > new; mkdir -p n/m; echo x > n/m/x; ln -sf same link; chmod +x run
+rm -r d; echo file > d; mkdir empty; mv full fuller; printf '\\0b' > raw
+"""
+
+
+def test_all_kinds_of_changes_arrive_as_they_are(tmp_path: Path) -> None:
+    here, apart = Place(tmp_path / "here"), Place(tmp_path / "apart")
+    run_forked(lambda: here.sh(CHANGES))
+
+    assert run_forked(lambda: apart.work(CHANGES)) == ()
+    assert apart.read() == here.describe()
+
+
+def test_changes_of_other_lines_and_modes_are_merged(place: Place) -> None:
+    remarks = run_forked(
+        lambda: place.work("sed -i s/2/two/ text; echo 2 > run", "sed -i s/8/eight/ text; chmod +x run")
+    )
+
+    found = place.read()
+    assert remarks == ()
+    assert found["text"][11:] == "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n"
+    assert found["run"] == "-rwxr-xr-x 2\n"
+
+
+@pytest.mark.long(after=3)
+@pytest.mark.parametrize(
+    ("subagent", "session", "stays"),
+    [
+        ("echo mine > same", "echo theirs > same", {"same": "theirs\n", "same.writer-1": "mine\n"}),
+        ("echo mine > new", "echo theirs > new", {"new": "theirs\n", "new.writer-1": "mine\n"}),
+        ("printf '\\0b' > raw", "printf '\\0c' > raw", {"raw": "\0c", "raw.writer-1": "\0b"}),
+        ("echo mine > same", "rm same", {"same.writer-1": "mine\n"}),
+        ("rm same", "echo theirs > same", {"same": "theirs\n"}),
+        ("echo mine > d/e/f", "rm -r d; echo file > d", {"d": "file\n", "d.writer-1/e/f": "mine\n"}),
+        ("echo mine > d/e/f", "rm -r d", {"d/e/f.writer-1": "mine\n"}),
+        (
+            "rm -r full; echo mine > full",
+            "echo theirs > full/b",
+            {"full/b": "theirs\n", "full.writer-1": "mine\n"},
+        ),
+        ("rm -r full", "echo theirs > full/b", {"full/b": "theirs\n"}),
+        ("ln -sf same link", "ln -sf gone link", {"link": "-> gone", "link.writer-1": "-> same"}),
+        (
+            "echo mine > same; echo own > same.writer-1",
+            "echo theirs > same",
+            {"same": "theirs\n", "same.writer-1": "own\n", "same.writer-1-2": "mine\n"},
+        ),
+        ("echo mine > d/x", "rm -r d; ln -s / d", {"d": "-> /", "d.writer-1/x": "mine\n"}),
+    ],
+)
+def test_of_two_versions_the_earlier_stays_and_the_other_lies_beside_it(
+    place: Place, subagent: str, session: str, stays: dict[str, str]
+) -> None:
+    remarks = run_forked(lambda: place.work(subagent, session))
+
+    found = list_contents(place.read())
+    assert {path: found.get(path) for path in stays} == stays
+    assert [path for path in found if "writer-1" in path and path not in stays] == []
+    assert bool(remarks) == (set(stays) != {"full/b"})
+
+
+def test_a_subagent_sees_what_stood_in_the_layer_of_its_session_and_not_what_came_later(place: Place) -> None:
+    before = "rm gone; rm -r d; mkdir d; echo y > d/new; echo 2 > same; chmod 600 run"
+
+    run_forked(lambda: place.work("ls . d > seen; cat same >> seen", "echo x > later", before=before))
+
+    shown = place.read()["seen"][11:].split()
+    assert "later" not in shown
+    assert "gone" not in shown
+    assert shown[-3:] == ["d:", "new", "2"]
+
+
+def test_a_layer_that_holds_more_than_the_limit_has_none_above_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subagent_layer, "_MOST_COPIED", 2)
+
+    def work() -> list[str]:
+        layer = place.enter()
+        place.sh("touch 1 2 3")
+        with pytest.raises(TooMuch):
+            open_subagent_layer(layer, "writer-1")
+        return os.listdir(layer.folder.place / "subagents")
+
+    assert run_forked(work) == []
+
+
+def test_what_a_killed_process_left_is_merged_by_the_next(place: Place) -> None:
+    run_forked(lambda: place.work(CHANGES, "echo theirs > same", merges=False))
+
+    def enter() -> tuple[tuple[str, ...], dict[str, str]]:
+        return place.enter().notices, place.describe()
+
+    notices, found = run_forked(enter)
+    assert notices == ("what writer-1 changed before quorum was ended is in the layer now",)
+    assert (found["new"][11:], found["same"][11:]) == ("new\n", "theirs\n")
+    assert run_forked(enter) == ((), found)
+
+
+def kill_everywhere(folder: Path, first: int, step: int) -> int:
+    """How often a process was killed that had done the work of a subagent."""
+    subagent, session = (
+        CHANGES + "echo mine > same; sed -i s/9/nine/ text",
+        "echo theirs > same; sed -i s/6/six/ text",
+    )
+    model = Place(folder / "model")
+    run_forked(lambda: model.work(subagent, session))
+    wanted, killed = model.read(), 0
+    for number in count(first, step):
+        place = Place(folder / str(number))
+        if not run_until_killed(lambda place=place: place.work(subagent, session), number):  # type: ignore[misc]
+            break
+        if place.marker.exists():
+            killed += 1
+            assert place.read() == wanted, number
+            assert place.read() == wanted, number
+    return killed
+
+
+def test_a_merge_that_was_broken_off_is_finished(tmp_path: Path) -> None:
+    assert kill_everywhere(tmp_path, 44, 1000) == 1
+
+
+@pytest.mark.long
+def test_a_merge_that_was_broken_off_anywhere_is_finished(tmp_path: Path) -> None:
+    assert kill_everywhere(tmp_path, 0, 1) > 20
+
+
+def test_names_may_be_of_any_bytes(place: Place) -> None:
+    run_forked(lambda: place.work("printf '' > \"$(printf 'a\\377')\""))
+
+    assert "a\udcff" in place.read()
+
+
+def test_folders_are_named_as_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b:c\\d e\n"
+    place = Place(folder)
+
+    run_forked(lambda: place.work("echo 1 > new"))
+
+    assert place.read()["new"][11:] == "1\n"
