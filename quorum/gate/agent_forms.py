@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.caller_calls import is_plain_path
+from quorum.gate.note_fields import require_hook_fields
 from quorum.gate.payload import BadPayload, read_optional, require, require_object
 
 _DROPPED = ""
@@ -231,6 +232,8 @@ def read_opencode(payload: JsonObject, folder: str) -> JsonObject:
     if "parts" in output:
         return {**hook, "hook_event_name": "UserPromptSubmit", "prompt": output["parts"]}
     tool, arguments = require(given, "tool", str), require_object(output, "args")
+    for part in (given, output):
+        require_hook_fields(part)
     call: JsonObject = {**hook, "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": arguments}
     return _translate(call, _OPENCODE)
 

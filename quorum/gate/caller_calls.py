@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.gate.note_fields import ANY_FIELDS, CODEX_GROUPS, find_note_fields
 from quorum.gate.payload import BadPayload, read_optional, require, require_fields
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -72,42 +73,11 @@ def _list_words(value: JsonValue) -> Sequence[str]:
     return [word for word in value if isinstance(word, str)] if isinstance(value, list | tuple) else []
 
 
-# What the caller asks its person. A hook before the call does not answer it, a permission does.
-QUESTIONS = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-# The tools of callers that change nothing but their own notes, show something of the caller itself, or are
-# about commands that it has begun. Not among them is what loads a skill: Claude Code runs the commands that
-# the file of the skill names, and asks no hook about them.
-_NOTES = frozenset(
-    {
-        *("TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"),
-        *("TaskOutput", "TaskStop", "BashOutput", "KillShell"),
-        *("CronList", "ListAgents", "ListMcpResourcesTool", "ToolSearch"),
-        *("ReportFindings", "StructuredOutput"),
-    }
-)
-# How Codex begins the names of its tools for subagents, which goes by the model.
-_GROUPS = ("", "collaboration", "multi_agent_v1")
-# Where other agents call tools so, they may be those of a server.
-_CODEX_NOTES = frozenset(
-    {
-        *("get_goal", "update_goal", "update_plan", "clocksleep", "clockcurr_time"),
-        *("request_user_input", "request_user_input_async", "send_message_to_user_async"),
-        *("list_mcp_resources", "list_mcp_resource_templates"),
-        *(
-            f"{group}{tool}"
-            for group in _GROUPS
-            for tool in (
-                *("list_agents", "wait_agent", "interrupt_agent", "close_agent", "resume_agent"),
-                *("send_message", "send_input", "followup_task"),
-            )
-        ),
-    }
-)
 # To start a subagent of the program's own with nothing but these is a note where its calls pass the same hook.
 # With others it may run where there are no hooks, and so may one that a file of the project defines: the file
 # may name hooks and servers, which are started unasked, too.
 _SUBAGENTS = frozenset({"Agent", "Task"})
-_CODEX_SUBAGENTS = frozenset(f"{group}spawn_agent" for group in _GROUPS)
+_CODEX_SUBAGENTS = frozenset(f"{group}spawn_agent" for group in CODEX_GROUPS)
 _FIELDS_OF_SUBAGENTS = frozenset(
     {
         *("description", "prompt", "message", "items", "name", "task_name", "run_in_background"),
@@ -159,10 +129,11 @@ def translate_call(
             pass
     if tool in _SUBAGENTS or (is_codex and tool in _CODEX_SUBAGENTS):
         is_note = is_before_use and _is_usual_subagent(given, subagents)
-    elif tool in QUESTIONS:
-        is_note = is_before_use
     else:
-        is_note = tool in _NOTES or (is_codex and tool in _CODEX_NOTES)
+        fields = find_note_fields(tool, is_codex=is_codex, is_before_use=is_before_use)
+        is_note = fields is not None
+        if fields is not None and fields != ANY_FIELDS:
+            require_fields(given, fields.split(), f"the call of {tool}")
     if is_note:
         return ProposedCall(
             tool=f"caller__{tool}", arguments=given, effect=CallEffect.NOTE, caller_tool=tool, cwd=cwd

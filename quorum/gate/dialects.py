@@ -27,6 +27,7 @@ from quorum.gate.agent_forms import (
     read_vibe,
 )
 from quorum.gate.caller_calls import find_shell_text, is_server_tool, name_unknown, translate_call
+from quorum.gate.note_fields import require_hook_fields
 from quorum.gate.payload import (
     BadPayload,
     read_optional,
@@ -236,8 +237,14 @@ class Dialect(Protocol):
         ...
 
 
-def _read_hook(caller: str, payload: JsonObject, environment: Mapping[str, str], project: str) -> CallerRequest:
-    """What a hook of Claude Code or Codex gets. Fields beside those that are needed here may be added to it."""
+def _read_hook(
+    caller: str,
+    payload: JsonObject,
+    environment: Mapping[str, str],
+    project: str,
+    sent: JsonObject | None = None,
+) -> CallerRequest:
+    """What a hook of Claude Code or Codex gets; `sent` is what it was before it was put in that form."""
     event = read_optional(payload, "hook_event_name", str) or ""
     prompt, call = "", None
     try:
@@ -247,6 +254,7 @@ def _read_hook(caller: str, payload: JsonObject, environment: Mapping[str, str],
         if event == PROMPT:
             prompt = _read_prompt(payload)
         elif event in (PRE_TOOL_USE, PERMISSION_REQUEST):
+            require_hook_fields(payload if sent is None else sent)
             tool, given = require(payload, "tool_name", str), require_object(payload, "tool_input")
             call = translate_call(
                 tool,
@@ -415,7 +423,7 @@ class AgentDialect:
             raise BadPayload(f"this is no hook of {self._caller}: {error}", error.event) from error
         if self._caller is HookCaller.CURSOR:  # it runs hooks in a folder of its own
             project = require(hook, "project", str)
-        return _read_hook(self._caller.value, hook, environment, project)
+        return _read_hook(self._caller.value, hook, environment, project, payload)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """Exit code 2, which all obey, where the caller cannot ask or what it sent could not be read."""

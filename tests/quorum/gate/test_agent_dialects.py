@@ -252,9 +252,7 @@ def test_notes_and_subagents_of_the_agents_run_unasked(
     assert run_and_read(rig, agent, tool, given) == "allowed"
     for kind in {"subagent_type", "agent_type", "agent_name"} & given.keys():
         assert run_and_read(rig, agent, tool, {**given, kind: "deployer"}) == "stopped"
-    assert run_and_read(rig, agent, tool, {**given, "isolation": "remote", "path": "/etc/x"}) == (
-        "allowed" if tool in ("GetGoal", "stop_bash") else "stopped"
-    )
+    assert run_and_read(rig, agent, tool, {**given, "isolation": "remote", "path": "/etc/x"}) == "stopped"
 
 
 @pytest.mark.parametrize("tool", ["grep", "glob", "Grep", "Glob"])

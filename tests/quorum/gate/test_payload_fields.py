@@ -1,0 +1,91 @@
+"""A field that is not known asks, and is named: in a call, notes among them, and beside it by its words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.gate.agent_forms import name_as_claude
+from quorum.gate.caller_calls import translate_call
+from quorum.gate.note_fields import CODEX_NOTES, NOTES, QUESTIONS
+from quorum.gate.payload import BadPayload
+from tests.quorum.gate.test_agent_dialects import payload
+from tests.support.gate_rig import GateAnswer, GateRig
+
+
+def explain(answer: GateAnswer) -> str:
+    """Why a call does not run unasked; empty where it does."""
+    is_allowed = answer.code == 0 and '"ask"' not in answer.out and '"deny"' not in answer.out
+    return "" if is_allowed else answer.out + answer.err
+
+
+@pytest.mark.parametrize("tool", sorted({*NOTES, *QUESTIONS, *CODEX_NOTES} - {"StructuredOutput"}))
+def test_a_note_has_the_fields_that_are_known_and_no_others(tool: str) -> None:
+    known = {**NOTES, **QUESTIONS, **CODEX_NOTES}[tool].split()
+    is_codex = tool in CODEX_NOTES
+    given = dict.fromkeys(known, "x")
+
+    noted = translate_call(tool, given, cwd="/w", is_before_use=True, is_codex=is_codex)
+
+    assert noted.effect is CallEffect.NOTE
+    with pytest.raises(BadPayload, match="'then_run'"):
+        translate_call(tool, {**given, "then_run": "x"}, cwd="/w", is_before_use=True, is_codex=is_codex)
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields"),
+    [
+        ("update_topic", "title summary strategic_intent wait_for_previous"),
+        ("write_todos", "todos"),
+        ("todowrite", "todos"),
+        ("TodoList", "todos"),
+        ("tool_search", "query max_results"),
+    ],
+)
+def test_notes_of_other_agents_have_the_fields_that_these_have(tool: str, fields: str) -> None:
+    named, given = name_as_claude(tool, dict.fromkeys(fields.split(), "x"))
+
+    assert translate_call(named, given, cwd="/w").effect is CallEffect.NOTE
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool", "given"),
+    [
+        ("copilot", "read_agent", {"agent_id": "a", "wait": True, "timeout": 1, "since_turn": 1}),
+        ("gemini", "read_background_output", {"pid": 1, "lines": 5, "delay_ms": 1}),
+        ("kimi", "UpdateGoal", {"status": "done"}),
+        ("vibe", "process.output", {"processId": "p", "from": "end", "waitMs": 1, "maxBytes": 9}),
+        ("vibe", "self.sleep", {"seconds": 1}),
+    ],
+)
+def test_an_agent_asks_about_its_own_work_unasked_by_the_fields_that_it_has(
+    rig: GateRig, agent: str, tool: str, given: dict[str, object]
+) -> None:
+    def send(**more: object) -> str:
+        return explain(rig.send(json.dumps(payload(rig, agent, tool, {**given, **more})).encode(), agent))
+
+    assert send() == ""
+    assert "'then_run'" in send(then_run="x")
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "kimi", "qwen", "copilot", "opencode", "vibe"])
+def test_a_field_beside_the_call_asks_where_it_says_what_runs_or_where(rig: GateRig, agent: str) -> None:
+    def send(name: str) -> str:
+        match agent:
+            case "claude" | "codex":
+                sent = rig.payload("TodoWrite" if agent == "claude" else "get_goal")
+            case "opencode":
+                sent = payload(rig, agent, "todowrite", {"todos": []})["input"]
+            case _:
+                tools = {"kimi": "TodoList", "copilot": "list_bash", "vibe": "process.list"}
+                sent = payload(rig, agent, tools.get(agent, "write_todos"), {})
+        sent = {**sent, name: "x"}
+        if agent == "opencode":
+            sent = {"input": sent, "output": {"args": {"todos": []}}}
+        return explain(rig.send(json.dumps(sent).encode(), agent))
+
+    assert [send(name) for name in ("trace_id", "durationMs")] == ["", ""]
+    for name in ("remote_host", "unsandboxed", "updatedInput"):
+        assert f"'{name}'" in send(name)
