@@ -414,10 +414,10 @@ class Session:
 
     def build_status_screen(self, version: str) -> StatusScreen:
         """All that holds in this session."""
-        from quorum.tui.screens.accounts.status_screen import SessionStatus, StatusScreen
+        from quorum.tui.screens.accounts.status_screen import StatusFacts, StatusScreen
 
-        def read_status() -> SessionStatus:
-            return SessionStatus(
+        def read_status() -> StatusFacts:
+            return StatusFacts(
                 title=self.facts.title,
                 model=self.facts.model_with_effort,
                 used=self.facts.used,
