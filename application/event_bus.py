@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as events
 from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.domain.events.masking import SecretMask, StreamMask
+from quorum.domain.fact import PersonInput
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.sessions.session_summary import LedgerRecord
@@ -122,7 +123,8 @@ class EventBus:
     `announce`, `record` and `note` are for durable events; `show` is for ephemeral ones. Whatever is kept or
     shown goes through the `mask` first; what is large does so in a thread, and what happens meanwhile stays
     behind it. Observers get an event once it is recorded, and after all that happened before it; one that
-    fails is logged and can never fail the run. Without a ledger nothing outlives the process.
+    fails is logged and can never fail the run. Without a ledger nothing outlives the process. `list_accounts`
+    names those of the people whose words are told here.
     """
 
     def __init__(
@@ -132,7 +134,9 @@ class EventBus:
         ledger: Ledger | None = None,
         mask: SecretMask | None = None,
         past: Sequence[LedgerRecord] = (),
+        list_accounts: Callable[[], Collection[str]] = tuple,
     ) -> None:
+        self._list_accounts = list_accounts
         self._observers = tuple(observers)
         self._ledger = ledger
         self._mask = mask
@@ -157,6 +161,11 @@ class EventBus:
     def phase(self) -> SessionPhase:
         """Whether a plan is being made, and which one is in force. It may be read in any thread."""
         return self._replay.phase
+
+    @property
+    def askers(self) -> frozenset[str]:
+        """The accounts of all who have said something into the session, and of those who can now."""
+        return self._replay.askers.union(self._list_accounts())
 
     def hide(self, text: str) -> str:
         """The text without the secrets that are known so far."""
@@ -200,6 +209,8 @@ class EventBus:
         self, event: Event, *, urgent: bool = False, complain: bool = False
     ) -> asyncio.Task[LedgerError | None] | None:
         """Have the event in the state and on its way onto the ledger, if there is one, behind all before it."""
+        if isinstance(event, PersonInput) and (accounts := self._list_accounts()):
+            event = event.name_asker(accounts)
         leaving = _Leaving(event, ready=False, masked=self._mask is None or not is_large(event))
         if self._mask is not None and leaving.masked:
             leaving.event = self._mask.mask_event(event)

@@ -78,7 +78,7 @@ class SshSignatures(Struct, frozen=True, kw_only=True):
                 return person, path
             own = person.name
         whose = ", ".join(terms.people)
-        if own and own == terms.requester:
+        if own in terms.asked:
             raise SigningRefused(f"you, {own}, asked for it; it takes a signature of {whose}")
         if own:
             raise SigningRefused(f"you, {own}, may not sign it; it takes a signature of {whose}")

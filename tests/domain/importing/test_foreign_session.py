@@ -34,7 +34,7 @@ _CALLS = (
 
 
 def _record(*items: ForeignItem, mask: SecretMask | None = None) -> list[tuple[int, Event]]:
-    return list(SessionRecorder(_SESSION, mask or SecretMask()).record(items))
+    return list(SessionRecorder(_SESSION, mask or SecretMask(), "ada").record(items))
 
 
 def _replay_texts(events: Iterable[tuple[int, Event]]) -> tuple[list[str], tuple[str, ...]]:

@@ -16,6 +16,7 @@ import cbor2
 import pytest
 
 from quorum.domain.replacing import replace
+from quorum.domain.review.signing import SigningDemand, SigningTerms
 from quorum.domain.sessions.ledger_chain import ChainedRecord, LinkFormat, chain_record, relink_record
 from quorum.domain.sessions.redaction import redact_records
 from quorum.domain.sessions.redaction_log import NO_LINK
@@ -473,6 +474,23 @@ def test_errors_and_notices_are_told_in_their_own_words() -> None:
 
 def record(seq: int, event: dict[str, Any]) -> dict[str, Any]:
     return {"seq": seq, "at_ms": 1000 * seq, "payload": json.dumps(event), "redaction": None}
+
+
+@needs_node
+@pytest.mark.parametrize(("requester", "others"), [("ada", []), ("ada", ["eve"]), ("", [])])
+def test_whose_signatures_a_call_takes_is_said_as_in_the_program(requester: str, others: list[str]) -> None:
+    samples = (ROOT / "tests/domain/recorded/events.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = next(event for line in samples if "signing" in (event := json.loads(line)["event"]))
+    asked["signing"] = {
+        "demands": [{"needed": 1, "people": ["bo", "cy"]}], "requester": requester, "others": others
+    }  # fmt: skip
+
+    (told,) = run_in_node(
+        "return transcript.tell(given);", [{"session": "s", "records": [record(0, asked)]}], "transcript.js"
+    )
+
+    terms = SigningTerms(demands=(SigningDemand(1, ("bo", "cy")),), requester=requester, others=tuple(others))
+    assert terms.describe() in json.dumps(told)
 
 
 @needs_node
