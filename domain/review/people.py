@@ -65,5 +65,8 @@ class PeoplePolicy(Struct, frozen=True, kw_only=True):
             for each in bound
         )
         return SigningTerms(
-            demands=tuple(dict.fromkeys(demands)), requester=next(iter(asked), ""), others=asked[1:]
+            demands=tuple(dict.fromkeys(demands)),
+            requester=next(iter(asked), ""),
+            others=asked[1:],
+            unnamed=unknown,
         )

@@ -28,11 +28,13 @@ class SigningDemand(Struct, frozen=True):
 
 class SigningTerms(Struct, frozen=True, kw_only=True):
     """What one call needs. `requester` is who asked for it, empty where that is not known; `others` have asked
-    for something in its session, too."""
+    for something in its session, too, and so have as many as `unnamed`, of whom nobody knows who they are: for
+    each of them one more must sign."""
 
     demands: tuple[SigningDemand, ...]
     requester: str = ""
     others: tuple[str, ...] = ()
+    unnamed: int = 0
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -53,9 +55,12 @@ class SigningTerms(Struct, frozen=True, kw_only=True):
         demanded = " and of ".join(demand.describe() for demand in self.demands)
         verb = "does" if len(self.asked) == 1 else "do"
         without = f"; {', '.join(self.asked)} asked for it and {verb} not count" if self.asked else ""
+        if self.unnamed:
+            without += f"; {self.unnamed} more than the policy says, as it is not known who asked"
         if any(demand.needed > len(demand.people) for demand in self.demands):
             without += "; the policy names too few people for that, so nobody can approve it"
-            without += ": in a new session it is one who asks" if self.others else ""
+            if self.unnamed or self.others:
+                without += ": ask for it in a new session, under the account of one person"
         return f"it takes the signatures of {demanded}{without}"
 
     def describe_missing(self, signed: Collection[str]) -> str:

@@ -54,7 +54,7 @@ def test_who_asks_for_a_call_is_not_among_those_who_sign_it() -> None:
 def test_where_nobody_is_known_to_ask_one_more_signs() -> None:
     terms = a_policy(TWO_OF_THREE).find_terms([f"rule {DEPLOY.id}"], {"some-service"})
 
-    assert terms == SigningTerms(demands=(SigningDemand(3, NAMES),))
+    assert terms == SigningTerms(demands=(SigningDemand(3, NAMES),), unnamed=1)
     assert not terms.is_met(["ada", "bob"])
     assert terms.is_met(NAMES)
 
@@ -66,7 +66,7 @@ def test_nobody_who_asked_in_the_session_is_among_those_who_sign() -> None:
 
     assert terms == SigningTerms(demands=(SigningDemand(2, ("cyn",)),), requester="ada", others=("bob",))
     assert "ada, bob asked for it and do not count; the policy names too few people" in terms.describe()
-    assert "in a new session" in terms.describe()
+    assert "ask for it in a new session" in terms.describe()
     for signed in (NAMES, ["ada", "cyn"], ["bob", "cyn"]):
         assert not terms.is_met([name for name in signed if name not in terms.asked])
     assert tally_signatures(terms, [a_signature("bob")], {}, session_id="s", digest="5f").problems == (
@@ -78,9 +78,12 @@ def test_each_account_that_is_nobodys_may_be_another_of_those_who_sign() -> None
     policy, spoke = a_policy(TWO_OF_THREE), [f"rule {DEPLOY.id}"]
 
     assert policy.find_terms(spoke, {"", "ada-account"}) == SigningTerms(
-        demands=(SigningDemand(3, ("bob", "cyn")),), requester="ada"
+        demands=(SigningDemand(3, ("bob", "cyn")),), requester="ada", unnamed=1
     )
-    assert policy.find_terms(spoke, {"ci", "deployer"}) == SigningTerms(demands=(SigningDemand(4, NAMES),))
+    terms = policy.find_terms(spoke, {"ci", "deployer"})
+    assert terms == SigningTerms(demands=(SigningDemand(4, NAMES),), unnamed=2)
+    assert "2 more than the policy says, as it is not known who asked" in terms.describe()
+    assert "ask for it in a new session, under the account of one person" in terms.describe()
 
 
 def test_a_call_that_no_rule_of_the_policy_is_about_takes_no_signature() -> None:

@@ -177,7 +177,8 @@ const transcript = (() => {
     const demands = terms.demands.map(({ needed, people }) => `${needed === people.length ? "" : `${needed} of `}${people.join(", ") || "nobody"}`);
     const asked = [terms.requester, ...(terms.others || [])].filter(Boolean);
     const without = asked.length ? `; ${asked.join(", ")} asked for it and ${asked.length === 1 ? "does" : "do"} not count` : "";
-    return `it takes the signatures of ${demands.join(" and of ")}${without}`;
+    const unnamed = terms.unnamed ? `; ${terms.unnamed} more than the policy says, as it is not known who asked` : "";
+    return `it takes the signatures of ${demands.join(" and of ")}${without}${unnamed}`;
   }
 
   function describeCheck(run) {

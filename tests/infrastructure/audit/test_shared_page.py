@@ -21,6 +21,7 @@ from quorum.domain.sessions.ledger_chain import ChainedRecord, LinkFormat, chain
 from quorum.domain.sessions.redaction import redact_records
 from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.sessions.stored_session import StoredSession, anchor_session
+from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.audit.shared_page import render_check_code, render_shared_page
 from quorum.infrastructure.audit.signed_export import SigningKey, encode_canonical, sign
@@ -476,20 +477,25 @@ def record(seq: int, event: dict[str, Any]) -> dict[str, Any]:
     return {"seq": seq, "at_ms": 1000 * seq, "payload": json.dumps(event), "redaction": None}
 
 
+BO_OR_CY = SigningTerms(demands=(SigningDemand(1, ("bo", "cy")),))
+TERMS = (
+    BO_OR_CY,
+    replace(BO_OR_CY, requester="ada"),
+    replace(BO_OR_CY, requester="ada", others=("eve",)),
+    replace(BO_OR_CY, requester="ada", unnamed=1),
+)
+
+
 @needs_node
-@pytest.mark.parametrize(("requester", "others"), [("ada", []), ("ada", ["eve"]), ("", [])])
-def test_whose_signatures_a_call_takes_is_said_as_in_the_program(requester: str, others: list[str]) -> None:
+@pytest.mark.parametrize("terms", TERMS, ids=SigningTerms.describe)
+def test_whose_signatures_a_call_takes_is_said_as_in_the_program(terms: SigningTerms) -> None:
     samples = (ROOT / "tests/domain/recorded/events.jsonl").read_text(encoding="utf-8").splitlines()
     asked = next(event for line in samples if "signing" in (event := json.loads(line)["event"]))
-    asked["signing"] = {
-        "demands": [{"needed": 1, "people": ["bo", "cy"]}], "requester": requester, "others": others
-    }  # fmt: skip
-
+    asked["signing"] = struct_to_json(terms)
     (told,) = run_in_node(
         "return transcript.tell(given);", [{"session": "s", "records": [record(0, asked)]}], "transcript.js"
     )
 
-    terms = SigningTerms(demands=(SigningDemand(1, ("bo", "cy")),), requester=requester, others=tuple(others))
     assert terms.describe() in json.dumps(told)
 
 
