@@ -14,10 +14,10 @@ from quorum.domain.review.questions import Reject
 from quorum.domain.review.signing import SigningTerms
 from quorum.domain.sessions.session_summary import ContinuedSession, LatestSession
 from quorum.infrastructure.config.policy_file import PolicyPlace
-from quorum.infrastructure.permissions.signing import list_askers
 from tests.support.fake_ports import FakePerson
-from tests.support.real_session import RealSession, SessionStage, shell
+from tests.support.real_session import RealSession, SessionStage, says, shell
 from tests.support.session_parts import put
+from tests.support.subagent_stage import task, task_rig
 
 KEYS = {
     "ada": "IOa9tupNBz5NSsgvs6JqNSq8R7U3Dzn5/GsDL0oxpwM5",
@@ -43,16 +43,19 @@ class Team:
         place = PolicyPlace(file, owner=os.getuid())
         monkeypatch.setattr("quorum.infrastructure.config.policy_file.POLICY_PLACE", place)
         self._monkeypatch = monkeypatch
-        self._stage = SessionStage(folder)
+        self.stage = SessionStage(folder)
         self.person = FakePerson(lambda _request: Reject())
+
+    def go_on_as(self, account: str) -> None:
+        found = "quorum.infrastructure.permissions.signing.find_account"
+        self._monkeypatch.setattr(found, lambda: account)
 
     @asynccontextmanager
     async def opened(self, account: str, session_id: str = "") -> AsyncIterator[RealSession]:
         """The latest session, or the one of this id, as a process under this account opens it."""
-        found = "quorum.infrastructure.permissions.signing.find_account"
-        self._monkeypatch.setattr(found, lambda: account)
+        self.go_on_as(account)
         choice = ContinuedSession(session_id) if session_id else LatestSession()
-        async with self._stage.opened(choice, person=self.person) as session:
+        async with self.stage.opened(choice, person=self.person) as session:
             yield session
 
     async def ask(self, account: str, prompt: str, session_id: str = "") -> SigningTerms:
@@ -111,13 +114,14 @@ async def test_a_fork_knows_who_asked_in_the_session_that_it_comes_from(team: Te
 
 
 async def test_a_subagent_works_for_all_who_asked_in_the_session_of_its_owner(team: Team) -> None:
-    async with team.opened("bob") as session:
-        await session.turn(prompt="deploy soon")
-    async with team.opened("ada") as session:
-        owner = session.container.events()
-        people = session.container.inputs().loaded.policy.people
+    await team.ask("bob", "begin")
+    team.go_on_as("ada")
+    async with task_rig(team.stage, {"look": [says("found")]}, choice=LatestSession()) as rig:
+        await rig.turn(task("look"))
+        told = rig.session.agent.record.archive.read(f"{rig.id}-t1")
+        (started,) = (each.event for each in await told if isinstance(each.event, TurnStarted))
 
-        assert set(list_askers(people, owner)()) == {"ada", "bob"}
+    assert started.asked_by == ("ada", "bob")
 
 
 async def test_of_a_session_of_before_who_goes_on_is_known_to_have_asked(team: Team) -> None:
