@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as events
 from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.domain.events.masking import SecretMask, StreamMask
+from quorum.domain.fact import PersonInput
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.sessions.session_summary import LedgerRecord
@@ -123,7 +124,8 @@ class EventBus:
     `announce`, `record` and `note` are for durable events; `show` is for ephemeral ones. Whatever is kept or
     shown goes through the `mask` first; what is large does so in a thread, and what happens meanwhile stays
     behind it. Observers get an event once it is recorded, and after all that happened before it; one that
-    fails is logged and can never fail the run. Without a ledger nothing outlives the process.
+    fails is logged and can never fail the run. Without a ledger nothing outlives the process. `list_accounts`
+    names those of the people whose words are told here.
     """
 
     def __init__(
@@ -133,7 +135,9 @@ class EventBus:
         ledger: Ledger | None = None,
         mask: SecretMask | None = None,
         past: Sequence[LedgerRecord] = (),
+        list_accounts: Callable[[], Collection[str]] = tuple,
     ) -> None:
+        self._list_accounts = list_accounts
         self._observers = tuple(observers)
         self._ledger = ledger
         self._mask = mask
@@ -163,6 +167,11 @@ class EventBus:
     def own_files(self) -> Mapping[str, FileState]:
         """The files that the session made and nobody else is known to have changed, each as it was left."""
         return self._replay.own_files
+
+    @property
+    def askers(self) -> frozenset[str]:
+        """The accounts of all who have said something into the session, and of those who can now."""
+        return self._replay.askers.union(self._list_accounts())
 
     def hide(self, text: str) -> str:
         """The text without the secrets that are known so far."""
@@ -206,6 +215,8 @@ class EventBus:
         self, event: Event, *, urgent: bool = False, complain: bool = False
     ) -> asyncio.Task[LedgerError | None] | None:
         """Have the event in the state and on its way onto the ledger, if there is one, behind all before it."""
+        if isinstance(event, PersonInput) and (accounts := self._list_accounts()):
+            event = event.name_asker(accounts)
         leaving = _Leaving(event, ready=False, masked=self._mask is None or not is_large(event))
         if self._mask is not None and leaving.masked:
             leaving.event = self._mask.mask_event(event)

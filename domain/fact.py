@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum, IntEnum
 from typing import ClassVar, Self
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from quorum.domain.replacing import replace
 from quorum.domain.struct_json import decode_struct, struct_to_json
 from quorum.domain.text.json_value import JsonObject
 
@@ -82,3 +84,21 @@ class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
     def from_json(cls, value: JsonObject) -> Self:
         """The event of this class that `to_json` made this of. Raises Unfit."""
         return decode_struct(cls, value)
+
+
+class PersonInput(Fact, frozen=True, kw_only=True):
+    """What a person may have said. `asked_by` are the accounts of who may have, unset where `is_said` is false
+    and in records of before it was kept."""
+
+    asked_by: tuple[str, ...] | UnsetType = UNSET
+
+    @property
+    def is_said(self) -> bool:
+        """Whether the model reads words in it that are a person's own."""
+        return True
+
+    def name_asker(self, accounts: Collection[str]) -> Self:
+        """The same, said by those of these accounts, unless it says by whom."""
+        if not self.is_said or self.asked_by is not UNSET:
+            return self
+        return replace(self, asked_by=tuple(sorted(accounts)))

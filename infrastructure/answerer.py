@@ -1,16 +1,21 @@
-"""The name under which an answer to a review is kept."""
+"""Who answers, and on which machine, as records name them."""
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import socket
+
+
+def find_account() -> str:
+    """Whose process this is, as the system knows it: variables say what anybody wants. Empty where it is a
+    user without an entry, as in some containers."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""
 
 
 def name_answerer() -> str:
     """The person who answers and their machine, as this process knows them."""
-    try:
-        person = getpass.getuser()
-    except (KeyError, OSError):  # a user without an entry of its own, as in some containers
-        person = f"user {os.getuid()}"
-    return f"{person}@{socket.gethostname()}"
+    return f"{find_account() or f'user {os.getuid()}'}@{socket.gethostname()}"

@@ -51,7 +51,7 @@ from quorum.domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.domain.review.signing import SigningTerms
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 
@@ -303,7 +303,7 @@ class Approval:
             match answer:
                 case Approve(digest) if digest == packet.digest:
                     who = answer.approvers
-                    return await self._grant(packet, who, answer.reply, answer.signatures)
+                    return await self._grant(packet, who, answer)
                 case ApproveEdits() | ApproveFolder() | ApproveAlways() if answer.digest == packet.digest:
                     return await self._grant(packet, await self._widen(answer))
                 case ApproveRest(digests) if packet.digest in digests:
@@ -511,14 +511,14 @@ class Approval:
         self,
         packet: ReviewPacket,
         reason: str | None = None,
-        reply: PersonReply | None = None,
-        signatures: tuple[ApprovalSignature, ...] = (),
+        answer: Approve | None = None,
     ) -> Granted:
         label = DecisionLabel.EDITED if self._edited else DecisionLabel.APPROVED
         read = None
         if packet.call.tool_name == ASK_PERSON:  # who only agrees leaves the question without an answer
+            reply = answer.reply if answer is not None else None
             read = render_reply(read_question(packet.call.arguments), reply or PersonReply())
-        await self._record_decision(packet, label, reason, read, signatures)
+        await self._record_decision(packet, label, reason, read, answer)
         return Granted(label, read)
 
     async def _withhold_call(
@@ -533,18 +533,18 @@ class Approval:
         label: DecisionLabel,
         reason: str | None,
         reply: str | None = None,
-        signatures: tuple[ApprovalSignature, ...] = (),
+        answer: Approve | None = None,
     ) -> None:
-        await self._state.events.record(
-            ReviewDecided(
-                context=self._call.context,
-                digest=packet.digest,
-                decision=label,
-                reason=reason,
-                reply=UNSET if reply is None else reply,
-                signatures=signatures or UNSET,
-            )
+        decided = ReviewDecided(
+            context=self._call.context,
+            digest=packet.digest,
+            decision=label,
+            reason=reason,
+            reply=UNSET if reply is None else reply,
+            signatures=(answer.signatures if answer is not None else ()) or UNSET,
         )
+        elsewhere = answer.account if answer is not None else ""
+        await self._state.events.record(decided.name_asker((elsewhere,)) if elsewhere else decided)
 
 
 def _note_repairs(repairs: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from quorum.domain.calls.execution import Outcome, ToolExecutionContext, Waiting
 from quorum.domain.calls.hook_points import HookPoint
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.fact import CallStage, CanonicalPlace, Fact
+from quorum.domain.fact import CallStage, CanonicalPlace, Fact, PersonInput
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.json_value import JsonObject
@@ -155,13 +155,17 @@ class StateMerged(Fact, frozen=True, kw_only=True, tag="state_merged"):
     changed: JsonObject
 
 
-class UserCommandStarted(Fact, frozen=True, kw_only=True, tag="own_command_started"):
+class UserCommandStarted(PersonInput, frozen=True, kw_only=True, tag="own_command_started"):
     """The person runs a `!` command, which nobody reviews. `told`: it is visible to the model."""
 
     place: ClassVar = CanonicalPlace.BEFORE_CALLS
     command_id: str
     command: str
     told: bool
+
+    @property
+    def is_said(self) -> bool:
+        return self.told
 
 
 class UserCommandProgressed(Fact, frozen=True, kw_only=True, tag="own_command_progressed"):

@@ -116,7 +116,7 @@ from quorum.domain.events.turn import (
     TurnStarted,
     UsageCounted,
 )
-from quorum.domain.fact import CallStage, CanonicalPlace, Fact
+from quorum.domain.fact import CallStage, CanonicalPlace, Fact, PersonInput
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.mcp.server_question import ServerAction
 from quorum.domain.plan.phase import PhaseScope
@@ -189,7 +189,7 @@ class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
     program: str | UnsetType = UNSET
 
 
-class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
+class ReviewDecided(PersonInput, frozen=True, kw_only=True, tag="review_decided"):
     """A review ended. `reply` is what the model reads where the call is a question to the person; `signatures`
     are those that let it run where people had to sign."""
 
@@ -200,6 +200,11 @@ class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
     reason: str | None
     reply: str | UnsetType = UNSET
     signatures: tuple[ApprovalSignature, ...] | UnsetType = UNSET
+
+    @property
+    def is_said(self) -> bool:
+        """Words of an answer, or a call of the person's own. Who objects to a call asks for none."""
+        return self.reply is not UNSET or self.decision is DecisionLabel.EDITED
 
 
 _SCOPES = {

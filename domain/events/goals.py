@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.fact import CallStage, CanonicalPlace, Fact
+from quorum.domain.fact import CallStage, CanonicalPlace, Fact, PersonInput
 from quorum.domain.goal.goal import GoalCheck, GoalReceipt, describe_outdated, name_files
 
 
-class GoalSet(Fact, frozen=True, kw_only=True, tag="goal_set"):
+class GoalSet(PersonInput, frozen=True, kw_only=True, tag="goal_set"):
     """The person set a goal, in place of any other. The model proposes checks where there are none.
 
     `manifest` names the stored list of the files of the workspace as they are.

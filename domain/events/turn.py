@@ -11,13 +11,13 @@ from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderErrorKind
 from quorum.domain.events.report import ReportedEnd
-from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.fact import CanonicalPlace, Fact, PersonInput
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.struct_json import Amount
 from quorum.domain.text.amounts import format_amount
 
 
-class PromptsQueued(Fact, frozen=True, kw_only=True, tag="prompts_queued"):
+class PromptsQueued(PersonInput, frozen=True, kw_only=True, tag="prompts_queued"):
     """What the person has sent and no request carries yet, oldest first: all of it, in place of what this event
     said before.
 
@@ -28,8 +28,13 @@ class PromptsQueued(Fact, frozen=True, kw_only=True, tag="prompts_queued"):
     place: ClassVar = CanonicalPlace.BEFORE_CALLS
     prompts: tuple[str, ...]
 
+    @property
+    def is_said(self) -> bool:
+        """A queue that was emptied says nothing."""
+        return bool(self.prompts)
 
-class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn_started"):
+
+class TurnStarted(PersonInput, frozen=True, kw_only=True, tag="turn_started"):
     """A turn started with the person's prompt. If it is empty, the turn continues the conversation as it is.
 
     `command`: the prompt is a custom slash command, and this is what the model reads in its place.
@@ -38,8 +43,13 @@ class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn_started"):
     prompt: str
     command: ExpandedCommand | None = None
 
+    @property
+    def is_said(self) -> bool:
+        """A turn that continues another was asked for by whoever asked for that."""
+        return bool(self.prompt)
 
-class MessageAdded(Fact, frozen=True, kw_only=True, tag="message_added"):
+
+class MessageAdded(PersonInput, frozen=True, kw_only=True, tag="message_added"):
     """This message is part of the conversation now; a request with it may follow. Answers come with
     `ResponseCompleted`.
 
@@ -51,6 +61,11 @@ class MessageAdded(Fact, frozen=True, kw_only=True, tag="message_added"):
     steers: bool = False
     command_id: str | None = None
     is_notice: bool = False
+
+    @property
+    def is_said(self) -> bool:
+        """The prompt of a turn, and what commands printed, was said by who began those."""
+        return self.steers
 
 
 class ConversationCompacted(Fact, frozen=True, kw_only=True, tag="conversation_compacted"):

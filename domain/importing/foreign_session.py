@@ -116,10 +116,12 @@ def _derive_id(at_ms: int, name: str) -> str:
 
 
 class SessionRecorder(Struct):
-    """Makes the events of one session. `mask` hides the secrets in its texts."""
+    """Makes the events of one session. `mask` hides the secrets in its texts; who imports it, by the name of
+    their `account`, counts as who asked."""
 
     session: ForeignSession
     mask: SecretMask
+    account: str
     _messages: int = 0
     _batches: int = 0
     _answers: int = 0
@@ -205,7 +207,7 @@ class SessionRecorder(Struct):
 
     def _begin_turn(self, prompt: str) -> Iterator[Event]:
         self._is_in_turn, self._answers, self._text = True, 0, ""
-        yield TurnStarted(prompt=prompt)
+        yield TurnStarted(prompt=prompt).name_asker((self.account,))
 
     def _end_turn(self) -> Iterator[Event]:
         if not self._is_in_turn:

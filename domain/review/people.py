@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct, field
 
-from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import Rule
 from quorum.domain.review.signing import SigningDemand, SigningTerms
 
@@ -38,35 +37,36 @@ class SigningRule(Struct, frozen=True, kw_only=True):
 
 
 class PeoplePolicy(Struct, frozen=True, kw_only=True):
-    """Who is who, and what they must sign; the default demands nothing."""
+    """Who is who, and what they must sign; the default demands nothing. `account_asks`: who asks is the person
+    of the account that the session runs under."""
 
     people: Mapping[str, Person] = field(default_factory=dict)
     rules: tuple[SigningRule, ...] = ()
+    account_asks: bool = True
 
     def find_person(self, account: str) -> str:
         """Whose account this is, empty where it is nobody's."""
         return next((each.name for each in self.people.values() if account in each.accounts), "")
 
-    def forget_accounts(self) -> PeoplePolicy:
-        """The same for sessions whose account does not tell who asked: nobody is known to have."""
-        people = {name: replace(each, accounts=()) for name, each in self.people.items()}
-        return replace(self, people=people)
+    def find_terms(self, spoke: Collection[str], accounts: Collection[str]) -> SigningTerms | None:
+        """What a call needs that rules of these ids ask about, where those of these accounts have asked; None
+        where no rule of the policy is among them.
 
-    def find_terms(self, spoke: Collection[str], account: str) -> SigningTerms | None:
-        """What a call needs that rules of these ids ask about, in a session of this account; None where no rule
-        of the policy is among them.
-
-        Where nobody is known to have asked, one of those who sign may have: one more is needed then.
+        Each account that is nobody's, as the empty one, may be one of those who sign: one more is needed then.
         """
         bound = [each for each in self.rules if f"rule {each.rule.id}" in spoke]
         if not bound:
             return None
-        requester = self.find_person(account)
+        found = {account: self.find_person(account) for account in sorted(accounts)}
+        asked = tuple(dict.fromkeys(filter(None, found.values())))
+        unknown = sum(not name for name in found.values())
         demands = (
-            SigningDemand(
-                each.needed + (0 if requester else 1),
-                tuple(name for name in each.people if name != requester),
-            )
+            SigningDemand(each.needed + unknown, tuple(name for name in each.people if name not in asked))
             for each in bound
         )
-        return SigningTerms(demands=tuple(dict.fromkeys(demands)), requester=requester)
+        return SigningTerms(
+            demands=tuple(dict.fromkeys(demands)),
+            requester=next(iter(asked), ""),
+            others=asked[1:],
+            unnamed=unknown,
+        )

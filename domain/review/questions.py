@@ -120,6 +120,11 @@ class Approve(Struct, frozen=True):
             return f"{_SIGNED}{self.by}"
         return f"{_ELSEWHERE}{self.by}" if self.by else None
 
+    @property
+    def account(self) -> str:
+        """Whose process approved it, where that was another one."""
+        return "" if self.signatures else self.by.rpartition("@")[0]
+
 
 def is_by_others(reason: str | None) -> bool:
     """Whether an approval with this reason was made by signatures or in the inbox, by whomever."""

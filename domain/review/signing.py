@@ -27,10 +27,19 @@ class SigningDemand(Struct, frozen=True):
 
 
 class SigningTerms(Struct, frozen=True, kw_only=True):
-    """What one call needs. `requester` is who asked for it, empty where that is not known."""
+    """What one call needs. `requester` is who asked for it, empty where that is not known; `others` have asked
+    for something in its session, too, and so have as many as `unnamed`, of whom nobody knows who they are: for
+    each of them one more must sign."""
 
     demands: tuple[SigningDemand, ...]
     requester: str = ""
+    others: tuple[str, ...] = ()
+    unnamed: int = 0
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """All who are known to have asked."""
+        return tuple(filter(None, (self.requester, *self.others)))
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -44,9 +53,14 @@ class SigningTerms(Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """The terms as one sentence without a full stop."""
         demanded = " and of ".join(demand.describe() for demand in self.demands)
-        without = f"; {self.requester} asked for it and does not count" if self.requester else ""
+        verb = "does" if len(self.asked) == 1 else "do"
+        without = f"; {', '.join(self.asked)} asked for it and {verb} not count" if self.asked else ""
+        if self.unnamed:
+            without += f"; {self.unnamed} more than the policy says, as it is not known who asked"
         if any(demand.needed > len(demand.people) for demand in self.demands):
             without += "; the policy names too few people for that, so nobody can approve it"
+            if self.unnamed or self.others:
+                without += ": ask for it in a new session, under the account of one person"
         return f"it takes the signatures of {demanded}{without}"
 
     def describe_missing(self, signed: Collection[str]) -> str:
@@ -121,7 +135,7 @@ def tally_signatures(
     for each in given:
         if each.session_id != session_id or each.digest != digest:
             refused.append(f"a signature of {each.person} is about something else")
-        elif each.person == terms.requester:
+        elif each.person in terms.asked:
             refused.append(f"{each.person} asked for it, and so does not count")
         elif each.person not in terms.people:
             refused.append(f"{each.person} is not among those who may sign it")

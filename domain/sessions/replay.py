@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TypeAlias, assert_never
 
+from msgspec import UNSET
+
 from quorum.domain.calls.effects import FileState
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import ToolResultMessage
@@ -75,6 +77,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import holds_mask
 from quorum.domain.events.panels import PanelEvent
+from quorum.domain.fact import PersonInput
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.panel_answer import Consensus, OpenPanel
 from quorum.domain.plan.phase import SessionPhase
@@ -368,6 +371,8 @@ class Replay:
         self._tool_schemas: Mapping[str, JsonObject] = {}
         self._consensus: Consensus | None = None
         self._state: SessionState | None = None
+        self.askers: frozenset[str] = frozenset()
+        """The accounts of all who said something into the session, also into turns that are undone."""
 
     @property
     def phase(self) -> SessionPhase:
@@ -433,6 +438,8 @@ class Replay:
     def apply(self, event: Event, at_ms: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match
         """Apply the next event. `at_ms` is its time in milliseconds since 1970, UTC."""
         self._state = None
+        if isinstance(event, PersonInput) and event.asked_by is not UNSET:
+            self.askers |= frozenset(event.asked_by)
         match event:
             case SystemPromptSet():
                 self._system_prompt = event.parts

@@ -39,7 +39,7 @@ from quorum.infrastructure.language_servers.opening import open_language_servers
 from quorum.infrastructure.managed_policy import build_folder_check, build_spend_limiter
 from quorum.infrastructure.permissions.in_force import open_rules
 from quorum.infrastructure.permissions.sample_file import open_sampling
-from quorum.infrastructure.permissions.signing import build_approver, build_signing_terms
+from quorum.infrastructure.permissions.signing import build_approver, build_signing_terms, list_askers
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
 from quorum.infrastructure.session_inputs import SessionInputs
@@ -62,10 +62,11 @@ class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):
 class CoreParts:
     """What happens in this session, and what has happened by now."""
 
-    def __init__(self, given: SessionInputs) -> None:
-        record = given.record
-        self.events: Final = EventBus(
-            observers=[given.observer], ledger=record.ledger, mask=given.mask, past=record.records
+    def __init__(self, given: SessionInputs, owner: ReviewParts | None) -> None:
+        record, asking = given.record, owner.core.events if owner else None
+        askers = list_askers(given.loaded.policy.people, asking)
+        self.events: Final[EventBus] = EventBus(
+            [given.observer], ledger=record.ledger, mask=given.mask, past=record.records, list_accounts=askers
         )
         state = self.events.state
         self.conversation: Final = Conversation(state.messages, left_out=state.left_out)
@@ -197,7 +198,7 @@ class ReviewParts:
             person=build_approver(
                 self.masking_approver, record, given.loaded, given.environ, given.root, core.events
             ),
-            find_signing=build_signing_terms(given.loaded.policy.people),
+            find_signing=build_signing_terms(given.loaded.policy.people, core.events),
             paths=shared.paths,
             mode=settings.review.mode,
             events=core.events,

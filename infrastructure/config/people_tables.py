@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from quorum.domain.review.people import PeoplePolicy, Person, SigningRule
 from quorum.domain.review.permission_rules import Answer, BadRule, Rule
+from quorum.domain.review.public_keys import find_fingerprint
 from quorum.infrastructure.config.toml_text import KeyPath
 
 PEOPLE: KeyPath = ("people",)
@@ -47,7 +48,9 @@ def build_people(
     known = {
         name: Person(
             name=name,
-            keys=tuple(key for key in table.keys if _get_blob(key) not in map(_get_blob, table.revoked)),
+            keys=tuple(
+                key for key in table.keys if find_fingerprint(key) not in map(find_fingerprint, table.revoked)
+            ),
             revoked=table.revoked,
             accounts=table.accounts,
             expires_ms=_read_end(table.expires),
@@ -74,12 +77,19 @@ def build_people(
 
 
 def _check_keys(people: Mapping[str, PersonTable], complain: Callable[[str], None]) -> None:
-    """One key is one person's, and an account too: else one could count as two, or not as who asked."""
+    """One key is one person's, also a revoked one, and an account too: else one could count as two, or not as
+    who asked."""
     owners: dict[str, str] = {}
     for name, table in people.items():
-        for held in (*map(_get_blob, table.keys), *(f"account {account}" for account in table.accounts)):
-            if owners.setdefault(held, name) != name:
-                complain(f"people.{name} and people.{owners[held]} have the same key or account: {held[:60]}")
+        held = [f"account {account}" for account in table.accounts]
+        for key in (*table.keys, *table.revoked):
+            if fingerprint := find_fingerprint(key):
+                held.append(f"key {fingerprint}")
+            else:
+                complain(f"people.{name}: {key[:60]!a} is no public key: give the line of a file ~/.ssh/*.pub")
+        for each in dict.fromkeys(held):
+            if (owner := owners.setdefault(each, name)) != name:
+                complain(f"people.{name} and people.{owner} have the same {each}: leave it to one of them")
 
 
 def _read_end(day: datetime.date | None) -> int | None:
@@ -88,7 +98,3 @@ def _read_end(day: datetime.date | None) -> int | None:
         return None
     start = datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
     return int(start.timestamp() * 1000) + _DAY_MS
-
-
-def _get_blob(key: str) -> str:
-    return " ".join(key.split()[:2])

@@ -27,6 +27,7 @@ from quorum.domain.sessions.ledger_chain import encode_payload
 from quorum.domain.sessions.session_facts import WholeSession, chain_session
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.answerer import find_account
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.importing import claude as claude_sessions
 from quorum.infrastructure.importing import codex as codex_sessions
@@ -106,7 +107,7 @@ class _SessionImport:
             read = _READERS[source.agent](source)
             if read is None or read.session.session_id in self._present:
                 return TakenSession(size=source.size)
-            events = SessionRecorder(read.session, self._mask).record(read.items)
+            events = SessionRecorder(read.session, self._mask, find_account()).record(read.items)
             values = ((at_ms, event.to_json()) for at_ms, event in events)
             session = chain_session(read.session.session_id, values, _encode)
         except (OSError, ValueError, TypeError, RecursionError) as error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import pwd
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +16,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.people import PeoplePolicy
 from quorum.domain.review.signing import SigningTerms
+from quorum.infrastructure.answerer import find_account
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
@@ -82,12 +81,20 @@ def _build_signing_approver(
     )
 
 
-def build_signing_terms(policy: PeoplePolicy) -> Callable[[Collection[str]], SigningTerms | None]:
-    """Tells what people have to sign for a call of a session that this account runs."""
-    if not policy.rules:
-        return lambda _spoke: None
-    account = _find_account()
-    return lambda spoke: policy.find_terms(spoke, account)
+def build_signing_terms(
+    policy: PeoplePolicy, events: EventBus
+) -> Callable[[Collection[str]], SigningTerms | None]:
+    """Tells what people have to sign for a call of this session."""
+    return lambda spoke: policy.find_terms(spoke, events.askers)
+
+
+def list_askers(policy: PeoplePolicy, owner: EventBus | None) -> Callable[[], Collection[str]]:
+    """Names the accounts of those who ask in a session of this process: for a subagent, all who asked in that
+    of its owner."""
+    if owner is not None:
+        return lambda: owner.askers
+    account = find_account() if policy.account_asks else ""
+    return lambda: (account,)
 
 
 def build_signing(policy: PeoplePolicy, environ: Mapping[str, str], *, is_on_terminal: bool) -> SshSignatures:
@@ -97,11 +104,3 @@ def build_signing(policy: PeoplePolicy, environ: Mapping[str, str], *, is_on_ter
     return SshSignatures(
         policy=policy, environ=environ, clock=read_wall_clock_ms, is_on_terminal=is_on_terminal
     )
-
-
-def _find_account() -> str:
-    """Whose process this is, as the system knows it: variables say what anybody wants."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return ""

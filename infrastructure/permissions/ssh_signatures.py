@@ -16,6 +16,7 @@ from msgspec import Struct
 from quorum.application.program_lookup import find_program
 from quorum.domain.errors import SigningRefused
 from quorum.domain.review.people import PeoplePolicy, Person
+from quorum.domain.review.public_keys import find_fingerprint
 from quorum.domain.review.signing import NAMESPACE, ApprovalSignature, SigningTerms
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
@@ -69,16 +70,18 @@ class SshSignatures(Struct, frozen=True, kw_only=True):
 
     def _choose_key(self, terms: SigningTerms) -> tuple[Person, Path]:
         """The first key here of somebody whose signature counts: in the agent, or in `~/.ssh`."""
-        owners = {_get_blob(key): person for person in self.policy.people.values() for key in person.keys}
+        owners = {
+            find_fingerprint(key): person for person in self.policy.people.values() for key in person.keys
+        }
         own = ""
-        for blob, path in self._list_keys():
-            if (person := owners.get(blob)) is None:
+        for fingerprint, path in self._list_keys():
+            if (person := owners.get(fingerprint)) is None:
                 continue
             if person.name in terms.people:
                 return person, path
             own = person.name
         whose = ", ".join(terms.people)
-        if own and own == terms.requester:
+        if own in terms.asked:
             raise SigningRefused(f"you, {own}, asked for it; it takes a signature of {whose}")
         if own:
             raise SigningRefused(f"you, {own}, may not sign it; it takes a signature of {whose}")
@@ -94,17 +97,17 @@ class SshSignatures(Struct, frozen=True, kw_only=True):
             found = []
         for path in found:
             try:
-                blob = _get_blob(path.read_text("utf-8", "replace"))
+                fingerprint = find_fingerprint(path.read_text("utf-8", "replace"))
             except OSError:
                 continue
-            files.setdefault(blob, path)
+            files.setdefault(fingerprint, path)
         held = self._list_held_keys()
-        for blob in held:
-            if blob in files:
-                yield blob, files[blob]
-        for blob, path in files.items():
+        for fingerprint in held:
+            if fingerprint in files:
+                yield fingerprint, files[fingerprint]
+        for fingerprint, path in files.items():
             if (private := path.with_suffix("")).is_file():
-                yield blob, private
+                yield fingerprint, private
 
     def _list_held_keys(self) -> Sequence[str]:
         """The keys in the agent."""
@@ -122,7 +125,7 @@ class SshSignatures(Struct, frozen=True, kw_only=True):
             )
         except (OSError, subprocess.TimeoutExpired):
             return ()
-        return [_get_blob(line) for line in done.stdout.decode("utf-8", "replace").splitlines()]
+        return [find_fingerprint(line) for line in done.stdout.decode("utf-8", "replace").splitlines()]
 
     def _verify(self, given: ApprovalSignature) -> str:
         person = self.policy.people.get(given.person)
@@ -187,11 +190,6 @@ class SshSignatures(Struct, frozen=True, kw_only=True):
             if name in self.environ
         }
         return kept if self.is_on_terminal else {**kept, "SSH_ASKPASS_REQUIRE": "never"}
-
-
-def _get_blob(key: str) -> str:
-    """A public key without the words behind it."""
-    return " ".join(key.split()[:2])
 
 
 def _describe_error(done: subprocess.CompletedProcess[bytes]) -> str:

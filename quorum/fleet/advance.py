@@ -61,7 +61,7 @@ def advance_fleet_session(
 def load_for_fleet(options: SessionOptions, folder: Path) -> LoadedSettings:
     """The settings of a session that somebody submitted. Raises ConfigError."""
     loaded = load(replace(options, workdir=folder), folder)
-    people = loaded.policy.people.forget_accounts()  # the worker's account is not that of who asked
+    people = replace(loaded.policy.people, account_asks=False)  # the worker's is not that of who submitted it
     return replace(loaded, policy=replace(loaded.policy, people=people))
 
 

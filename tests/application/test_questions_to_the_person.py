@@ -7,6 +7,7 @@ import pytest
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import CallStarted, Event, ReviewDecided, ReviewRequested
 from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
 from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.questions import (
     Approve,
@@ -43,6 +44,20 @@ async def test_the_model_reads_what_the_person_chose() -> None:
     assert list(results(bench)) == ["The person chose:\n- Green\n\nThe person wrote:\nif it is dark"]
     (decided,) = [event for event in bench.observer.events if isinstance(event, ReviewDecided)]
     assert decided.reply == results(bench)[0]
+
+
+async def test_whoever_answers_elsewhere_with_words_is_recorded_as_one_who_asked() -> None:
+    reply = PersonReply(text="deploy it")
+    remote = RemoteAnswer(
+        session_id="s", digest="", approves=True, reason=reply.encode(), answered_by="x@corp@host", at_ms=1
+    )
+    person = FakePerson(lambda request: replace(remote, digest=request.packet.digest).to_review_answer())
+    bench = a_bench(ASKS, DONE, person=person)
+
+    await bench.agent.execute("paint it")
+
+    (decided,) = [event for event in bench.observer.events if isinstance(event, ReviewDecided)]
+    assert decided.asked_by == ("x@corp",)
 
 
 @pytest.mark.parametrize("reply", [None, PersonReply()])

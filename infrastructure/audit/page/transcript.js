@@ -175,7 +175,10 @@ const transcript = (() => {
   // Whose signatures a call takes.
   function describeSigning(terms) {
     const demands = terms.demands.map(({ needed, people }) => `${needed === people.length ? "" : `${needed} of `}${people.join(", ") || "nobody"}`);
-    return `it takes the signatures of ${demands.join(" and of ")}${terms.requester ? `; ${terms.requester} asked for it and does not count` : ""}`;
+    const asked = [terms.requester, ...(terms.others || [])].filter(Boolean);
+    const without = asked.length ? `; ${asked.join(", ")} asked for it and ${asked.length === 1 ? "does" : "do"} not count` : "";
+    const unnamed = terms.unnamed ? `; ${terms.unnamed} more than the policy says, as it is not known who asked` : "";
+    return `it takes the signatures of ${demands.join(" and of ")}${without}${unnamed}`;
   }
 
   function describeCheck(run) {

@@ -21,7 +21,7 @@ from quorum.domain.importing.foreign_session import (
     ForeignSummary,
     SessionRecorder,
 )
-from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.replay import Replay, replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord
 
 _SESSION = ForeignSession(
@@ -34,7 +34,7 @@ _CALLS = (
 
 
 def _record(*items: ForeignItem, mask: SecretMask | None = None) -> list[tuple[int, Event]]:
-    return list(SessionRecorder(_SESSION, mask or SecretMask()).record(items))
+    return list(SessionRecorder(_SESSION, mask or SecretMask(), "ada").record(items))
 
 
 def _replay_texts(events: Iterable[tuple[int, Event]]) -> tuple[list[str], tuple[str, ...]]:
@@ -60,6 +60,14 @@ def test_a_session_is_replayed_as_a_conversation_that_can_be_continued():
     assert [event.output for _, event in events if isinstance(event, CallFinished)] == ["text", "a"]
     assert [event.prompt for _, event in events if isinstance(event, TurnStarted)] == ["fix it", "thanks"]
     assert [at for at, event in events if isinstance(event, TurnFinished)] == [5_000, 9_000]
+
+
+def test_whoever_imports_a_session_counts_as_who_asked_in_it():
+    replay = Replay()
+    for at_ms, event in _record(ForeignPrompt(at_ms=1, text="deploy")):
+        replay.apply(event, at_ms)
+
+    assert replay.askers == {"ada"}
 
 
 def test_a_call_without_a_recorded_result_is_of_unknown_end():

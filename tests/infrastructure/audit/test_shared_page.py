@@ -16,10 +16,12 @@ import cbor2
 import pytest
 
 from quorum.domain.replacing import replace
+from quorum.domain.review.signing import SigningDemand, SigningTerms
 from quorum.domain.sessions.ledger_chain import ChainedRecord, LinkFormat, chain_record, relink_record
 from quorum.domain.sessions.redaction import redact_records
 from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.sessions.stored_session import StoredSession, anchor_session
+from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.audit.shared_page import render_check_code, render_shared_page
 from quorum.infrastructure.audit.signed_export import SigningKey, encode_canonical, sign
@@ -473,6 +475,28 @@ def test_errors_and_notices_are_told_in_their_own_words() -> None:
 
 def record(seq: int, event: dict[str, Any]) -> dict[str, Any]:
     return {"seq": seq, "at_ms": 1000 * seq, "payload": json.dumps(event), "redaction": None}
+
+
+BO_OR_CY = SigningTerms(demands=(SigningDemand(1, ("bo", "cy")),))
+TERMS = (
+    BO_OR_CY,
+    replace(BO_OR_CY, requester="ada"),
+    replace(BO_OR_CY, requester="ada", others=("eve",)),
+    replace(BO_OR_CY, requester="ada", unnamed=1),
+)
+
+
+@needs_node
+@pytest.mark.parametrize("terms", TERMS, ids=SigningTerms.describe)
+def test_whose_signatures_a_call_takes_is_said_as_in_the_program(terms: SigningTerms) -> None:
+    samples = (ROOT / "tests/domain/recorded/events.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = next(event for line in samples if "signing" in (event := json.loads(line)["event"]))
+    asked["signing"] = struct_to_json(terms)
+    (told,) = run_in_node(
+        "return transcript.tell(given);", [{"session": "s", "records": [record(0, asked)]}], "transcript.js"
+    )
+
+    assert terms.describe() in json.dumps(told)
 
 
 @needs_node

@@ -10,9 +10,11 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.review.people import PeoplePolicy
 from quorum.infrastructure.config.policy_file import parse_policy
 from quorum.infrastructure.config.toml_file import TomlFile
+from tests.domain.test_public_keys import write_key
 
-ADA = f"ssh-ed25519 {'A' * 68} ada@laptop"
-BOB = f"sk-ssh-ed25519@openssh.com {'B' * 90} bob"
+ADA = f"{write_key('ssh-ed25519', bytes(32))} ada@laptop"
+BOB = f"{write_key('sk-ssh-ed25519@openssh.com', bytes(32), b'ssh:')} bob"
+RSA, SAME_RSA = (write_key("ssh-rsa", b"\1\0\1", zeros + b"\x9a" * 256) for zeros in (b"\0", b"\0\0\0"))
 PEOPLE = f'[people.ada]\nkeys = ["{ADA}"]\naccounts = ["ada"]\n[people.bob]\nkeys = ["{BOB}"]\n'
 RULE = '[[signatures]]\ncalls = ["run_command(deploy *)", "write_file(infra/**)"]\nneeded = 1\n'
 
@@ -62,8 +64,13 @@ def test_keys_end_with_the_day_that_is_named_and_a_revoked_one_is_none(tmp_path:
         (PEOPLE + RULE + 'people = ["cyn"]\n', r"people names cyn, of whom there is no \[people.NAME\]"),
         (PEOPLE + RULE.replace("deploy *)", "deploy *"), "is no rule"),
         (PEOPLE.replace(ADA, "ssh-ed25519"), "people must be tables of people"),
-        (PEOPLE.replace(BOB, ADA), "people.bob and people.ada have the same key or account"),
-        (PEOPLE + 'accounts = ["ada"]\n', "have the same key or account"),
+        (PEOPLE.replace(BOB, ADA), "people.bob and people.ada have the same key SHA256:"),
+        (PEOPLE.replace(BOB, f"{ADA.split(' ada')[0]}= bob"), "have the same key SHA256:"),
+        (PEOPLE.replace(ADA, RSA).replace(BOB, SAME_RSA), "have the same key SHA256:"),
+        (PEOPLE + f'revoked = ["{ADA}"]\n', "people.bob and people.ada have the same key SHA256:"),
+        (PEOPLE.replace(ADA, f"ssh-ed25519 {'A' * 68}"), "people.ada: .* is no public key"),
+        (PEOPLE.replace(ADA, write_key("ssh-ed25519-cert-v01@openssh.com", bytes(40))), "is no public key"),
+        (PEOPLE + 'accounts = ["ada"]\n', "have the same account ada"),
         (PEOPLE + "admin = true\n", "people must be tables of people"),
         (RULE, "needed = 1, and 0 people are named"),
     ],
