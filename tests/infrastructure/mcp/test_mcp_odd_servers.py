@@ -62,9 +62,15 @@ TEXT = '"result":{"content":[{"type":"text","text":"caf'
         ('{"id":@ID,"error":null,' + TEXT + '"}]}}', "caf"),
         ('{"jsonrpc":"2.0","id":@ID,"error":{"code":"E_FAIL","message":"nope"}}\n', "E_FAIL: nope"),
         ('{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":null}}\n', "it gave no reason"),
+        ('{"jsonrpc":"2.0","id":@ID,"error":{"code":-3,"message":"","data":"no such row"}}\n', "no such row"),
+        (
+            '{"jsonrpc":"2.0","id":@ID,"error":{"code":-3,"message":"Internal error","data":{"row":7}}}\n',
+            '{"row": 7}',
+        ),
         ('{"jsonrpc":"2.0","id":@ID,"error":"broken"}\n', "refused the call: broken"),
         ('{"jsonrpc":"2.0","id":@ID,' + TEXT + "\n", "it is no whole JSON"),
         ('{"jsonrpc":"2.0","id":@ID,"result":{"content":[}}\n', "it is no whole JSON"),
+        ("{'jsonrpc': '2.0', 'id': @ID, 'result': {'content': []}}\n", "it is no whole JSON"),
         ('{"jsonrpc":"2.0","id":@ID}\n', "neither a result nor an error"),
     ],
 )
