@@ -156,7 +156,7 @@ def _find_tool(request: ApiRequest, text: str) -> JsonObject | None:
 
 
 def _is_named(name: str, text: str) -> bool:
-    """Whether the text names this tool: a name of one word, which may be meant as such, does in quotes alone."""
+    """Whether the text names this tool: one word, which may be meant as such, does in quotes alone."""
     marks = ("", "") if "_" in name else ("['\"`]", "['\"`]")
     return (
         bool(name)

@@ -18,6 +18,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.mcp.answers import ServerAnswers
 from quorum.infrastructure.mcp.argument_schema import adapt_schema
+from quorum.infrastructure.mcp.json_lines import JsonLines
 from quorum.infrastructure.tools.json_schema import find_schema_problem
 from tests.infrastructure.mcp.server_bench import ServerBench
 from tests.infrastructure.mcp.test_mcp_hostile_servers import http_server, result_of
@@ -41,6 +42,13 @@ async def ask(root: Path, **plan: object) -> str:
             return extract_text(await bench.call_for_output(OK))
         except ToolError as error:
             return f"error: {error}"
+
+
+def test_an_answer_in_utf_16_is_read() -> None:
+    lines = JsonLines()
+    printed = '{"jsonrpc":"2.0","id":1,"result":{"n":1}}'.encode("utf-16")
+
+    assert lines.read_line(printed) == [{"jsonrpc": "2.0", "id": 1, "result": {"n": 1}}]
 
 
 TEXT = '"result":{"content":[{"type":"text","text":"caf'
@@ -127,7 +135,7 @@ async def test_one_bad_tool_is_dropped_and_named_and_the_others_stay(tmp_path: P
         {"name": "ok", "inputSchema": {"properties": {}}, "icons": "x", "annotations": [], "description": None},
         {"name": "bare"},
     ]
-    greeting = {"capabilities": {"tools": True}, "serverInfo": {"name": "odd"}}
+    greeting = {"capabilities": {"tools": True}, "serverInfo": {"name": "odd"}, "protocolVersion": None}
     async with ServerBench(tmp_path, odd=an_odd_server(tools=tools, greeting=greeting)) as bench:
         notices = await bench.servers.settle()
 
