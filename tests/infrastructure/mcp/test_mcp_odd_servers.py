@@ -272,7 +272,19 @@ async def test_arguments_reach_the_server_under_its_own_names(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("status", "body"), [(404, ""), (400, "Bad Request: No valid session ID provided"), (410, "gone")]
+    ("status", "body"),
+    [
+        (404, ""),
+        (400, "Bad Request: No valid session ID provided"),
+        (410, "gone"),
+        (
+            400,
+            '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}',
+        ),
+        (422, "Unexpected message, expected initialize request"),
+        (403, "Session has expired"),
+        (200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'),
+    ],
 )
 async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_call_sent_once_more(
     status: int, body: str, tmp_path: Path
@@ -282,7 +294,7 @@ async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_cal
     async def forget(request: Request, message: dict[str, Any]) -> Response:
         sessions.append(request.headers.get("mcp-session-id"))
         if len(sessions) == 1:
-            return Response(body, status_code=status)
+            return Response(body, status_code=status, media_type="application/json")
         return JSONResponse(result_of(message, "in a new one"))
 
     async with (
@@ -293,6 +305,34 @@ async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_cal
 
         assert await bench.call("mcp__odd__echo") == "in a new one"
         assert sessions == ["s1", "s2"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Session not found: shell 3"}}'),
+        (200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"the shell has no such session"}}'),
+        (500, "Session expired while the order was placed"),
+    ],
+)
+async def test_a_call_that_may_have_been_run_is_not_sent_again_for_words_about_a_session(
+    status: int, body: str, tmp_path: Path
+) -> None:
+    sessions: list[str | None] = []
+
+    async def refuse(request: Request, _message: dict[str, Any]) -> Response:
+        sessions.append(request.headers.get("mcp-session-id"))
+        return Response(body, status_code=status, media_type="application/json")
+
+    async with (
+        http_server(refuse, session="s") as url,
+        ServerBench(tmp_path, odd=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+        with pytest.raises(ToolError):
+            await bench.call("mcp__odd__echo")
+
+        assert sessions == ["s1"]
 
 
 @pytest.mark.parametrize(
