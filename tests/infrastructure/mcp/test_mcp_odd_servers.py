@@ -277,10 +277,7 @@ async def test_arguments_reach_the_server_under_its_own_names(tmp_path: Path) ->
         (404, ""),
         (400, "Bad Request: No valid session ID provided"),
         (410, "gone"),
-        (
-            400,
-            '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}',
-        ),
+        (400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Server not initialized"}}'),
         (422, "Unexpected message, expected initialize request"),
         (403, "Session has expired"),
         (200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'),
