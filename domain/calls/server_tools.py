@@ -196,7 +196,7 @@ class OfferedTools(Struct, frozen=True):
         shown = name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
         lack = f"{shown} is not offered now, and was not run"
         if is_of_server(name) and name not in self.withheld:
-            lack = f"no MCP server offers {shown} any longer, and it was not run"
+            lack = f"no MCP server offers {shown}, and it was not run"
         elif name not in self.withheld:
             lack = f"there is no tool named {shown!r}"
         remedy = "" if is_of_server(name) else self._find_remedy(compile_once(_DECORATION).sub("", name))

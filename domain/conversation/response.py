@@ -18,12 +18,15 @@ from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import has_visible_text
 
 _THOUGHTS = r"(?is)(?:\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z))+"
+# marks that end a turn, and that some servers leave in the text
+_END_MARKS = r"\s*(?:(?:<\|[a-zA-Z_]{1,30}\|>|<[｜|][a-z▁]{1,30}[｜|]>|</s>|<eos>|<end_of_turn>)\s*)+"
 
 
 def says_anything(text: str) -> bool:
-    """Whether a text holds a character that can be seen, behind thoughts at its beginning."""
+    """Whether a text holds a character that can be seen, behind thoughts at its beginning, and no mere mark."""
     found = compile_once(_THOUGHTS).match(text)
-    return has_visible_text(text[found.end() :] if found is not None else text)
+    said = text[found.end() :] if found is not None else text
+    return has_visible_text(said) and compile_once(_END_MARKS).fullmatch(said) is None
 
 
 class TextBlock(Struct, frozen=True, tag="text"):

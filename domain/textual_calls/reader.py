@@ -30,6 +30,7 @@ from quorum.domain.textual_calls.values import find_extent
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
 _MOST_RESULTS = 5
+_MOST_CALLS = 50
 _WINDOW = 300
 _TAIL = 240
 # so much must follow a call before it is taken for whole: the rest of its closing mark may come
@@ -466,13 +467,21 @@ class TextualCallReader:
         """The call, or calls, that are all of the answer."""
         text = _strip_turn_start(compile_once(_TURN_END).sub("", answer)).strip().rstrip(";")
         for form in self._family.forms:
-            opened = form.opening.match(text) if form.is_alone else None
-            if opened is None:
-                continue
-            outcome = form.read(text, opened, self._tools, is_whole=True)
-            if isinstance(outcome, ReadCalls) and not text[outcome.end :].strip():
-                return outcome
+            if form.is_alone and (calls := self._read_row(form, text)):
+                return ReadCalls(calls, len(text))
         return None
+
+    def _read_row(self, form: Form, text: str) -> tuple[TextualCall, ...]:
+        """The calls in this form that are all of a text, one behind the other; none where more stands there."""
+        calls: list[TextualCall] = []
+        while text and len(calls) < _MOST_CALLS:
+            opened = form.opening.match(text)
+            outcome = None if opened is None else form.read(text, opened, self._tools, is_whole=True)
+            if not isinstance(outcome, ReadCalls) or not outcome.end:
+                return ()
+            calls += outcome.calls
+            text = text[outcome.end :].strip()
+        return () if text else tuple(calls)
 
     def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
         """Whether what begins here, behind this much of its line, is shown, not said."""

@@ -317,10 +317,17 @@ def _is_answer(message: JsonObject) -> bool:
 
 _PARSE_ERROR = -32700
 _INTERNAL_ERROR = -32603
+# The names of the codes, behind which the data tell what is wrong.
+_SAYS_NOTHING = (
+    r"(?i)\s*(?:(?:(?:internal|unknown)(?: server)?|server) error|invalid (?:params|request)|error)[.:]?\s*"
+)
 _LONGEST_EXCERPT = 2_000
 _MOST_DROPPED = 20
-_ID = r'"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d+))'
-_PART_OF_AN_ANSWER = r'"(?:jsonrpc|result|error)"\s*:'
+_ID = r"""["']id["']\s*:\s*(?:["']((?:[^"'\\]|\\.)*)["']|(-?\d+))"""
+_PART_OF_AN_ANSWER = r"""["'](?:jsonrpc|result|error)["']\s*:"""
+_PART_OF_A_REQUEST = r"""["']method["']\s*:"""
+# what the protocol assumes where none is told
+_UNTOLD_REVISION = "2025-03-26"
 _LISTS: Mapping[str, tuple[str, str, Callable[[JsonValue], JsonObject | str]]] = {
     "tools/list": ("tools", "tool", fit_tool),
     "prompts/list": ("prompts", "prompt", fit_prompt),
@@ -456,9 +463,8 @@ class ServerAnswers:
     def _end_unreadable(self, text: str, answers: RequestId | None) -> list[JsonObject]:
         request_id = answers
         if request_id is None:
-            if not compile_once(_PART_OF_AN_ANSWER).search(text) or re.search(
-                r'"method"\s*:', text[:_LONGEST_EXCERPT]
-            ):
+            is_asked = compile_once(_PART_OF_A_REQUEST).search(text[:_LONGEST_EXCERPT]) is not None
+            if is_asked or compile_once(_PART_OF_AN_ANSWER).search(text) is None:
                 return []
             found = compile_once(_ID).search(text)
             named = None if found is None else found[1] if found[1] is not None else int(found[2][:20])
@@ -573,10 +579,14 @@ def _fit_error(error: JsonValue) -> JsonObject:
         return {"code": _INTERNAL_ERROR, "message": error if isinstance(error, str) else _show_value(error)}
     code, message = error.get("code"), error.get("message")
     data = {"data": error["data"]} if "data" in error else {}
-    if message is None:
-        said = next((one for key in ("detail", "description", "reason") if (one := error.get(key))), None)
+    if message is None or message == "":
+        said = next(
+            (one for key in ("detail", "description", "reason", "data") if (one := error.get(key))), None
+        )
         message = "it gave no reason" if said is None else said
     text = message if isinstance(message, str) else _show_value(message)
+    if compile_once(_SAYS_NOTHING).fullmatch(text) and (more := error.get("data")):
+        text = f"{text}: {more if isinstance(more, str) else _show_value(more)}"
     if isinstance(code, int) and not isinstance(code, bool):
         return {"code": code, "message": text, **data}
     if isinstance(code, str) and re.fullmatch(r"-?\d{1,9}", code):
@@ -601,7 +611,7 @@ def _fit_greeting(result: JsonObject) -> JsonObject:
         capabilities["tools"] = {}
     instructions = result.get("instructions")
     return {
-        "protocolVersion": str(result.get("protocolVersion")),
+        "protocolVersion": str(result.get("protocolVersion") or _UNTOLD_REVISION),
         "capabilities": capabilities,
         "serverInfo": {"name": _as_text(named.get("name")), "version": _as_text(named.get("version"))},
         **({"instructions": instructions} if isinstance(instructions, str) else {}),

@@ -17,6 +17,7 @@ from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TI
 
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers
@@ -30,6 +31,15 @@ LARGEST_ANSWER = 16 << 20
 _SESSION = "mcp-session-id"
 _METHOD_NOT_FOUND = -32601
 _INTERNAL_ERROR = -32603
+# the codes under which SDKs refuse a request, and none under which tools fail
+_OF_PROTOCOL = frozenset({-32600, -32001})
+_FORGOTTEN = (
+    r"(?i)(?:bad request:\s*)?(?:"
+    r"(?:mcp[ -])?session(?:[ _-]?id)? (?:(?:is|was|has) )?(?:been )?"
+    r"(?:not found|unknown|invalid|expired|terminated|closed|not initialized|no longer)"
+    r"|(?:unknown|invalid|expired|no valid|no such) (?:mcp[ -])?session\b"
+    r"|server (?:is )?not (?:yet )?initialized|expected (?:an )?initialize\b|not initialized yet)"
+)
 _LONGEST_REASON = 500
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
@@ -76,6 +86,8 @@ class AnswerClient(HttpClient):
                 if fault
                 else self._answers.read(_read_answer(text), answers=asked)
             )
+            if _SESSION in request.headers and any(map(_tells_of_no_session, messages)):
+                self._on_forgotten()
         else:
             messages = [self._explain_status(request, response, text, asked)]
         own = [message for message in messages if message.get("id") == asked]
@@ -101,7 +113,11 @@ class AnswerClient(HttpClient):
             words = _describe_status(response, text)
             (message,) = self._answers.read({"error": {"code": code, "message": words}}, answers=asked)
         is_unknown = status in (404, 410) and (error is None or code != _METHOD_NOT_FOUND)
-        if _SESSION in request.headers and (is_unknown or (status == 400 and "session" in text.lower())):
+        is_named = status == 400 and "session" in text.lower()
+        is_refused = (
+            status < 500 and status not in (401, 429) and compile_once(_FORGOTTEN).search(text) is not None
+        )
+        if _SESSION in request.headers and (is_unknown or is_named or is_refused):
             self._on_forgotten()
         return message
 
@@ -227,6 +243,13 @@ def _describe_status(response: httpx2.Response, text: str) -> str:
 def _get_code(message: JsonObject) -> JsonValue:
     error = message.get("error")
     return error.get("code") if isinstance(error, Mapping) else None
+
+
+def _tells_of_no_session(message: JsonObject) -> bool:
+    """Whether an error, sent with success, is about the session and not what a tool says of one of its own."""
+    error = message.get("error")
+    words = str(error.get("message")) if isinstance(error, Mapping) else ""
+    return _get_code(message) in _OF_PROTOCOL and compile_once(_FORGOTTEN).match(words) is not None
 
 
 class HttpTransport:

@@ -56,7 +56,8 @@ class JsonLines:
 
     def read_line(self, line: bytes) -> list[Piece]:
         """The values that end with this line."""
-        text = line.decode("utf-8", "replace").lstrip("\ufeff").strip("\r\0")
+        text = line.decode("utf-8", "replace").replace("\0", "")  # of UTF-16
+        text = text.lstrip("\ufeff").strip("\r")
         if not self._begun:
             return self._read_first(text)
         if _MARK in text and (whole := _try_decode(text)) is not None:
@@ -81,7 +82,7 @@ class JsonLines:
         if found := list(_iterate_embedded_answers(text)):
             return found
         if not compile_once(_BEGINNING).match(text):
-            return [UnreadableText(text)] if _MARK in text else []
+            return [UnreadableText(text)] if _MARK in text.replace("'", '"') else []
         self._depth, self._is_quoted = 0, False
         self._follow(text)
         return self.flush() if self._depth <= 0 else []

@@ -214,6 +214,7 @@ class OpenAiClient:
         endpoint = self._endpoint
         try:
             http_client = build_http_client(
+                self._endpoint.address,
                 timeout=endpoint.timeout,
                 certificates=certificates(),
                 first_request=self._first_request,

@@ -348,6 +348,8 @@ def _convert(kind: str, value: JsonValue) -> JsonValue:
         return value[0] if _is_of(value[0], [kind]) else None
     if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return json.dumps(value)
+    if kind == "boolean" and isinstance(value, int) and value in (0, 1):
+        return bool(value)
     if not isinstance(value, str):
         return None
     text = value.strip()

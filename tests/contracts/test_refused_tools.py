@@ -28,6 +28,11 @@ REFUSALS: list[tuple[Dialect, str]] = [
     ("openai-chat", "* GenerateContentRequest.tools[0].function_declarations[1].parameters: missing field"),
     ("openai-chat", "[{'type': 'missing', 'loc': ('body', 'tools', 1, 'function', 'parameters')}]"),
     ("openai-chat", "body -> tools -> 1 -> function: field required"),
+    ("openai-chat", "/tools/1/function/parameters: must be an object"),
+    ("openai-chat", "Tool 1 function has an invalid 'parameters' schema"),
+    ("openai-chat", "Unable to submit, because `two` functionDeclaration `parameters.one` has other fields"),
+    ("openai-chat", 'The tool "two" has an unsupported parameter schema'),
+    ("anthropic", "Value at 'toolConfig.tools.2.member.toolSpec.name' failed to satisfy the constraint"),
 ]
 OF_NO_TOOL = [
     "messages.1.content: text is required",
@@ -35,6 +40,9 @@ OF_NO_TOOL = [
     "tools.1.strict: Extra inputs are not permitted",
     "tools[7].function: no such type",
     "you sent 3 tools, 1 is allowed",
+    "a schema of this model has two keys",
+    "tool names must be unique: 'two'",
+    "messages.3: the arguments do not fit the schema of 'two'",
 ]
 
 

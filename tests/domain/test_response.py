@@ -52,6 +52,7 @@ def test_a_response_that_did_not_stop_for_tools_has_no_calls(stop: StopReason) -
         ("<think>hm</think>", False),
         ("\n<Thinking>a\nb</Thinking> <think>c</think>\n\u200b", False),
         ("<think>it never ends", False),
+        ("<think>hm</think>\n<|im_end|>", False),
         ("<think>hm</think>\ndone", True),
         ("<think>a</think> b <think>c</think>", True),
         ("use the <think> tag", True),

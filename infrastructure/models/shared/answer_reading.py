@@ -93,6 +93,8 @@ class EventDecoder:
 
 EVENT_STREAM = "text/event-stream"
 _NO_ANSWERS = ("text/html",)
+_PLAIN = "text/plain"
+_FIELDS = (b"data", b"event", b"id", b"retry", b":")
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # white space and the byte order mark
 _SIGNS_OF_LIFE = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
 _LONGEST_FOREIGN_BODY = 64_000
@@ -162,7 +164,7 @@ async def _read_any_form(
     kind = content_type.partition(";")[0].strip().lower()
     opening = await _read_opening(body)
     first = opening[:1]
-    if kind in _NO_ANSWERS or first == b"<":
+    if kind in _NO_ANSWERS or first == b"<" or (kind == _PLAIN and not _may_begin_a_stream(opening)):
         raise failures.explain_missing_stream(
             content_type, opening + await _read_up_to(_LONGEST_FOREIGN_BODY, body)
         )
@@ -281,6 +283,10 @@ def _give(name: str, event: JsonObject, answer: AnswerReader, failures: Failures
     except WrongKindError as error:
         what = f"an event of the stream is malformed: {error}"
         raise failures.explain_damage(what, started=answer.started) from error
+
+
+def _may_begin_a_stream(opening: bytes) -> bool:
+    return opening.startswith((b"{", b"[", *_FIELDS)) or any(each.startswith(opening) for each in _FIELDS)
 
 
 async def _read_opening(body: AsyncIterator[bytes]) -> bytes:

@@ -34,12 +34,17 @@ class CallIds:
         return chosen
 
 
-_FRAMED = r"(?s)(?:```(?:json)?\s*)?(\{.*\})\s*(?:```|(?:\s*(?:</[\w:.-]+>|<\|[^|<>]{1,40}\|>))+)?"
+_FRAMED = (
+    r"(?s)(?:```(?:json)?\s*+|(?:(?:<[\w:.-]{1,40}>|<\|[^|<>]{1,40}\|>)\s*+)+)?"
+    r"(\{.*\})\s*(?:```|(?:\s*(?:</[\w:.-]+>|<\|[^|<>]{1,40}\|>))+)?"
+)
 
 
 _MOST_OBJECTS = 20
-# The one name space of OpenAI's own templates; no tool's name can hold a dot.
-_NAMESPACE = r"(?:functions\.)+"
+# The name spaces of the templates of OpenAI, Google and others; no tool's name can hold a dot or a colon.
+_NAMESPACE = r"(?:(?:functions|default_api|tools?)[.:])+"
+# What templates put behind a name: the channel of OpenAI's open models, the number of a call of Kimi's.
+_BEHIND_NAME = r"(?:<\|.*|:\d{1,6})\Z"
 
 
 def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
@@ -48,6 +53,7 @@ def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
     plain = name.strip()
     if (found := compile_once(_NAMESPACE).match(plain)) is not None:
         plain = plain[found.end() :]
+    plain = compile_once(_BEHIND_NAME).sub("", plain)
     if plain != name and plain:
         repairs.append(f"the name {name[:80]!r} was read as {plain[:80]!r}")
     arguments, problem = parse_arguments(raw)

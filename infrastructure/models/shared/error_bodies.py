@@ -101,10 +101,14 @@ _REFUSED_TOOLS_REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErro
 # Where in the body it is, as Anthropic, OpenAI, Google and servers that use pydantic word it. Google puts
 # all functions into one tool.
 _PLACE = (
-    r"(?i)function_?declarations\[(?P<declared>\d+)\]"
-    r"|\btools(?:\.|\[(?!\d+\]\.function_?declarations)|['\"],\s*|\s*->\s*)(?P<place>\d+)"
+    r"(?i)function_?declarations\[(?P<declared>\d+)\]|\btools\.(?P<counted>\d+)\.member\b"
+    r"|(?:\btools(?:\.|/|\[(?!\d+\]\.function_?declarations)|['\"],\s*|\s*->\s*)|\btool #?(?=\d+ function\b))"
+    r"(?P<place>\d+)"
 )
-_NAMED = r"(?i)schema for function ['\"](?P<name>[^'\"]{1,128})['\"]"
+# Where no place is told, but the name of a tool: what the refusal of a definition speaks of, and that of a call
+# does not.
+_OF_DEFINITION = r"(?i)schema|function_?declaration|function name|tool name|function\.(?:name|parameters)"
+_OF_CALL = r"(?i)\bmessages?[.\[]|\btool_(?:use|calls?|result)|\bduplicate|\bunique"
 # A refusal of these is one of what quorum adds to any tool.
 _OF_ALL = r"(?i)cache_?control|\btools\.\d+(\.custom)?\.\w+: extra inputs"
 # Where so many are refused, what is refused is not a matter of single tools.
@@ -143,11 +147,21 @@ def _find_tool(request: ApiRequest, text: str) -> JsonObject | None:
     if compile_once(_OF_ALL).search(text):
         return None
     if (found := compile_once(_PLACE).search(text)) is not None:
-        place = int(found["declared"] or found["place"])
-        return request.tools[place] if place < len(request.tools) else None
-    if (found := compile_once(_NAMED).search(text)) is not None:
-        return next((each for each in request.tools if each.get("name") == found["name"]), None)
-    return None
+        place = int(counted) - 1 if (counted := found["counted"]) else int(found["declared"] or found["place"])
+        return request.tools[place] if 0 <= place < len(request.tools) else None
+    if compile_once(_OF_DEFINITION).search(text) is None or compile_once(_OF_CALL).search(text):
+        return None
+    named = [each for each in request.tools if _is_named(str(each.get("name", "")), text)]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_named(name: str, text: str) -> bool:
+    """Whether the text names this tool: one word, which may be meant as such, does in quotes alone."""
+    marks = ("", "") if "_" in name else ("['\"`]", "['\"`]")
+    return (
+        bool(name)
+        and re.search(rf"(?<![\w.-]){marks[0]}{re.escape(name)}{marks[1]}(?![\w-])", text) is not None
+    )
 
 
 def _encode(tool: JsonObject) -> str:
@@ -234,6 +248,7 @@ _OF_LENGTH = (
     r"|\bmax_(?:seq|model)_len\b"
     r"|\btoo (?:long|large|big)\b|\bn_ctx\b|\bkv[ _-]cache\b|\bmax(?:imum)? (?:input|prompt|message|sequence)"
     r"|\b(?:input|prompt|request|conversation|history|messages)\b.{0,60}\bexceed"
+    r"|context_?(?:window|length|size|limit)|(?:输入|提示|请求|消息).{0,8}长度"
     r"|上下文|超长|过长|token ?数|コンテキスト長|長すぎ|トークン数"
 )
 _OF_ANSWER = (

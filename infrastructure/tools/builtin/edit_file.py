@@ -50,8 +50,8 @@ _MOST_DIFFERENCES = 3
 _LONGEST = 4_000
 # Letters of other scripts, quotes and dashes as they stand for those of ASCII.
 _ALIKE = str.maketrans(
-    "аеорсухіјѕԁһАВЕКМНОРСТХІЈЅοαΑΒΕΖΗΙΚΜΝΟΡΤΥΧ‘’‚‛′“”„‟″‐‑‒–—―−…",
-    "aeopcyxijsdhABEKMHOPCTXIJSoaABEZHIKMNOPTYX'''''\"\"\"\"\"-------.",
+    "аеорсухіјѕԁһАВЕКМНОРСТХІЈЅοαΑΒΕΖΗΙΚΜΝΟΡΤΥΧ‘’‚‛′“”„‟″‐‑‒–—―−",
+    "aeopcyxijsdhABEKMHOPCTXIJSoaABEZHIKMNOPTYX'''''\"\"\"\"\"-------",
 )
 
 

@@ -252,6 +252,16 @@ def test_pythons_words_count_between_texts_and_stay_in_them() -> None:
     ]
 
 
+@pytest.mark.parametrize("frame", ["```json\n{}\n```", "<tools>\n{}\n</tools>"])
+@pytest.mark.parametrize("step", [0, 3])
+def test_frames_in_a_row_that_are_all_of_an_answer_are_calls(frame: str, step: int) -> None:
+    row = "\n\n".join(frame.replace("{}", each) for each in (CALL, CALL.replace("a.py", "b.py")))
+
+    assert list_calls(read(row, "json", step=step)) == [READ, ("read_file", {"path": "b.py"})]
+    assert list_calls(read(f"{row}\n```output\nfine\n```", "json", step=step))[1:]
+    assert list_calls(read(f"{row}\n```json\n{{}}\n```", "json", step=step)) == []
+
+
 def test_several_calls_come_in_their_order() -> None:
     assert list_calls(read(f"{TAGGED}\n{TAGGED.replace('a.py', 'b.py')}", step=3)) == [
         READ,

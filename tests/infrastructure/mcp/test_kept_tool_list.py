@@ -112,7 +112,7 @@ async def test_a_tool_that_is_gone_stays_listed_and_a_call_says_so(tmp_path: Pat
         assert json.dumps(after.tools) == json.dumps(before.tools)
         (told,) = list_told(after)
         assert "Gone, though listed (a call runs nothing): mcp__db__two" in told
-        assert "no MCP server offers mcp__db__two any longer, and it was not run" in read_outputs(session)[-1]
+        assert "no MCP server offers mcp__db__two, and it was not run" in read_outputs(session)[-1]
     async with stage_with(tmp_path, tool("one"), tool("two")).opened() as session:
         await session.turn()
         assert list_told(session.requests[-1])[1:] == [

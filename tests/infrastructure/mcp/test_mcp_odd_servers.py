@@ -18,6 +18,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.mcp.answers import ServerAnswers
 from quorum.infrastructure.mcp.argument_schema import adapt_schema
+from quorum.infrastructure.mcp.json_lines import JsonLines
 from quorum.infrastructure.tools.json_schema import find_schema_problem
 from tests.infrastructure.mcp.server_bench import ServerBench
 from tests.infrastructure.mcp.test_mcp_hostile_servers import http_server, result_of
@@ -43,6 +44,13 @@ async def ask(root: Path, **plan: object) -> str:
             return f"error: {error}"
 
 
+def test_an_answer_in_utf_16_is_read() -> None:
+    lines = JsonLines()
+    printed = '{"jsonrpc":"2.0","id":1,"result":{"n":1}}'.encode("utf-16")
+
+    assert lines.read_line(printed) == [{"jsonrpc": "2.0", "id": 1, "result": {"n": 1}}]
+
+
 TEXT = '"result":{"content":[{"type":"text","text":"caf'
 
 
@@ -62,9 +70,15 @@ TEXT = '"result":{"content":[{"type":"text","text":"caf'
         ('{"id":@ID,"error":null,' + TEXT + '"}]}}', "caf"),
         ('{"jsonrpc":"2.0","id":@ID,"error":{"code":"E_FAIL","message":"nope"}}\n', "E_FAIL: nope"),
         ('{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":null}}\n', "it gave no reason"),
+        ('{"jsonrpc":"2.0","id":@ID,"error":{"code":-3,"message":"","data":"no such row"}}\n', "no such row"),
+        (
+            '{"jsonrpc":"2.0","id":@ID,"error":{"code":-3,"message":"Internal error","data":{"row":7}}}\n',
+            '{"row": 7}',
+        ),
         ('{"jsonrpc":"2.0","id":@ID,"error":"broken"}\n', "refused the call: broken"),
         ('{"jsonrpc":"2.0","id":@ID,' + TEXT + "\n", "it is no whole JSON"),
         ('{"jsonrpc":"2.0","id":@ID,"result":{"content":[}}\n', "it is no whole JSON"),
+        ("{'jsonrpc': '2.0', 'id': @ID, 'result': {'content': []}}\n", "it is no whole JSON"),
         ('{"jsonrpc":"2.0","id":@ID}\n', "neither a result nor an error"),
     ],
 )
@@ -121,7 +135,7 @@ async def test_one_bad_tool_is_dropped_and_named_and_the_others_stay(tmp_path: P
         {"name": "ok", "inputSchema": {"properties": {}}, "icons": "x", "annotations": [], "description": None},
         {"name": "bare"},
     ]
-    greeting = {"capabilities": {"tools": True}, "serverInfo": {"name": "odd"}}
+    greeting = {"capabilities": {"tools": True}, "serverInfo": {"name": "odd"}, "protocolVersion": None}
     async with ServerBench(tmp_path, odd=an_odd_server(tools=tools, greeting=greeting)) as bench:
         notices = await bench.servers.settle()
 
@@ -258,7 +272,16 @@ async def test_arguments_reach_the_server_under_its_own_names(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("status", "body"), [(404, ""), (400, "Bad Request: No valid session ID provided"), (410, "gone")]
+    ("status", "body"),
+    [
+        (404, ""),
+        (400, "Bad Request: No valid session ID provided"),
+        (410, "gone"),
+        (400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Server not initialized"}}'),
+        (422, "Unexpected message, expected initialize request"),
+        (403, "Session has expired"),
+        (200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'),
+    ],
 )
 async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_call_sent_once_more(
     status: int, body: str, tmp_path: Path
@@ -268,7 +291,7 @@ async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_cal
     async def forget(request: Request, message: dict[str, Any]) -> Response:
         sessions.append(request.headers.get("mcp-session-id"))
         if len(sessions) == 1:
-            return Response(body, status_code=status)
+            return Response(body, status_code=status, media_type="application/json")
         return JSONResponse(result_of(message, "in a new one"))
 
     async with (
@@ -279,6 +302,34 @@ async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_cal
 
         assert await bench.call("mcp__odd__echo") == "in a new one"
         assert sessions == ["s1", "s2"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Session not found: shell 3"}}'),
+        (200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"the shell has no such session"}}'),
+        (500, "Session expired while the order was placed"),
+    ],
+)
+async def test_a_call_that_may_have_been_run_is_not_sent_again_for_words_about_a_session(
+    status: int, body: str, tmp_path: Path
+) -> None:
+    sessions: list[str | None] = []
+
+    async def refuse(request: Request, _message: dict[str, Any]) -> Response:
+        sessions.append(request.headers.get("mcp-session-id"))
+        return Response(body, status_code=status, media_type="application/json")
+
+    async with (
+        http_server(refuse, session="s") as url,
+        ServerBench(tmp_path, odd=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+        with pytest.raises(ToolError):
+            await bench.call("mcp__odd__echo")
+
+        assert sessions == ["s1"]
 
 
 @pytest.mark.parametrize(

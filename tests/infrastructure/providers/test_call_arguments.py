@@ -13,6 +13,8 @@ from quorum.infrastructure.models.shared.error_bodies import may_speak_of_length
     [
         ('"{\\"path\\": \\"a\\"}"', {"path": "a"}),
         ('{"path": "a"}\n</tool_call>', {"path": "a"}),
+        ('<tool_call>\n{"path": "a"}', {"path": "a"}),
+        ('<|message|>{"path": "a"}<|call|>', {"path": "a"}),
         ("{'path': 'a'}", {"path": "a"}),
         ('{"path": "a",}', {"path": "a"}),
         (r'{"text": "a\nTrue,", "all": False,}', {"text": "a\nTrue,", "all": False}),
@@ -92,6 +94,25 @@ def test_a_call_that_is_cut_off_within_a_long_text_is_an_error_at_once(begun: st
 
 def test_a_name_behind_its_name_space_is_read_however_often_that_stands_there() -> None:
     assert build_call_block("1", "functions." * 2_000 + "read_file", "{}").name == "read_file"
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("default_api.read_file", "read_file"),
+        ("default_api:read_file", "read_file"),
+        ("read_file<|channel|>commentary", "read_file"),
+        ("functions.read_file:0", "read_file"),
+        ("mcp__docs__functions", "mcp__docs__functions"),
+        ("toolset", "toolset"),
+        ("<|call|>", "<|call|>"),
+    ],
+)
+def test_what_templates_put_around_a_name_is_left_out(written: str, name: str) -> None:
+    block = build_call_block("1", written, "{}")
+
+    assert block.name == name
+    assert bool(block.repairs) == (written != name)
 
 
 def test_an_object_beside_many_equal_ones_is_never_left_out() -> None:

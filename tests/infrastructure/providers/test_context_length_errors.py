@@ -164,6 +164,8 @@ async def test_other_refusals_stay_what_they_are(
         "conversation history exceeds the 128000 limit",
         "输入超过模型最大上下文长度",
         "Prompt 超长",
+        "proxy.ContextWindowExceededError: the provider refused",
+        "输入长度超过限制",
     ],
 )
 async def test_words_of_length_in_no_known_wording_may_be_about_it(message: str) -> None:

@@ -364,6 +364,7 @@ async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
         (b'{"choices": []}', "application/json", "answered with application/json"),
         (b'{"choices": [{"mess', "application/json", "the answer is not valid JSON"),
         (b"<html>login</html>", "text/html", "answered with text/html"),
+        (b"The server is running", "text/plain; charset=utf-8", "answered with text/plain"),
         (b'{"error": {"message": "no such plan"}}', "application/json", "no such plan"),
         (b"", "text/event-stream", "ended before the answer was complete"),
         (b"data: {\n\n", "text/event-stream", "is not valid JSON"),

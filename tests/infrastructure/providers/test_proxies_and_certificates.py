@@ -189,6 +189,16 @@ async def test_a_proxy_of_a_kind_that_cannot_be_used_is_a_clear_error(
     assert "ALL_PROXY" in str(error)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_such_a_proxy_is_no_obstacle_to_a_host_that_is_asked_without_it(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:1080")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.0/8")
+    async with RecordingServer(_ok(dialect)) as server:
+        assert await _said(dialect, server.url) == "there"
+
+
 def test_where_no_proxy_is_set_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_proxy(f"https://{HOST}") is None
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")

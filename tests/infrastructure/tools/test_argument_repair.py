@@ -33,6 +33,7 @@ TOOL = ToolDefinition(name="t", description="d", parameters=(), input_schema=SCH
     [
         ({"path": "a", "limit": None}, {"path": "a"}),
         ({"path": "a", "limit": "5", "all": "true"}, {"path": "a", "limit": 5, "all": True}),
+        *(({"path": "a", "all": each}, {"path": "a", "all": bool(each)}) for each in (0, 1)),
         ({"path": "a", "edits": '[{"x": 1}]'}, {"path": "a", "edits": [{"x": 1}]}),
         ({"path": "a", "names": "b"}, {"path": "a", "names": ["b"]}),
         ({"file_path": "a"}, {"path": "a"}),
@@ -82,6 +83,7 @@ def test_a_command_in_the_form_of_another_agents_tool_is_read(given: JsonObject,
     [
         {"path": None},
         {"path": "a", "limit": "five"},
+        {"path": "a", "all": 2},
         {"path": "a", "names": '["b"'},
         {"file": "a", "filename": "b"},
         {"path": "a", "unknown": 1},

@@ -693,6 +693,7 @@ def test_a_diff_shows_broken_bytes_as_text(tmp_path, read, edit_file):
         ("it\u2019s fine\n", "it's fine", "U+2019 RIGHT SINGLE QUOTATION MARK"),
         ("a\tb = 1\n", "a b = 1", "U+0009 where old_text has U+0020 SPACE"),
         ("p\u0430ss = 1\n", "pass = 1", "U+0430 CYRILLIC SMALL LETTER A"),
+        ("wait\u2026\n", "wait...", "U+2026 HORIZONTAL ELLIPSIS"),
         ("it's fine\n", "it\u2019s fine", "the file has U+0027 APOSTROPHE"),
     ],
 )
