@@ -36,7 +36,7 @@ _SAYS = frozenset(
     }
 )
 """What only shows its words, asks by them, or changes nothing but its own shell."""
-_REHEARSED = frozenset({"--dry-run", "--help", "-h", "--version", "--plan", "--check"})
+_REHEARSED = frozenset({"--dry-run", "--help", "-h", "-?", "--version", "--plan", "--check"})
 
 
 def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iterator[SideEffect]:

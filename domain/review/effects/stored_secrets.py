@@ -18,17 +18,20 @@ _QUALIFIERS = (
     r"access|identity|id|i?auth|oauth2?|refresh|bearer|session|api|login|initial|admin|root|service|db|database|"
     r"kube|client|private|master|deploy|registry|connection|user|sso|jwt|secret|account"
 )
-_OBJECTS = r"tokens?|passwords?|passwd|keys?|secrets?|credentials?|creds|jwt|strings?|uris?|urls?"
+_OBJECTS = r"tokens?|passwords?|passwd|keys?|secrets?|credentials?|creds|jwt"
+_CONNECTION = r"(?:db-|database-)?connection-(?:strings?|uris?|urls?|info)"
 _SHOWS = (
     r"print|get|show|reveal|export|decrypt|display|view|generate|create|issue|mint|fetch|dump|read|copy|decode"
 )
-_NAMED_TASK = re.compile(rf"(?:{_SHOWS})-(?:(?:{_QUALIFIERS})-)*(?:{_OBJECTS})(?:-value|-data|-to-[\w-]+)?")
-_QUALIFIED = re.compile(rf"(?:(?:{_QUALIFIERS})-)+(?:{_OBJECTS})")
-_NO_SECRETS = re.compile(
-    r"(?:get|show|view|print|read|export|fetch|copy|dump|create|generate|display|decode)-(?:keys?|strings?|uris?|urls?)"
-    r"|(?:service|user|account|database|db|registry|api|login|root|id|session|auth|oauth2?|private|sso)-(?:strings?|uris?|urls?)"
-    r"|(?:user|account|service|id)-(?:keys?|ids?)|public-.*"
+_NAMED_TASK = re.compile(
+    rf"(?:{_SHOWS})-(?:(?:(?:{_QUALIFIERS})-)*(?:{_OBJECTS})(?:-value|-data|-to-[\w-]+)?|{_CONNECTION})"
 )
+_QUALIFIED = re.compile(rf"(?:(?:{_QUALIFIERS})-)+(?:{_OBJECTS})|{_CONNECTION}")
+_NO_SECRETS = re.compile(
+    r"(?:get|show|view|print|read|export|fetch|copy|dump|create|generate|display|decode)-(?:service-|user-)?keys?"
+    r"|(?:user|account|service|id)-(?:keys?|ids?)|get-credentials"
+)
+"""Keys of tables and of people, and what puts credentials into a settings file without showing them."""
 _KEPT = re.compile(r"secrets?|credentials?|creds|passwords?|passwd|keyring|keychain|vault")
 _TELLS = re.compile(
     r"get|read|show|export|print|reveal|view|cat|dump|decrypt|pull|download|fetch|getall|get-all|copy|clip|display"
@@ -38,15 +41,18 @@ _MAKES = re.compile(r"create|generate|issue|mint|new|print|show|get|view|gen")
 _VARIABLES = re.compile(
     r"variables|vars|env|envs|environment|env-?vars?|config-vars|dotenv|printenv|secrets-env|get-?env-?vars"
 )
+_OF_MACHINE = re.compile(r"envs?|environment")
+"""Without a verb, what a program says of the machine that it runs on."""
 _TELLS_VARIABLES = re.compile(rf"{_TELLS.pattern}|list")
+_OF_LOGIN = re.compile(r"i?auth|oauth2?|admin|iam|sso|session|account|root|cluster|master")
 _CHANGES = re.compile(
     r"set|unset|add|put|delete|del|remove|rm|destroy|revoke|rotate|reset|login|logout|use|import|validate|verify|check"
     r"|lint|scan|encrypt|write|update|edit|push|create|init|help|list|ls|describe|rename|sync|diff|status|activate"
     r"|info|find|path|freeze|upgrade|install|run|exec|build|test"
 )
 _UNMASKS = re.compile(
-    r"--(?:show|reveal|unmask|include|with|display|expose)-?(?:secrets?|passwords?|credentials|sensitive(?:-values?)?"
-    r"|decryption|tokens?|plain-?text)(?:=true)?|--(?:unmasked|unredacted|no-mask|no-masking|no-redact|reveal)"
+    r"--(?:show|reveal|unmask|display|expose)-?(?:secrets?|passwords?|credentials|sensitive(?:-values?)?"
+    r"|tokens?|plain-?text)(?:=true)?|--with-decryption|--(?:unmasked|unredacted|no-mask|no-masking|no-redact|reveal)"
 )
 _SETTINGS = re.compile(
     r"config|configuration|settings|values|outputs?|variables|vars|env|profile|credentials?|auth"
@@ -84,9 +90,7 @@ _STORES = frozenset(
     }
 )
 """Programs that keep nothing but credentials."""
-_TELLS_STORED = re.compile(
-    rf"{_TELLS.pattern}|access|otp|totp|password|note|env|find|lookup|search|open|getall|printenv|inject|query"
-)
+_TELLS_STORED = re.compile(rf"{_TELLS.pattern}|access|otp|totp|password|note|env|lookup|printenv|inject")
 _LOCAL = frozenset(
     {
         *("conda", "mamba", "micromamba", "poetry", "hatch", "pipenv", "pdm", "mise", "asdf", "opam", "direnv"),
@@ -136,6 +140,7 @@ _LOCAL = frozenset(
     }
 )
 """Their environments are places where programs are installed."""
+_TASK = re.compile(r"[\w:-]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -154,7 +159,8 @@ def tells_stored_secrets(run: Invocation) -> bool:
 def _split(run: Invocation) -> Iterator[str]:
     """The first words that it is told, in which colons and capitals stand for the blanks between others."""
     for word in takewhile(lambda each: not each.startswith("-"), run.arguments[:_MOST_WORDS]):
-        yield from (_CAMEL.sub("-", part).lower().replace("_", "-") for part in word.split(":") if part)
+        parts = word.split(":") if _TASK.fullmatch(word) else (word,)
+        yield from (_CAMEL.sub("-", part).lower().replace("_", "-") for part in parts if part)
 
 
 def _names_secrets(words: Sequence[str]) -> bool:
@@ -166,7 +172,7 @@ def _names_secrets(words: Sequence[str]) -> bool:
         return makes and not any(word in ("list", "ls", "delete", "revoke") for word in task)
     if any(_QUALIFIED.fullmatch(word) and not _NO_SECRETS.fullmatch(word) for word in task):
         return True
-    if words == ["secrets"] or words[-1:] in (["token"], ["password"]):
+    if words == ["secrets"] or (words[-1:] in (["token"], ["password"]) and _OF_LOGIN.fullmatch(words[-2:][0])):
         return True
     tells = any(map(_TELLS.fullmatch, words))
     makes = any(map(_MADE.fullmatch, words)) and any(map(_MAKES.fullmatch, words))
@@ -179,7 +185,7 @@ def _lists_variables(words: Sequence[str]) -> bool:
     if place is None:
         return False
     others = [*words[:place], *words[place + 1 :]]
-    if not others or words[place] in ("printenv", "get-env-vars"):
+    if words[place] == "printenv" or (not others and not _OF_MACHINE.fullmatch(words[place])):
         return True
     told = [word for word in others if _CHANGES.fullmatch(word) or _TELLS_VARIABLES.fullmatch(word)]
     return bool(told) and all(map(_TELLS_VARIABLES.fullmatch, told))

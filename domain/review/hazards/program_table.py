@@ -113,8 +113,10 @@ DATA_USES = (
     HarmfulUse("tar", "--remove-files", "deletes the files that it packs"),
     HarmfulUse("dd", rf"of=(?!/dev/(null|stdout)$|{_BELOW}$).*", "overwrites files or devices"),
     HarmfulUse("mkfs|mke2fs|mkswap|newfs", _DEVICE, "formats a device"),
-    HarmfulUse("trash-empty|trash-rm", "", "empties the trash", "--help|--dry-run", request=_EMPTIED_TRASH),
-    HarmfulUse("gio trash", "--empty", "empties the trash", request=_EMPTIED_TRASH),
+    HarmfulUse(
+        "trash-empty|trash-rm", "", "deletes what is in the trash", "--help|--dry-run", request=_EMPTIED_TRASH
+    ),
+    HarmfulUse("gio trash", "--empty", "deletes what is in the trash", request=_EMPTIED_TRASH),
     HarmfulUse(
         "pip|pip3|brew|npm|pnpm|snap|gem|cargo|flatpak|code|conda|mamba|pipx|uv|dotnet",
         r"uninstall-all",
