@@ -395,12 +395,10 @@ class PlainRequest(Struct, frozen=True, dict=True):
         )
 
     def _says(self, terms: RequestTerms) -> bool:
-        parts = {part for word in self._words for part in word.split("/")}
-        said = self._words | parts | {part.removesuffix("s") for part in parts}
+        said = self._words | {part for word in self._words for part in word.split("/")}
         is_all = not said.isdisjoint(("all", "every", "everything", "each"))
         return (not terms.nouns or self._has(terms.nouns)) and all(
-            is_all if name == "all" else not said.isdisjoint((name, name.removesuffix("s")))
-            for name in map(normalize_name, terms.names)
+            is_all if name == "all" else name in said for name in map(normalize_name, terms.names)
         )
 
     def _names_each(self, terms: RequestTerms) -> bool:

@@ -23,7 +23,7 @@ _DESTROYS = re.compile(
 )
 _TASK_DESTROYS = re.compile(r"(?:delete|destroy|purge|wipe|erase|obliterate)-[\w-]+")
 _DESTROYER = frozenset({"destroy", "delete", "purge", "wipe", "erase"})
-_OPTION = re.compile(r"--(?:purge|wipe|destroy|delete-(?:all|data|everything|volumes?))(?:=true)?")
+_OPTION = re.compile(r"--(?:purge|wipe|destroy|delete(?:-(?:all|data|everything|volumes?))?)(?:=true)?")
 _DATABASE = re.compile(r"db|database|migrat(?:e|ion|ions)|schema")
 _GOES_BACK = re.compile(r"reset|downgrade|rollback|revert|down|clean")
 _RUNS_SCRIPTS = frozenset(

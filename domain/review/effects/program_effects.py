@@ -169,7 +169,7 @@ _GIVES_SECRETS = {
     "npm": r"token list|config get .*_auth",
     **dict.fromkeys(("docker", "podman", "nerdctl", "crictl"), r"inspect .*Env"),
     "helm": r"^get (values|all)\b",
-    "systemctl": r"show-environment|show\b.*(-p ?|--property=)\S*Environment",
+    "systemctl": r"show-environment|show\b.*(-p ?|--property[ =])\S*Environment",
     "launchctl": r"getenv|export",
     "rclone": r"config (show|dump)|reveal",
     "cf": r"^(env|oauth-token|service-key)\b",

@@ -273,7 +273,7 @@ def install(used: UsedProgram) -> Data:
             reducer.send(used.find_data(path), path)
         elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
-        elif WHOLE_SUBSTITUTION.fullmatch(path):  # a list says what is installed
+        elif path.startswith("<(") or WHOLE_SUBSTITUTION.fullmatch(path):  # a list says what is installed
             reducer.run_data(used.find_data(path))
     for address in used.words.find("-i --index-url --extra-index-url --registry --source --server"):
         if "://" in address and not is_local(address):
@@ -321,6 +321,8 @@ _TAKES_ONE_FILE = _SQLITES | _WRITES_SECOND | {"split", "csplit"}
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 # Of what these print, the lines with such words hold the secrets themselves.
 _PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
+_PICKS_FIELDS = frozenset({"jq", "gojq", "jaq", "yq", "dasel"})
+_ENVIRONMENT_FIELD = re.compile(r"\bEnv\b")
 _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
@@ -351,6 +353,8 @@ def show(used: UsedProgram) -> Data:
         if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
             _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
+    if used.name in _PICKS_FIELDS and any(map(_ENVIRONMENT_FIELD.search, used.run.arguments)):
+        _judge_filtered(used)
     for path in used.operands[1:2] if used.name in _WRITES_SECOND else ():
         used.scope.reducer.write_file(path, data | used.piped)
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)

@@ -412,6 +412,16 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         operands=_O.RUN,
     ),
     ProgramEffects(
+        names="ansible-playbook",
+        source="ansible-playbook(1) 2.14",
+        values=(
+            "-i --inventory -e --extra-vars -l --limit -u --user -t --tags --skip-tags -f --forks "
+            "--private-key --key-file --vault-password-file --vault-id --start-at-task -c --connection "
+            "-T --timeout"
+        ),
+        operands=_O.RUN,
+    ),
+    ProgramEffects(
         names=(
             "node nodejs deno bun php lua luajit tclsh Rscript groovy scala julia elixir guile "
             "osascript wine mono dotnet pwsh expect wish jshell erl escript iex Invoke-Expression"

@@ -385,6 +385,8 @@ class ScriptReduction(Struct):
                     self._code.run_file(path, piped)
             for text in list_texts_in_options(run):
                 self.reducer.run_shell(text, through=run.program)
+                if run.program in _CLOUDS | _HANDS_SECRETS and text.strip() in ("env", "printenv"):
+                    self.add(EffectKind.REVEAL, f"shows {VARIABLES_OF} what {run.program} runs")
             if starter in _FILLS_IN:  # what comes in are words, not the input of what it starts
                 output = Output()
                 substituted |= piped

@@ -36,6 +36,8 @@ _KEPT = re.compile(r"secrets?|credentials?|creds|passwords?|passwd|keyring|keych
 _TELLS = re.compile(
     r"get|read|show|export|print|reveal|view|cat|dump|decrypt|pull|download|fetch|getall|get-all|copy|clip|display"
 )
+_SAYS_WHERE = re.compile(r"url|uri|value|connection|dsn|plaintext")
+_HOLDS_DATA = re.compile(r"(?:db|databases?|pg|mysql|redis|mongo)")
 _MADE = re.compile(r"tokens?|passwords?|api-keys?|access-keys?|pat|jwt|credentials?|deploy-keys?")
 _MAKES = re.compile(r"create|generate|issue|mint|new|print|show|get|view|gen")
 _VARIABLES = re.compile(
@@ -173,6 +175,10 @@ def _names_secrets(words: Sequence[str]) -> bool:
     if any(_QUALIFIED.fullmatch(word) and not _NO_SECRETS.fullmatch(word) for word in task):
         return True
     if words == ["secrets"] or (words[-1:] in (["token"], ["password"]) and _OF_LOGIN.fullmatch(words[-2:][0])):
+        return True
+    if any(map(_SAYS_WHERE.fullmatch, words)) and any(
+        _KEPT.fullmatch(word) or _HOLDS_DATA.fullmatch(word) for word in words
+    ):
         return True
     tells = any(map(_TELLS.fullmatch, words))
     makes = any(map(_MADE.fullmatch, words)) and any(map(_MAKES.fullmatch, words))

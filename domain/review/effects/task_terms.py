@@ -20,7 +20,7 @@ _MOST_NAMES = 8
 _WRAPPERS = frozenset({"npx", "pnpx", "bunx", "uvx"})
 _RUNNERS = ("run", "run-script", "exec")
 _OF_DATABASE = re.compile(r"db|database|migrat(?:e|ion|ions)|schema")
-_DATABASE = "db|databases?|migrat(?:ions?|e)|schema"
+_BACK = {Effect.GO_BACK: "db|databases?|migrat(?:ions?|e)|schema"}
 _SYNONYMS = {"db": "database", "database": "db", "md": "metadata"}
 _FORMATS = frozenset({"json", "yaml", "text", "table", "true", "yes"})
 
@@ -30,7 +30,8 @@ def ask_for_task(
 ) -> RequestTerms | None:
     """The terms of a task that a program is told by `task`, between the words `before` and `behind` it."""
     before = [word for word in before if not _OF_DATABASE.fullmatch(word)]
-    names = frozenset((*before, *_list_targets(behind)))
+    kind = _join_words(before[-1:])
+    names = frozenset((*before[:-1], *_list_targets(behind)))
     if run.in_loop or not _WRAPPERS.issuperset(run.wrappers) or "-" in behind or len(names) > _MOST_NAMES:
         return None
     words = (run.program, *run.arguments)
@@ -38,7 +39,7 @@ def ask_for_task(
     return RequestTerms(
         effect=effect,
         names=names,
-        nouns="" if names else _join_parts(task) or (_DATABASE if effect is Effect.GO_BACK else ""),
+        nouns=kind or ("" if names else _join_parts(task) or _BACK.get(effect, "")),
         calls=frozenset({" ".join(words), " ".join(shorter)}),
         needs_all=True,
         is_exact=False,

@@ -33,6 +33,7 @@ def _judge(
     [
         ("Delete the branch main of shop.", "branchctl branch delete shop main --force"),
         ("Please purge movies from the index with indexctl.", "indexctl index:purge movies"),
+        ("Delete the branches main and dev of shop.", "branchctl branch delete shop main dev"),
         ("Drop the database.", "console app:database:drop"),
         ("Revert that migration.", "sqlx migrate revert"),
         ("Drop the dev database and seed it again.", "npm run db:drop"),
@@ -64,6 +65,7 @@ def test_who_names_the_effect_and_its_targets_or_the_call_itself_asks_for_it(
         ("Delete the branch main of shop.", "sudo branchctl branch delete shop main"),
         ("Do not delete the branch main of shop.", "branchctl branch delete shop main"),
         ("Delete the branch main of shop if it is merged.", "branchctl branch delete shop main"),
+        ("Delete the branches mains of shop.", "branchctl branch delete shop main"),
         ("Drop the cache.", "console app:database:drop"),
         ("Delete old logs.", "make destroy"),
         ("Run make destroy.", "make destroy ENV=prod"),
@@ -101,6 +103,7 @@ def test_what_was_asked_for_does_not_stand_in_for_what_was_not() -> None:
         ("Delete notes.txt.", "delete_file", {"path": "notes.txt"}, True),
         ("Delete notes.txt.", "delete_file", {"path": "src/notes.txt"}, False),
         ("Delete notes.txt.", "delete_file", {"path": "notes.txt", "also": ["a.txt"]}, False),
+        ("Delete the users ada.", "delete_user", {"name": "adas"}, False),
         ("Delete all pages.", "delete_all_pages", {}, True),
         ("Delete the pages.", "delete_all_pages", {"confirm": True}, False),
         ("Merge pull request 12 of acme/web.", "merge_pull_request", {"repo": "acme/web", "number": 12}, True),

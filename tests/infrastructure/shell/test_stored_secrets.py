@@ -40,6 +40,11 @@ def _find_guards(command: str) -> set[str]:
         "shipctl env pull .env.local",
         "shipctl config view --raw",
         "shipctl values --show-secrets",
+        "shipctl credentials url web",
+        "shipctl databases connection web",
+        "systemctl show web --property Environment",
+        "podman inspect web | yq '.[0].Config.Env[]'",
+        "flyctl ssh console -C printenv",
         "keepassxc-cli show kept.kdbx mail",
         "rbw get mail",
         "chamber read prod password",
@@ -87,6 +92,9 @@ def test_what_is_stored_is_shown(command: str) -> None:
         "docker run --rm alpine env",
         "systemctl show web -p ActiveState",
         "helm list",
+        "podman inspect web | yq '.[0].Config.Image'",
+        "flyctl ssh console -C 'ls /app'",
+        "shipctl service url web",
     ],
 )
 def test_names_and_changes_of_what_is_stored_show_nothing(command: str) -> None:
