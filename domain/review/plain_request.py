@@ -91,7 +91,6 @@ class Effect(StrEnum):
     LOAD = "load"
     TAKE_AWAY = "take away"
     GO_BACK = "go back"
-    GRANT = "grant"
     SCALE = "scale"
 
 
@@ -158,7 +157,6 @@ _VERBS: dict[Effect, str] = {
     Effect.TAKE_AWAY: rf"{_DELETES}|terminate|decommission|deprovision|revoke|cancel|evict|expunge|uninstall|"
     r"suspend|unpublish|kick|ban|obliterate",
     Effect.GO_BACK: r"roll (?:\S+ ){0,4}back|rollback|revert|downgrade|undo|reset|migrate (?:\S+ ){0,4}down",
-    Effect.GRANT: r"add|invite|grant|share|give|assign|allow|authorize|promote|attach|bind|make|let",
     Effect.SCALE: r"scale|stop|shut down|resize",
 }
 _RUN = r"(?:run|execute|call|invoke|start|use)\s+(?:the )?[\"'`“]?"

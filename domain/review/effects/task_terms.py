@@ -62,7 +62,7 @@ def ask_for_tool(
     return RequestTerms(
         effect=effect,
         names=names,
-        nouns="" if is_file or (names and effect is Effect.GRANT) else _join_words(kinds),
+        nouns="" if is_file else _join_words(kinds),
         needs_all=True,
         is_exact=False,
     )

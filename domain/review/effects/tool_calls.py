@@ -234,8 +234,7 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
     if not told and words & _TELLS and any(map(_KEPT_SECRET.fullmatch, own)):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets by {name}")
     elif words & _GIVES and (words & _ACCESS or not words.isdisjoint(("share", "invite"))):
-        terms = ask_for_tool(name, _GIVES, arguments.values(), Effect.GRANT)
-        yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}", request=terms)
+        yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES or (own & _TAKES_AWAY and not own & _SLIGHT):
         terms = ask_for_tool(name, _LOSES | _TAKES_AWAY, arguments.values(), Effect.TAKE_AWAY)
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}", request=terms)
