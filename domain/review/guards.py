@@ -138,6 +138,7 @@ def _judge_command(
     from quorum.domain.review.effects.reduction import reduce_command
     from quorum.domain.review.effects.tool_calls import join_objections
     from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
+    from quorum.domain.review.hazards.request_terms import is_straight
 
     known: dict[str, Script] = {}
 
@@ -148,7 +149,10 @@ def _judge_command(
         return script
 
     seen = inspect_command(command, read_script=read_once, paths=paths, more=settings.commands)
-    return join_objections(seen, reduce_command(command, read_once, paths.roots, judges_files=True))
+    effects = reduce_command(command, read_once, paths.roots, judges_files=True)
+    if any(each.request is not None for each in effects) and not is_straight(read_once(command)):
+        effects = tuple(replace(each, request=None) for each in effects)
+    return join_objections(seen, effects)
 
 
 # ---------------------------------------------------------------- size

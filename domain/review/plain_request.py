@@ -89,6 +89,9 @@ class Effect(StrEnum):
     PUBLISH = "publish"
     INSTALL = "install"
     LOAD = "load"
+    TAKE_AWAY = "take away"
+    GO_BACK = "go back"
+    SCALE = "scale"
 
 
 class Asked(StrEnum):
@@ -113,6 +116,8 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     tests of find.
     `is_fed`: a find or another command selects the targets, by `names`.
     `is_exact`: the names say all that is touched. `are_files`: the targets are files and folders.
+    `needs_all`: one sentence must hold each name, and a noun if there are any. `calls`: the call itself, which
+    asks for it where the person says to run it.
     """
 
     effect: Effect
@@ -126,12 +131,17 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     is_fed: bool = False
     is_exact: bool = True
     are_files: bool = False
+    needs_all: bool = False
+    calls: frozenset[str] = frozenset()
 
 
-_VERBS: dict[Effect, str] = {
-    Effect.DELETE: r"delet(?:e|es|ing)|remov(?:e|es)|eras(?:e|es)|unlinks?|prunes?|trash|throws? (?:away|out)|"
+_DELETES = (
+    r"delet(?:e|es|ing)|remov(?:e|es)|eras(?:e|es)|unlinks?|prunes?|trash|throws? (?:away|out)|"
     r"gets? rid of|cleans?(?: up)?|clears?|wipes?|purges?|drops?|flush|empty|shreds?|overwrites?|recreate|rm|"
-    r"(?:take|tear) (?:\S+ ){0,4}down|nukes?|destroys?|truncates?|blows? away|(?:throw|blow) (?:\S+ ){1,4}away",
+    r"(?:take|tear) (?:\S+ ){0,4}down|nukes?|destroys?|truncates?|blows? away|(?:throw|blow) (?:\S+ ){1,4}away"
+)
+_VERBS: dict[Effect, str] = {
+    Effect.DELETE: _DELETES,
     Effect.EMPTY: r"empty|empties|truncates?|clears?|creates?",
     Effect.DISCARD: r"discards?|throws? away|reverts?|resets?|undo|restores?|put (?:\S+ ){1,4}back|drops?|"
     r"clears?|cleans?|remov(?:e|es)|delet(?:e|es)|gets? rid of|give me a (?:pristine|clean)",
@@ -144,7 +154,12 @@ _VERBS: dict[Effect, str] = {
     Effect.PUBLISH: r"publish|upload|release|create|merge|push|deploy|roll out|ship",
     Effect.INSTALL: r"add|append|put|install|schedule|use|enable|make|create|set up|write",
     Effect.LOAD: r"stress|load",
+    Effect.TAKE_AWAY: rf"{_DELETES}|terminate|decommission|deprovision|revoke|cancel|evict|expunge|uninstall|"
+    r"suspend|unpublish|kick|ban|obliterate",
+    Effect.GO_BACK: r"roll (?:\S+ ){0,4}back|rollback|revert|downgrade|undo|reset|migrate (?:\S+ ){0,4}down",
+    Effect.SCALE: r"scale|stop|shut down|resize",
 }
+_RUN = r"(?:run|execute|call|invoke|start|use)\s+(?:the )?[\"'`“]?"
 # Where an instruction begins: at the start, behind a mark or "and", or behind a polite opening.
 _OPENING = (
     r"(?:^|[.;:!,\u2013\u2014]\s+|\s-\s|\b(?:and|then|please|now|also|just)\s+|"
@@ -347,13 +362,42 @@ class PlainRequest(Struct, frozen=True, dict=True):
 
     def judge(self, terms: RequestTerms) -> Asked:
         """How plainly it asks for this effect on these targets. Takes microseconds."""
-        if not self._is_own or not any(map(_compile_instruction(terms.effect).search, self._sentences)):
+        if not self._is_own:
             return Asked.NOT
+        if any(map(self._asks_to_run, terms.calls)):
+            return Asked.EFFECT
+        if not any(map(_compile_instruction(terms.effect).search, self._sentences)):
+            return Asked.NOT
+        if terms.needs_all:
+            return Asked.EFFECT if self._holds_all(terms) else Asked.NOT
         if terms.needs_kind and not self._says_kind(terms):
             return Asked.NOT
         if terms.is_exact and self._names_each(terms):
             return Asked.TARGETS
         return Asked.EFFECT if self._is_about(terms) else Asked.NOT
+
+    def _asks_to_run(self, call: str) -> bool:
+        """Whether it says to run this, and nothing that limits or goes on from it."""
+        pattern = rf"{_OPENING}{_RUN}{re.escape(call)}[\"'`”]?(?=[.,;!?]?(?:\s|$))"
+        found = re.search(pattern, self.text, re.IGNORECASE)
+        return found is not None and not compile_once(_LIMIT).search(self.text.replace(call, " "))
+
+    def _holds_all(self, terms: RequestTerms) -> bool:
+        """Whether one sentence with such an instruction holds each name, and a noun where these are known."""
+        if not (terms.names or terms.nouns) or compile_once(_LIMIT).search(self._unquoted):
+            return False
+        instruction = _compile_instruction(terms.effect)
+        return any(
+            instruction.search(each) is not None and PlainRequest(each)._says(terms)
+            for each in compile_once(_SENTENCE_END).split(self.text)
+        )
+
+    def _says(self, terms: RequestTerms) -> bool:
+        said = self._words | {part for word in self._words for part in word.split("/")}
+        is_all = not said.isdisjoint(("all", "every", "everything", "each"))
+        return (not terms.nouns or self._has(terms.nouns)) and all(
+            is_all if name == "all" else name in said for name in map(normalize_name, terms.names)
+        )
 
     def _names_each(self, terms: RequestTerms) -> bool:
         """Whether it names each target, and nothing beside: else it may ask for less."""

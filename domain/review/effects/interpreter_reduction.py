@@ -12,10 +12,17 @@ from msgspec import Struct
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.places import find_secret, is_system_program, is_wide
-from quorum.domain.review.effects.program_effects import INPUTS, PYTHON, SHELL, SUBSTITUTION, parse_words
+from quorum.domain.review.effects.program_effects import (
+    INPUTS,
+    PYTHON,
+    SHELL,
+    SUBSTITUTION,
+    ProgramEffects,
+    parse_words,
+)
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
 from quorum.domain.review.effects.python_effects import reduce_python
-from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind
+from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind, find_kind
 from quorum.domain.review.effects.surroundings import Output, Scope
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.program_table import list_harmful_uses
@@ -62,6 +69,14 @@ _PROGRAMS = {
 _HAVE_SUBCOMMANDS = frozenset({"bun", "deno", "scala-cli", "bb", "clj", "clojure", "nu"})
 _NAMES_FILE = re.compile(r"[./$`]")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
+_BACKUP = re.compile(r"(?:-[nErszpwla]*i|--in-place=)([.~_][\w.~-]*)")
+_RECORDER = ProgramEffects(
+    names="script",
+    source="script(1) 2.38",
+    values="-c --command -E --echo -m --logging-format -o --output-limit",
+    writes="-O --log-out -I --log-in -B --log-io -T --log-timing",
+)
+_LOCKER = ProgramEffects(names="flock", source="flock(1) 2.38", values="-w --timeout -E --conflict-exit-code")
 _TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
 _SCHEDULES = frozenset({"tmux", "screen", "expect", "at", "batch", "crontab"})
 _OPEN_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")
@@ -145,6 +160,8 @@ class InterpreterReduction(Struct, frozen=True):
         return Output(output.data | {Datum(DataKind.FETCHED, host)})
 
     def _run_text_in_option(self, run: Invocation, piped: Data) -> Output:
+        for path in _list_own_files(run):
+            self._scope.reducer.write_file(path, NO_DATA)
         for place, word in enumerate(run.arguments[:-1]):
             if re.fullmatch(r"-[a-z]*c|--command|--session-command", word):
                 return self._scope.reducer.run_text(run.arguments[place + 1], piped)
@@ -196,7 +213,7 @@ class InterpreterReduction(Struct, frozen=True):
             if any(map(_IN_PLACE.fullmatch, run.arguments)):
                 given = NO_DATA
                 for file in files:
-                    reducer.write_file(file, NO_DATA)
+                    change_in_place(self._scope, run, file)
         if run.program.startswith("node") and {"-p", "--print", "-pe"}.intersection(run.arguments):
             codes = [f"console.log({code})" for code in codes]
         modules = " ".join(word for word in run.arguments if word.startswith(("-M", "-r", "-m")))
@@ -217,6 +234,8 @@ class InterpreterReduction(Struct, frozen=True):
             self._scope.read(names[0] if names else "-", NO_DATA)
             for path in names[1:2]:
                 self._scope.reducer.write_file(path, self._scope.read(names[0], NO_DATA))
+        elif module in ("zipfile", "tarfile"):
+            self._pack_by_module(words, names)
         else:
             self._scope.add(EffectKind.UNKNOWN, f"runs the module {module}, of which nothing is known")
         if file := self._scope.reducer.find_file(f"{module.replace('.', '/')}.py"):
@@ -227,6 +246,21 @@ class InterpreterReduction(Struct, frozen=True):
             )
             if folder and (is_wide(folder) or find_secret(folder)):
                 self._scope.add(EffectKind.SEND, f"serves {folder} to whoever connects", folder)
+
+    def _pack_by_module(self, words: Sequence[str], names: Sequence[str]) -> None:
+        """Take an archive that a module of Python makes, or takes apart."""
+        reducer = self._scope.reducer
+        if {"-c", "--create"}.intersection(words):
+            data = NO_DATA.union(*(self._scope.read(path, NO_DATA) for path in names[1:]))
+            for archive in names[:1]:
+                reducer.write_file(archive, data)
+            return
+        data = NO_DATA.union(*(self._scope.read(path, NO_DATA) for path in names[:1]))
+        if {"-e", "--extract"}.intersection(words):
+            folder = names[1] if names[1:] else "."
+            reducer.write_file(f"{folder.rstrip('/')}/", NO_DATA)
+            if fetched := find_kind(data, DataKind.FETCHED):
+                reducer.fetched_tree = fetched
 
     def _is_open_to_others(self, path: str) -> bool:
         own = (root for root in self._scope.reducer.roots if not f"{root}/".endswith(_OPEN_FOLDERS))
@@ -268,6 +302,28 @@ class InterpreterReduction(Struct, frozen=True):
             reduce_code(text, self._scope.reducer, program=program)
         else:
             self._scope.reducer.run_shell(text)
+
+
+def _list_own_files(run: Invocation) -> Sequence[str]:
+    """The files that programs which run a text write themselves: a record of what is typed, or a lock."""
+    words = parse_words(run.arguments, _RECORDER if run.program == "script" else _LOCKER)
+    match run.program:
+        case "script":
+            given = words.find(_RECORDER.writes)
+            return (*words.operands[:1], *given) or ("typescript",)
+        case "flock":
+            return tuple(each for each in words.operands[:1] if not each.isdigit())
+        case _:
+            return ()
+
+
+def change_in_place(scope: Scope, run: Invocation, path: str) -> None:
+    """Take a file that is changed in place, with its copy where an option names the ending of that."""
+    scope.reducer.write_file(path, NO_DATA)
+    if ending := next((found[1] for word in run.arguments if (found := _BACKUP.fullmatch(word))), ""):
+        scope.reducer.write_file(f"{path}{ending}", frozenset({Datum(DataKind.FILE, path)}))
+        if run.program != "perl":  # which puts a link there
+            scope.add(EffectKind.DELETE, f"moves {path} away", path)
 
 
 def _reads_input(files: Sequence[str]) -> bool:

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
+from quorum.domain.review.effects.stored_secrets import tells_stored_secrets
+from quorum.domain.review.effects.task_terms import ask_for_task
 from quorum.domain.review.hazards.invocation import Invocation
-from quorum.domain.secrets.patterns import is_secret_name
+from quorum.domain.review.plain_request import Effect, RequestTerms
 
 _MOST_WORDS = 3
 _DESTROYS = re.compile(
@@ -21,13 +23,9 @@ _DESTROYS = re.compile(
 )
 _TASK_DESTROYS = re.compile(r"(?:delete|destroy|purge|wipe|erase|obliterate)-[\w-]+")
 _DESTROYER = frozenset({"destroy", "delete", "purge", "wipe", "erase"})
-_OPTION = re.compile(r"--(?:purge|wipe|destroy|delete-(?:all|data|everything|volumes?))(?:=true)?")
+_OPTION = re.compile(r"--(?:purge|wipe|destroy|delete(?:-(?:all|data|everything|volumes?))?)(?:=true)?")
 _DATABASE = re.compile(r"db|database|migrat(?:e|ion|ions)|schema")
 _GOES_BACK = re.compile(r"reset|downgrade|rollback|revert|down|clean")
-_SECRETS = re.compile(r"secrets?|credentials?|passwords?|keyring")
-_TELLS_SECRETS = re.compile(r"(?:get|read|show|reveal|export|decrypt)-(?:secret|password)s?(?:-value)?")
-_UNMASKS = re.compile(r"--(?:show|reveal|unmask)-?(?:secrets?|passwords?|credentials)(?:=true)?")
-_TELLS = re.compile(r"get|read|show|export|print|reveal|view|cat|dump|decrypt|pull|download|fetch")
 _RUNS_SCRIPTS = frozenset(
     {"make", "gmake", "just", "task", "npm", "pnpm", "yarn", "bun", "invoke", "inv", "mage"}
 )
@@ -38,7 +36,7 @@ _SAYS = frozenset(
     }
 )
 """What only shows its words, asks by them, or changes nothing but its own shell."""
-_REHEARSED = frozenset({"--dry-run", "--help", "-h", "--version", "--plan", "--check"})
+_REHEARSED = frozenset({"--dry-run", "--help", "-h", "-?", "--version", "--plan", "--check"})
 
 
 def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iterator[SideEffect]:
@@ -54,36 +52,41 @@ def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iter
     if run.program in _RUNS_SCRIPTS:
         scripts = words[1:2] if words[:1] in (["run"], ["run-script"]) else words[:1]
         if any(map(_DESTROYS.fullmatch, scripts)):
-            yield SideEffect(EffectKind.HARM, f"runs a script that says it deletes: {scripts[0]}")
+            behind = run.arguments[run.arguments.index(scripts[0]) + 1 :]
+            terms = ask_for_task(run, scripts[0], (), behind, Effect.TAKE_AWAY)
+            does = f"runs a script that says it deletes: {scripts[0]}"
+            yield SideEffect(EffectKind.HARM, does, request=terms)
         return
     does = " ".join((run.program, *words))[:80]
-    if any(word.startswith("--") and _UNMASKS.fullmatch(word) for word in run.arguments):
-        yield SideEffect(EffectKind.REVEAL, f"shows secrets: {does}")
-    elif run.program not in _SAYS:
+    if run.program not in _SAYS:
         yield from _judge_task(run, words, does, is_judged=is_judged)
 
 
 def _judge_task(run: Invocation, words: Sequence[str], does: str, *, is_judged: bool) -> Iterator[SideEffect]:
-    if is_judged:
-        destroys = goes_back = False
-    else:
-        destroys = (
-            any(_DESTROYS.fullmatch(word) or _TASK_DESTROYS.fullmatch(word) for word in words)
-            or not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
+    destroys = goes_back = None
+    if not is_judged:
+        destroys = next(filter(_is_deletion, words), None)
+        if destroys is None and (
+            not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
             or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
-        )
-        goes_back = any(map(_DATABASE.fullmatch, words)) and any(map(_GOES_BACK.fullmatch, words))
-    if destroys:
-        yield SideEffect(EffectKind.HARM, f"deletes something: {does}")
-    elif goes_back:
-        yield SideEffect(EffectKind.HARM, f"can delete data of a database: {does}")
-    elif _tells_secrets(words):
+        ):
+            destroys = run.program
+        if any(map(_DATABASE.fullmatch, words)):
+            goes_back = next(filter(_GOES_BACK.fullmatch, words), None)
+    if destroys is not None:
+        terms = _ask_for(run, destroys, Effect.TAKE_AWAY)
+        yield SideEffect(EffectKind.HARM, f"deletes something: {does}", request=terms)
+    elif goes_back is not None:
+        terms = _ask_for(run, goes_back, Effect.GO_BACK)
+        yield SideEffect(EffectKind.HARM, f"can delete data of a database: {does}", request=terms)
+    elif tells_stored_secrets(run):
         yield SideEffect(EffectKind.REVEAL, f"shows secrets: {does}")
 
 
-def _tells_secrets(words: Sequence[str]) -> bool:
-    """Whether they name secrets, and a task that shows them; secrets without any task are listed."""
-    if any(map(_TELLS_SECRETS.fullmatch, words)) or (len(words) == 1 and words[0] == "secrets"):
-        return True
-    tells = any(map(_TELLS.fullmatch, words))
-    return tells and any(_SECRETS.fullmatch(word) or is_secret_name(word) for word in words)
+def _is_deletion(word: str) -> bool:
+    return bool(_DESTROYS.fullmatch(word) or _TASK_DESTROYS.fullmatch(word))
+
+
+def _ask_for(run: Invocation, task: str, effect: Effect) -> RequestTerms | None:
+    place = run.arguments.index(task) if task in run.arguments else -1
+    return ask_for_task(run, task, run.arguments[: max(place, 0)], run.arguments[place + 1 :], effect)

@@ -11,8 +11,9 @@ from msgspec import Struct
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.archive_reduction import change_form, copy_blocks, pack
 from quorum.domain.review.effects.code_effects import reduce_code
+from quorum.domain.review.effects.database_files import write_database
 from quorum.domain.review.effects.git_reduction import find_shown_by_git, follow_git, take_changes
-from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
+from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction, change_in_place
 from quorum.domain.review.effects.own_words import judge_own_words
 from quorum.domain.review.effects.places import (
     find_host,
@@ -272,7 +273,7 @@ def install(used: UsedProgram) -> Data:
             reducer.send(used.find_data(path), path)
         elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
-        elif WHOLE_SUBSTITUTION.fullmatch(path):  # a list says what is installed
+        elif path.startswith("<(") or WHOLE_SUBSTITUTION.fullmatch(path):  # a list says what is installed
             reducer.run_data(used.find_data(path))
     for address in used.words.find("-i --index-url --extra-index-url --registry --source --server"):
         if "://" in address and not is_local(address):
@@ -317,12 +318,12 @@ _SQLITES = frozenset({"sqlite3", "sqlite", "duckdb"})
 _WRITES_SECOND = frozenset({"uniq", "lz4"})
 _TAKES_ONE_FILE = _SQLITES | _WRITES_SECOND | {"split", "csplit"}
 """Behind the file stand statements, how its parts are called, or a file that is written."""
-_ONLY_SHOWS = re.compile(r"(?i)\s*(?:select\b[^;]*;?\s*|\.(?:dump|schema|tables|headers|mode)\b[^\n]*|)\Z")
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 # Of what these print, the lines with such words hold the secrets themselves.
 _PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
+_PICKS_FIELDS = frozenset({"jq", "gojq", "jaq", "yq", "dasel"})
+_ENVIRONMENT_FIELD = re.compile(r"\bEnv\b")
 _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
-_BACKUP = re.compile(r"(?:-[nErsz]*i|--in-place=)([.~_][\w.~-]*)")
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
 _SED_READS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*[rR][ \t]+([^\s;}]+)")
@@ -352,10 +353,13 @@ def show(used: UsedProgram) -> Data:
         if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
             _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
+    if used.name in _PICKS_FIELDS and any(map(_ENVIRONMENT_FIELD.search, used.run.arguments)):
+        _judge_filtered(used)
     for path in used.operands[1:2] if used.name in _WRITES_SECOND else ():
         used.scope.reducer.write_file(path, data | used.piped)
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
-    _write_database(used)
+    if used.name in _SQLITES:
+        write_database(used)
     _change_files(used, operands, in_place=changes)
     if used.name in ("sed", "gsed"):
         for script in (*used.words.operands[:1], *used.words.find("-e --expression")):
@@ -370,8 +374,7 @@ def _change_files(used: UsedProgram, paths: Sequence[str], *, in_place: bool) ->
     is_editor = used.name in _EDITORS
     for path in paths:
         if in_place or (is_editor and starts_by_itself(path)):
-            used.scope.reducer.write_file(path, NO_DATA)
-            _keep_copy(used, path)
+            change_in_place(used.scope, used.run, path)
     if is_editor:
         _follow_orders(used)
 
@@ -397,21 +400,6 @@ def _find_shown_files(used: UsedProgram) -> Sequence[str]:
     if used.row is UNKNOWN_PROGRAM:
         return [each for each in used.operands if "/" in each or find_secret(each)]
     return used.operands[:1] if used.name in _TAKES_ONE_FILE else used.operands
-
-
-def _write_database(used: UsedProgram) -> None:
-    if used.name in _SQLITES and used.operands:
-        statements = (*used.operands[1:], used.run.text or "")
-        if not all(map(_ONLY_SHOWS.match, statements)):
-            used.scope.reducer.write_file(used.operands[0], NO_DATA)
-
-
-def _keep_copy(used: UsedProgram, path: str) -> None:
-    """Take the copy of a file that is changed in place, where the option names its ending."""
-    endings = (found[1] for word in used.run.arguments if (found := _BACKUP.fullmatch(word)))
-    if ending := next(endings, ""):
-        used.scope.reducer.write_file(f"{path}{ending}", frozenset({Datum(DataKind.FILE, path)}))
-        used.scope.add(EffectKind.DELETE, f"moves {path} away", path)
 
 
 def _judge_filtered(used: UsedProgram) -> None:
@@ -507,7 +495,7 @@ class ProgramReduction(Struct, frozen=True):
         known = row or UNKNOWN_PROGRAM
         is_judged = has_harmful_uses(run.program)
         for effect in judge_own_words(run, is_known=row is not None, is_judged=is_judged):
-            self._scope.add(effect.kind, effect.does)
+            self._scope.reducer.add(effect if self._scope.is_seen_elsewhere else replace(effect, request=None))
         words = parse_words(run.arguments, known)
         if run.leading:
             words = replace(words, values=(*parse_words(run.leading, known).values, *words.values))
@@ -593,6 +581,8 @@ def _write_output(used: UsedProgram, data: Data) -> Data:
     written = [path for path in used.words.find(row.writes) if path not in ("-", "/dev/stdout")]
     for path in written:
         used.scope.reducer.write_file(path, data)
+        if used.name == "ssh-keygen" and not used.has_option("-[pRcs]"):
+            used.scope.reducer.write_file(f"{path}.pub", NO_DATA)
     return NO_DATA if written else data
 
 

@@ -319,7 +319,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         names=(
             "stat test [ [[ "
             "ls ll dir vdir exa eza lsd du df tree chmod chown chgrp chattr lsattr getfacl setfacl "
-            "ssh-keygen ssh-add ssh-agent mkdir rmdir rm rmtree unlink shred basename "
+            "ssh-add ssh-agent mkdir rmdir rm rmtree unlink shred basename "
             "dirname realpath readlink fd fdfind locate mlocate plocate mdfind which whereis "
             "type command timeout gtimeout nice ionice nohup setsid stdbuf chrt taskset time "
             "true false sleep wait seq expr date cal kill pkill exit return shift set shopt "
@@ -331,6 +331,20 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         ),
         source="coreutils(1) 9.1, findutils 4.9",
         operands=_O.USE,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="ssh-keygen",
+        source="ssh-keygen(1) 9.2",
+        words="-y|-yf|-l|-lf|-lvf|-lv|-B|-e|-i|-F|-L|-Q|-r",
+        values="-f -t -E -F -m -r -P",
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="ssh-keygen",
+        source="ssh-keygen(1) 9.2",
+        values="-t -b -C -N -P -a -m -O -E -I -n -V -z -D -w -Z -Y -s -R",
+        writes="-f",
         is_quiet=True,
     ),
     ProgramEffects(
@@ -395,6 +409,16 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         source="java(1) 17, wasmtime 14",
         values="-cp -classpath --class-path",
         shows="-jar",
+        operands=_O.RUN,
+    ),
+    ProgramEffects(
+        names="ansible-playbook",
+        source="ansible-playbook(1) 2.14",
+        values=(
+            "-i --inventory -e --extra-vars -l --limit -u --user -t --tags --skip-tags -f --forks "
+            "--private-key --key-file --vault-password-file --vault-id --start-at-task -c --connection "
+            "-T --timeout"
+        ),
         operands=_O.RUN,
     ),
     ProgramEffects(

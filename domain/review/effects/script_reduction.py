@@ -65,6 +65,24 @@ _INCOMING = "$(cat)"
 """The word that stands for what comes in."""
 _CONTAINERS = frozenset({"docker", "podman", "docker-compose", "podman-compose", "kubectl", "oc"})
 _CLOUDS = frozenset({"heroku", "flyctl", "fly"})
+_HANDS_SECRETS = frozenset(
+    {
+        *(
+            "aws-vault",
+            "chamber",
+            "op",
+            "doppler",
+            "infisical",
+            "envchain",
+            "dotenv",
+            "dotenvx",
+            "teller",
+            "phase",
+        ),
+        *("saml2aws", "summon", "envconsul"),
+    }
+)
+"""They run a program with the credentials that they keep in its variables."""
 _FEEDS = frozenset({"xargs", "parallel", "exec", "command", "builtin", "sudo", "doas"})
 _ASKS = frozenset(
     {"curl", "wget", "nc", "ncat", "ping", "http", "dig", "nslookup", "telnet", "ab", "hping3", "ssh"}
@@ -367,6 +385,8 @@ class ScriptReduction(Struct):
                     self._code.run_file(path, piped)
             for text in list_texts_in_options(run):
                 self.reducer.run_shell(text, through=run.program)
+                if run.program in _CLOUDS | _HANDS_SECRETS and text.strip() in ("env", "printenv"):
+                    self.add(EffectKind.REVEAL, f"shows {VARIABLES_OF} what {run.program} runs")
             if starter in _FILLS_IN:  # what comes in are words, not the input of what it starts
                 output = Output()
                 substituted |= piped
@@ -464,7 +484,10 @@ def _shows_variables_of_others(whole: Invocation, run: Invocation) -> bool:
         return False
     if whole.program in _CLOUDS:  # whose own options may stand behind it
         return run.arguments[:1] == () or run.arguments[0].startswith("-")
-    return whole.program in _CONTAINERS and "exec" in whole.arguments and not run.arguments
+    if whole.program in _HANDS_SECRETS:
+        return not run.arguments
+    is_given = "exec" in whole.arguments or any(word.startswith("--env-file") for word in whole.arguments)
+    return whole.program in _CONTAINERS and is_given and not run.arguments
 
 
 def _expand_braces(word: str) -> Sequence[str]:

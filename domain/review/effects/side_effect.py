@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from quorum.domain.review.plain_request import RequestTerms
+
 
 class DataKind(StrEnum):
     """Where data come from.
@@ -102,8 +104,12 @@ class EffectKind(StrEnum):
 
 
 class SideEffect(Struct, frozen=True):
-    """One effect. `does` says it in words that fit behind "it"; `place` is the path or host, if it has one."""
+    """One effect. `does` says it in words that fit behind "it"; `place` is the path or host, if it has one.
+
+    `request`: what the person may plainly ask for to have it; None: it is asked about whatever was asked.
+    """
 
     kind: EffectKind
     does: str
     place: str = ""
+    request: RequestTerms | None = None

@@ -17,7 +17,9 @@ from quorum.domain.review.effects.reduction import (
     reduce_run_code,
 )
 from quorum.domain.review.effects.side_effect import NO_DATA, EffectKind, SideEffect
+from quorum.domain.review.effects.task_terms import ask_for_tool
 from quorum.domain.review.objection import Objection
+from quorum.domain.review.plain_request import Effect
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -234,7 +236,8 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
     elif words & _GIVES and (words & _ACCESS or not words.isdisjoint(("share", "invite"))):
         yield SideEffect(EffectKind.ELEVATE, f"gives somebody access by {name}")
     elif words & _LOSES or (own & _TAKES_AWAY and not own & _SLIGHT):
-        yield SideEffect(EffectKind.HARM, f"deletes something by {name}")
+        terms = ask_for_tool(name, _LOSES | _TAKES_AWAY, arguments.values(), Effect.TAKE_AWAY)
+        yield SideEffect(EffectKind.HARM, f"deletes something by {name}", request=terms)
     elif words & _OPENS:
         yield SideEffect(EffectKind.DISABLE, f"opens or switches something off by {name}")
     elif own & _ASKS:
@@ -246,7 +249,8 @@ def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
     elif words & _INFRASTRUCTURE and own & {"apply", "up", "deploy", "import"}:
         yield SideEffect(EffectKind.HARM, f"changes infrastructure by {name}")
     elif "merge" in own and own & {"request", "pr", "pull", "mr"}:
-        yield SideEffect(EffectKind.HARM, f"changes what others see by {name}")
+        terms = ask_for_tool(name, ("merge", "request", "pull"), arguments.values(), Effect.PUBLISH)
+        yield SideEffect(EffectKind.HARM, f"changes what others see by {name}", request=terms)
     else:
         yield from _judge_values(name, words, own, arguments)
 
@@ -259,7 +263,8 @@ def _judge_values(
     addresses = _list_values(arguments, _BINDS)
     ended = next((key for key, value in arguments.items() if value == 0 and _COUNTS.fullmatch(key)), "")
     if ended and not _SCALES.isdisjoint(own):
-        yield SideEffect(EffectKind.HARM, f"stops all that runs by {name}: {ended} is 0")
+        terms = ask_for_tool(name, _SCALES, arguments.values(), Effect.SCALE)
+        yield SideEffect(EffectKind.HARM, f"stops all that runs by {name}: {ended} is 0", request=terms)
     elif told_to:
         yield SideEffect(EffectKind.HARM, f"deletes something by {name}: {told_to} is true")
     elif not _PASSES_ON.isdisjoint(own) and (
@@ -411,7 +416,7 @@ def list_objections(effects: Iterable[SideEffect]) -> Iterator[Objection]:
     """What speaks against these effects; what only reads, writes or connects has no objection of its own."""
     for effect in effects:
         if guard := _find_guard(effect.kind):
-            yield Objection(guard, f"it {effect.does}")
+            yield Objection(guard, f"it {effect.does}", effect.request)
 
 
 def join_objections(of_words: Sequence[Objection], effects: Sequence[SideEffect]) -> tuple[Objection, ...]:
@@ -423,7 +428,7 @@ def join_objections(of_words: Sequence[Objection], effects: Sequence[SideEffect]
     found = [(each, effect.place) for effect in effects for each in list_objections((effect,))]
     named = {each.guard for each, _ in found} & _NAMED_BETTER
     kept = [each for each in of_words if each.guard not in named or each.request is not None]
-    guards = {each.guard for each in kept} - _NAMED_BETTER
+    guards = {each.guard for each in kept if each.request is None} - _NAMED_BETTER
     new = [
         each
         for each, place in found

@@ -26,6 +26,7 @@ from quorum.domain.review.hazards.program_table import SPECIAL_BITS, WHOLE_FOLDE
 from quorum.domain.review.hazards.request_terms import is_plain_find, is_selected_by_words
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms
+from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import Script
 from quorum.domain.text.paths import is_below_any
 
@@ -51,6 +52,13 @@ _TOP = re.compile(r"tmp/[^/]+/?$")
 _NEGATIONS = frozenset({"!", "-not"})
 _NAME = re.compile(r"[\w@.+][\w@.+-]*")
 _FLAGS = re.compile(r"-[rRfv]+|--(?:recursive|force|verbose)")
+_PRINTS_NOTHING = frozenset({"", ":", "true"})
+_OVERWRITES = frozenset({">", ">|"})
+_MADE_EMPTY = re.compile(
+    r"(.*/)?(\.(git|npm)?(keep|ignore)|__init__\.pyi?|py\.typed|\.nojekyll|CACHEDIR\.TAG|.*\.(log|lock|out|tmp))"
+)
+"""Files that are empty as a rule, or hold what programs print."""
+_DELETES_ALL_LINES = re.compile(r"(1,\$)?d")
 _NULLS = re.compile(r"-[rtx]*0[0rtx]*|--null")
 _CLEANS = re.compile(r"-[dfqxX]+|--quiet")
 _SEARCHERS = frozenset({"find", "gfind", "bfs"})
@@ -353,8 +361,10 @@ _OPEN_PORT = re.compile(r"(?!0|10[01]\d/)\d{4,5}/(tcp|udp)")
 _KEY_NAMES = re.compile(r"\*?(id_(rsa|dsa|ecdsa|ed25519).*|\.pem|\.ppk|\.kdbx|\.netrc|\.pgpass|credentials)\*?")
 
 
-def list_deletions(run: Invocation, roots: Sequence[str] = ()) -> Iterator[Objection]:
-    """Deletion by `rm` of what nobody can make anew, and moving to where nothing stays."""
+def list_deletions(
+    run: Invocation, roots: Sequence[str] = (), script: Script | None = None
+) -> Iterator[Objection]:
+    """Deletion by `rm` of what nobody can make anew, moving to where nothing stays, and emptying."""
     if run.program == "rm" and not {"--help", "--version"}.intersection(run.arguments):
         kept = [word for word in run.operands if not is_remade(word) and not is_temporary(word, roots)]
         if kept or not run.operands:
@@ -363,8 +373,26 @@ def list_deletions(run: Invocation, roots: Sequence[str] = ()) -> Iterator[Objec
         yield Objection("destructive", "mv: it moves files to where nothing stays")
     if run.program in ("cp", "cat") and run.operands[:1] == ("/dev/null",) and tuple(list_written(run)):
         yield Objection("destructive", f"{run.program}: it empties files", RequestTerms(effect=Effect.EMPTY))
+    if run.program in _PRINTS_NOTHING and any(_empties(each, roots, script) for each in run.redirects):
+        yield Objection("destructive", "it empties files", RequestTerms(effect=Effect.EMPTY))
+    is_sed = run.program in ("sed", "gsed") and tuple(list_written(run))
+    if is_sed and _DELETES_ALL_LINES.fullmatch(run.operands[0]):
+        yield Objection("destructive", "sed: it empties files")
     if run.program in ("cp", "cat", "dd") and any(is_log(word) for word in list_written(run)):
         yield Objection("destructive", f"{run.program}: it overwrites logs")
+
+
+def _empties(redirect: Redirect, roots: Sequence[str], script: Script | None) -> bool:
+    """Whether a redirect of what prints nothing leaves a file empty that held something, as far as its name and
+    the rest of the script tell."""
+    target = redirect.target
+    if redirect.operator not in _OVERWRITES or _MADE_EMPTY.fullmatch(target):
+        return False
+    if is_log(target) or is_remade(target) or is_temporary(target, roots) or target.startswith("/dev/"):
+        return False
+    commands = script.commands if script is not None else ()
+    uses = sum(each.target == target for command in commands for each in command.redirects)
+    return uses + sum(target in word for command in commands for word in command.words) < 2
 
 
 def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = None) -> Iterator[Objection]:
@@ -373,7 +401,7 @@ def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = Non
     With the script that it stands in, names below the folder that this begins in are known for what they are.
     """
     if run.program not in _MAY_LOSE_NOTHING:
-        yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots)
+        yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots, script)
         return
     if deletes_only_what_is_remade(run) or deletes_only_temporary(run, roots) or ends_only_servers(run):
         return

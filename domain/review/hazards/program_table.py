@@ -44,6 +44,9 @@ _DELETED_THERE = RequestTerms(effect=Effect.DELETE, nouns="remote|remotely|origi
 _DATABASE = "databases?|db"
 _DELETED_DATABASE = RequestTerms(effect=Effect.DELETE, nouns=_DATABASE, kind=_DATABASE, needs_kind=True)
 _FLUSHED = RequestTerms(effect=Effect.DELETE, nouns="redis|valkey")
+_EMPTIED_TRASH = RequestTerms(effect=Effect.DELETE, nouns="trash|bin")
+_REMOVES_ALL = "removes programs that are not named"
+_LISTED = r"(\$x|\$\(.*|`.*|<\(.*|/dev/fd.*)"
 DATA_USES = (
     HarmfulUse("rm", _RECURSIVE, "deletes folders with all they hold", "--help|--version", request=_DELETION),
     HarmfulUse("rm", _FORCED, "deletes without asking", "--help|--version", request=_DELETION),
@@ -110,6 +113,23 @@ DATA_USES = (
     HarmfulUse("tar", "--remove-files", "deletes the files that it packs"),
     HarmfulUse("dd", rf"of=(?!/dev/(null|stdout)$|{_BELOW}$).*", "overwrites files or devices"),
     HarmfulUse("mkfs|mke2fs|mkswap|newfs", _DEVICE, "formats a device"),
+    HarmfulUse(
+        "trash-empty|trash-rm", "", "deletes what is in the trash", "--help|--dry-run", request=_EMPTIED_TRASH
+    ),
+    HarmfulUse("gio trash", "--empty", "deletes what is in the trash", request=_EMPTIED_TRASH),
+    HarmfulUse(
+        "pip|pip3|brew|npm|pnpm|snap|gem|cargo|flatpak|code|conda|mamba|pipx|uv|dotnet",
+        r"uninstall-all",
+        _REMOVES_ALL,
+    ),
+    HarmfulUse(
+        "pip|pip3|uv|brew|npm|pnpm|snap|gem|cargo|flatpak|conda|mamba uninstall|remove|rm|un",
+        rf"{_LISTED}|--all|-a[A-Zx]*",
+        _REMOVES_ALL,
+        r"--dry-run|--cask|--zap",
+    ),
+    HarmfulUse("uv pip|tool uninstall", rf"{_LISTED}|--all", _REMOVES_ALL, "--dry-run"),
+    HarmfulUse("code|codium|cursor", rf"--uninstall-extension=?{_LISTED}|\$x", _REMOVES_ALL),
     HarmfulUse("shred", "", "destroys data", "--help|--version", request=_DELETION),
     HarmfulUse(
         "wipefs|sgdisk|blkdiscard|badblocks",

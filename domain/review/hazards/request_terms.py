@@ -210,7 +210,7 @@ def complete_terms(
 ) -> RequestTerms | None:
     """The terms with the names of all targets. None where no request takes the objection back: the script is
     not what it seems, or the targets are protected, the system's, or somebody else's."""
-    if script.problem is not None or not _FEEDERS.issuperset(run.wrappers) or not _is_straight(script):
+    if not _FEEDERS.issuperset(run.wrappers) or not is_straight(script):
         return None
     if _ELSEWHERE.intersection(run.arguments) or any(
         word.startswith("--all") or (word[:1] == "-" and "/" in word) for word in run.arguments
@@ -223,6 +223,8 @@ def complete_terms(
     if terms.names:
         return replace(terms, is_exact=is_exact)
     names = frozenset(_list_names(terms, run, script))
+    if terms.effect is Effect.EMPTY:
+        names |= {each.target for each in run.redirects}
     if terms.nouns and not terms.needs_noun:
         names -= {"."}
     if _changes_shared_branch(terms, run, names):
@@ -389,9 +391,9 @@ def _list_objects(run: Invocation) -> list[str]:
     return [word for word in skip_leading_options(run)[1:] if not word.startswith("-")]
 
 
-def _is_straight(script: Script) -> bool:
+def is_straight(script: Script) -> bool:
     """Whether its words are what they seem: no folder, name or meaning changes before them."""
-    return not any(
+    return script.problem is None and not any(
         command.assignments or command.function or command.in_loop or _is_changing(command)
         for command in script.commands
     )

@@ -10,6 +10,7 @@ from quorum.domain.review.hazards.invocation import Invocation, drop_version, un
 
 _PYTHONS = ("python", "pypy", "ipython")
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
+_VAULTS = frozenset({"-a", "-p", "-f", "-e", "--env", "--app", "--exec-profile", "--role"})
 _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
     **dict.fromkeys(
         [(name, word) for name in ("docker", "podman", "nerdctl") for word in ("exec", "run")],
@@ -67,6 +68,7 @@ _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
     ),
     **dict.fromkeys([("limactl", "shell"), ("distrobox", "enter"), ("colima", "ssh")], (frozenset({"-n"}), 1)),
     ("aws-vault", "exec"): (frozenset({"-d", "--duration", "--region"}), 1),
+    **dict.fromkeys([("saml2aws", "exec"), ("teller", "run"), ("phase", "run")], (_VAULTS, 0)),
     **dict.fromkeys(
         [
             *((name, "run") for name in ("op", "doppler", "infisical", "toolbox", "devbox", "pixi", "volta")),
@@ -132,6 +134,7 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
         ),
         (frozenset(), 0),
     ),
+    "envchain": (frozenset(), 1),
     **dict.fromkeys(
         ("xvfb-run", "srun", "mpirun", "mpiexec", "prun", "jsrun", "aprun", "torchrun"),
         (frozenset({"-n", "-np", "-N", "-s", "-p", "-c", "-t", "-e", "-A", "-J", "--host", "--hostfile"}), 0),
