@@ -228,7 +228,7 @@ def test_the_error_of_auto_has_an_exact_bound_for_each_kind_of_call(
             "label": "unsafe",
             "kind": "destructive",
         }
-        for n, command in enumerate(["rm -rf /", "mytool --wipe"])
+        for n, command in enumerate(["rm -rf /", "mytool --level 3"])
     ]
     measure_review(BenchOptions(data=write(tmp_path / "c.jsonl", *calls), json=True), tmp_path)
 
