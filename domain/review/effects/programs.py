@@ -420,6 +420,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
             "-T --timeout"
         ),
         operands=_O.RUN,
+        input=_I.RUN,
     ),
     ProgramEffects(
         names=(

@@ -391,6 +391,8 @@ def _empties(redirect: Redirect, roots: Sequence[str], script: Script | None) ->
     if is_log(target) or is_remade(target) or is_temporary(target, roots) or target.startswith("/dev/"):
         return False
     commands = script.commands if script is not None else ()
+    if script is not None and script.problem is not None and commands[1:]:  # whose redirect it is nobody knows
+        return False
     uses = sum(each.target == target for command in commands for each in command.redirects)
     return uses + sum(target in word for command in commands for word in command.words) < 2
 
