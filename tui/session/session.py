@@ -414,10 +414,10 @@ class Session:
 
     def build_status_screen(self, version: str) -> StatusScreen:
         """All that holds in this session."""
-        from quorum.tui.screens.accounts.status_screen import SessionStatus, StatusScreen
+        from quorum.tui.screens.accounts.status_screen import SessionDetails, StatusScreen
 
-        def read_status() -> SessionStatus:
-            return SessionStatus(
+        def read_status() -> SessionDetails:
+            return SessionDetails(
                 title=self.facts.title,
                 model=self.facts.model_with_effort,
                 used=self.facts.used,

@@ -22,7 +22,7 @@ _NAME_CELLS = 14
 _UNKNOWN = "not known yet"
 
 
-class SessionStatus(Struct, frozen=True, kw_only=True, eq=False):
+class SessionDetails(Struct, frozen=True, kw_only=True, eq=False):
     """What the page shows beside the agent's own state; what is not known is empty. `context` is the tokens in
     the model's window, and the size of that; `loaded` is None before the first prompt."""
 
@@ -41,7 +41,7 @@ class StatusScreen(AccountSheet):
     HEADING = "Status"
 
     def __init__(
-        self, agent: AgentSession, read_status: Callable[[], SessionStatus], *, version: str, folder: str
+        self, agent: AgentSession, read_status: Callable[[], SessionDetails], *, version: str, folder: str
     ) -> None:
         super().__init__()
         self._agent, self._read_status, self._version, self._folder = agent, read_status, version, folder
@@ -62,7 +62,7 @@ class StatusScreen(AccountSheet):
             yield Content("")
         yield Content(f"quorum {self._version}".strip()).stylize("dim")
 
-    def _describe_session(self, status: SessionStatus) -> Iterator[tuple[str, Sequence[str]]]:
+    def _describe_session(self, status: SessionDetails) -> Iterator[tuple[str, Sequence[str]]]:
         agent = self._agent
         yield "title", [status.title or "new"]
         yield "id", [agent.session_id]
@@ -74,7 +74,7 @@ class StatusScreen(AccountSheet):
         if in_use := agent.record.in_use:
             yield "read-only", [in_use]
 
-    def _describe_model(self, status: SessionStatus) -> Iterator[tuple[str, Sequence[str]]]:
+    def _describe_model(self, status: SessionDetails) -> Iterator[tuple[str, Sequence[str]]]:
         tokens, window = status.context
         share = f" of {format_tokens(window)}, {100 * tokens // window} %" if window else ""
         yield "model", [status.model]
@@ -91,7 +91,7 @@ class StatusScreen(AccountSheet):
         yield "level", [consensus.level.value]
         yield "strategy", [consensus.strategy.value]
 
-    def _describe_reviews(self, status: SessionStatus) -> Iterator[tuple[str, Sequence[str]]]:
+    def _describe_reviews(self, status: SessionDetails) -> Iterator[tuple[str, Sequence[str]]]:
         yield "mode", [status.mode]
         if errors := self._agent.review.describe_error():
             yield "unasked calls", errors
