@@ -7,7 +7,8 @@ import errno
 import os
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -255,7 +256,8 @@ def test_folders_are_named_as_they_are(tmp_path: Path) -> None:
     assert place.read()["new"][11:] == "1\n"
 
 
-def fill_disk(patch: pytest.MonkeyPatch, after: int) -> None:
+@contextmanager
+def full_disk(after: int) -> Iterator[None]:
     """Have the disk be full once so many files were put into the layer of the session."""
     copies, real = count(), merging._copy
 
@@ -264,14 +266,15 @@ def fill_disk(patch: pytest.MonkeyPatch, after: int) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(place, name, folder, mode)
 
-    patch.setattr(merging, "_copy", copy)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "_copy", copy)
+        yield
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
 def test_a_merge_that_failed_takes_nothing_back_that_came_later(place: Place, after: int) -> None:
     def work() -> None:
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(StagingError, match="No space left"):
-            fill_disk(patch, after)
+        with full_disk(after), pytest.raises(StagingError, match="No space left"):
             place.work("echo mine > kept; echo mine > same; echo mine > z", "echo theirs > same")
         place.sh("echo later > kept; echo later > z")
 
@@ -285,8 +288,7 @@ def test_a_merge_that_failed_takes_nothing_back_that_came_later(place: Place, af
 
 def test_what_is_discarded_does_not_come_back_from_a_merge_that_failed(place: Place) -> None:
     def work() -> None:
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(StagingError, match="No space left"):
-            fill_disk(patch, 0)
+        with full_disk(0), pytest.raises(StagingError, match="No space left"):
             place.work("echo mine > new")
 
         place.discard()
