@@ -27,7 +27,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError
-from quorum.domain.events.event import SessionFinished, SessionStarted
+from quorum.domain.events.event import ErrorOccurred, SessionFinished, SessionStarted
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import ContinuedSession
@@ -123,6 +123,7 @@ class OwnedSessions:
             open_receipt,
             edits=shared.diagnostics,
             door=owner.terms.one_session.open_another(),
+            tell=lambda text: events.record(ErrorOccurred(message=text)),
             before=[other for batch, other in self._merging if batch == context.batch_id],
         )
         if not task.is_background:  # nobody waits for the end of one that works on

@@ -288,10 +288,9 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServe
         return None
     from quorum.infrastructure.staging.opening import open_staged_turns
 
-    layer.on_renewal(shared.sandbox.forget_files)
     first = given.environ, given.record, given.settings.review.protected, shared.paths, reviews.review, events
     more = calls.jobs.stop_with_turn, shared.language_servers, calls.pending_messages, servers.suspended
-    return open_staged_turns(layer, *first, *more)
+    return open_staged_turns(layer, *first, *more, shared.sandbox.forget_files)
 
 
 def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> ExternalTurns | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from quorum.application.calls.batch_state import OneSession
 from quorum.application.calls.effect_receipt import EffectReceipt
@@ -19,7 +19,7 @@ _MERGED = "[Of its changes, which are in the workspace now: {remarks}.]"
 class MergedWork:
     """What the subagent `name` does. It is merged once all of `before` are, under the receipt that
     `open_receipt` makes for the paths; `door` keeps calls of other sessions from the workspace meanwhile, and
-    `edits` learns what was merged."""
+    `edits` learns what was merged. `tell` has the person know why it was not."""
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class MergedWork:
         *,
         edits: EditWatcher,
         door: OneSession,
+        tell: Callable[[str], Awaitable[None]],
         before: Sequence[MergedWork],
     ) -> None:
         self._name = name
@@ -38,6 +39,7 @@ class MergedWork:
         self._open_receipt = open_receipt
         self._edits = edits
         self._door = door
+        self._tell = tell
         self._before = tuple(before)
         self._layer: SubagentLayer | None = None
         self._is_over = asyncio.Event()
@@ -95,6 +97,7 @@ class MergedWork:
             finally:
                 self._door.leave()
         except (StagingError, ToolError) as error:
+            await self._tell(str(error))
             return f"[{error}]"
         finally:
             await asyncio.to_thread(layer.close)

@@ -26,6 +26,7 @@ from quorum.infrastructure.staging.upper_folder import (
     UpperChange,
     UpperFolder,
     has_same_content,
+    is_same_file,
     read_attributes,
     read_status,
 )
@@ -166,20 +167,26 @@ class MergePlanner:
     def _put_beside(self, path: str, after: os.stat_result, obstacle: str) -> Iterator[MergeStep]:
         """Its version, under another name at the first place where it cannot stand as it would."""
         rest = path[len(obstacle) :]
-        beside = self._find_free_name(obstacle, is_whole=not rest)
+        beside, is_there = self._find_name_beside(obstacle, rest)
         self._remarks.append(
             f"{path} was changed by somebody else meanwhile, too: that stays, and what it made of it is in "
             f"{beside}{rest}"
         )
         self._taken.add(beside)
-        yield self._put(f"{beside}{rest}", after, None, path)
+        if not is_there:
+            yield self._put(f"{beside}{rest}", after, None, path)
 
-    def _find_free_name(self, path: str, *, is_whole: bool) -> str:
+    def _find_name_beside(self, path: str, rest: str) -> tuple[str, bool]:
+        """A free name, or the one at which its version is already: a merge before this one failed halfway."""
         name, number = f"{path}.{self._name}", 1
-        while self._is_taken(name, is_whole=is_whole):
+        while self._is_taken(name, is_whole=not rest):
+            if self._look(f"{name}{rest}") is not None and is_same_file(
+                f"{self._upper}/{path}{rest}", f"{self._target}/{name}{rest}"
+            ):
+                return name, True
             number += 1
             name = f"{path}.{self._name}-{number}"
-        return name
+        return name, False
 
     def _is_taken(self, name: str, *, is_whole: bool) -> bool:
         """A folder that was made for others of its files takes more of them."""

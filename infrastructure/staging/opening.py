@@ -37,12 +37,14 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
     code: LanguageServers | None,
     pending_messages: PendingMessages,
     suspend: Callable[[], AbstractAsyncContextManager[None]],
+    forget_files: Callable[[], None],
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
     which `paths` leaves out in a layer. `stop_jobs` and the end of `code` end with each turn what sees the
-    layer, `suspend` what keeps to it."""
+    layer, `suspend` what keeps to it; `forget_files` drops what the sandbox knows of files by their numbers."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(record.session_id)
+    layer.on_renewal(forget_files)
     if code is not None:
         layer.on_renewal(code.renew)
 

@@ -159,6 +159,12 @@ def recover_subagents(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[
     )
 
 
+def drop_subagents(folder: LayerFolder) -> None:
+    """Drop what subagents did that is not merged. None may work now. Raises OSError."""
+    for place in list_subagents(folder):
+        _remove(place)
+
+
 def list_subagents(folder: LayerFolder) -> list[Path]:
     """Where subagents have left something that is not merged, the first first."""
     above = folder.place / "subagents"
@@ -222,6 +228,9 @@ def _merge(
         except ChangedMeanwhile:
             (place / _PLAN).unlink()
             plan = _plan(folder, place, base, environ)
+        except BaseException:  # who works on in the layer changes what was planned for
+            (place / _PLAN).unlink()
+            raise
         else:
             return plan
     raise StagingError(f"others change the same files all the time: what {_read_name(place)} did is in {place}")

@@ -30,7 +30,7 @@ from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, settle
 from quorum.infrastructure.staging.stored_layers import StoredLayer
-from quorum.infrastructure.staging.subagent_layer import list_subagents, recover_subagents
+from quorum.infrastructure.staging.subagent_layer import drop_subagents, list_subagents, recover_subagents
 from quorum.infrastructure.staging.upper_folder import UpperFolder, is_same_file, is_whiteout, read_status
 
 _MOST_SHOWN_BYTES = 5_000_000
@@ -221,6 +221,7 @@ class WorkspaceLayer:
             if os.path.isdir(workspace):
                 with _open_lower(workspace) as lower:
                     self._finish_journals(lower)
+            drop_subagents(self._folder)
             self._folder = _empty(self._folder)
             self._last = None
 

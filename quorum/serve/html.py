@@ -37,14 +37,15 @@ def render_page(title: str, body: Iterable[str], *, style: str, head: str = "") 
 
 
 _KIND = "application/x-www-form-urlencoded"
+_ENCODING = "utf-8"  # others know half a surrogate pair, which nothing could keep
 
 
 async def read_form(request: web.Request) -> Mapping[str, str]:
     """The fields of a form; of two with one name the first. Raises HTTPBadRequest for what is no form."""
-    if request.content_type != _KIND:
+    if request.content_type != _KIND or (request.charset or _ENCODING).lower() != _ENCODING:
         raise web.HTTPBadRequest(text="this is no form of this server")
     try:
         fields = await request.post()
-    except (ValueError, LookupError) as error:  # no text, or of an unknown encoding
+    except ValueError as error:  # no text
         raise web.HTTPBadRequest(text="this form cannot be read") from error
     return {name: text for name in fields if isinstance(text := fields[name], str)}

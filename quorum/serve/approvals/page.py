@@ -21,7 +21,7 @@ from quorum.domain.text.printable import split_paragraphs
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.errors import complain
 from quorum.rpc.client import NoAnswer
-from quorum.serve.access import BrowserSession, get_session
+from quorum.serve.access import MOST_SESSIONS, BrowserSession, get_session
 from quorum.serve.approvals.pending import NotDone, PendingQuestion, RemoteApp, Reviewer, WaitingTab
 from quorum.serve.approvals.waiting import InboxQuestions
 from quorum.serve.html import escape_line, read_form, render_page
@@ -173,7 +173,7 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-_MOST_LINKS = 256
+_MOST_LINKS = MOST_SESSIONS * 64  # more than the list shows to any browser
 _LINK_BYTES = 18
 
 
@@ -191,16 +191,15 @@ class DecisionLinks:
 
     def __init__(self) -> None:
         self._targets: dict[str, DecisionTarget] = {}
+        self._links: dict[DecisionTarget, str] = {}
 
     def link_to(self, target: DecisionTarget) -> str:
         """The link of a target: the one that was made before, if it was not used."""
-        for link, known in self._targets.items():
-            if known == target:
-                return link
-        while len(self._targets) >= _MOST_LINKS:
-            del self._targets[next(iter(self._targets))]
-        link = secrets.token_urlsafe(_LINK_BYTES)
-        self._targets[link] = target
+        if (link := self._links.get(target)) is None:
+            while len(self._targets) >= _MOST_LINKS:
+                self._drop(next(iter(self._targets)))
+            link = self._links[target] = secrets.token_urlsafe(_LINK_BYTES)
+            self._targets[link] = target
         return link
 
     def find(self, link: str, csrf: str) -> DecisionTarget | None:
@@ -212,8 +211,11 @@ class DecisionLinks:
         """The same, and the link is used up."""
         target = self.find(link, csrf)
         if target is not None:
-            del self._targets[link]
+            self._drop(link)
         return target
+
+    def _drop(self, link: str) -> None:
+        del self._links[self._targets.pop(link)]
 
 
 _STYLE = "page.css"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import subprocess
 import traceback
@@ -15,11 +16,11 @@ import pytest
 
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
-from quorum.domain.events.event import CallFinished
+from quorum.domain.events.event import CallFinished, ErrorOccurred
 from quorum.domain.staging.effects_overview import EffectsOverview
 from quorum.infrastructure.blocking import sees_other_files
 from quorum.infrastructure.container import Container
-from quorum.infrastructure.staging import subagent_layer
+from quorum.infrastructure.staging import merging, subagent_layer
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from tests.infrastructure.instructions.test_skills import Trusting
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
@@ -213,6 +214,23 @@ def test_over_a_layer_that_holds_too_much_they_share_it(
     found = work_in_layer(tmp_path, tasks, read_results, before=lambda root: (root / "much").write_text("x"))
 
     assert (found["one"], found["two"]) == ("1\n", "2\n")
+
+
+def test_the_person_is_told_what_could_not_be_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill_disk(*_copied: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def list_errors(rig: TaskRig) -> tuple[list[str], dict[str, str]]:
+        told = [each.message for each in rig.seen.events if isinstance(each, ErrorOccurred)]
+        return told, await read_results(rig)
+
+    monkeypatch.setattr(merging, "_copy", fill_disk)
+    (told,), found = work_in_layer(tmp_path, {"one": [run("echo 1 > one")]}, list_errors)
+
+    assert "what writer-1 changed is not in the layer of its session yet" in told
+    assert "No space left on device" in told
+    assert "one" not in found
+    assert told in found[""]
 
 
 @contextmanager

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from quorum.infrastructure.staging import subagent_layer
+from quorum.domain.errors import StagingError
+from quorum.infrastructure.staging import merging, subagent_layer
+from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.entering import enter_layer
 from quorum.infrastructure.staging.subagent_layer import TooMuch, open_subagent_layer
-from quorum.infrastructure.staging.workspace_layer import has_effects, recover
+from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer, has_effects, recover
 from tests.support.dying_process import run_until_killed
 from tests.support.layer_process import run_forked
 
@@ -65,6 +70,18 @@ class Place:
         apart.close()
         apart.remove()
         return plan.remarks
+
+    def discard(self) -> None:
+        layer = find_entered()
+        assert layer is not None
+        effects = WorkspaceLayer(
+            layer.folder,
+            self.environ,
+            find_real=lambda: layer.real,
+            closed=layer.closed,
+            is_protected=lambda _path: False,
+        )
+        asyncio.run(effects.discard())
 
     def read(self) -> dict[str, str]:
         """What the layer of the session shows."""
@@ -237,3 +254,45 @@ def test_folders_are_named_as_they_are(tmp_path: Path) -> None:
     run_forked(lambda: place.work("echo 1 > new"))
 
     assert place.read()["new"][11:] == "1\n"
+
+
+@contextmanager
+def full_disk(after: int) -> Iterator[None]:
+    """Have the disk be full once so many files were put into the layer of the session."""
+    copies, real = count(), merging._copy
+
+    def copy(place: str, name: str, folder: int, mode: int) -> None:
+        if next(copies) >= after:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(place, name, folder, mode)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "_copy", copy)
+        yield
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_merge_that_failed_takes_nothing_back_that_came_later(place: Place, after: int) -> None:
+    def work() -> None:
+        with full_disk(after), pytest.raises(StagingError, match="No space left"):
+            place.work("echo mine > kept; echo mine > same; echo mine > z", "echo theirs > same")
+        place.sh("echo later > kept; echo later > z")
+
+    run_forked(work)
+
+    found = list_contents(place.read())
+    assert (found["kept"], found["z"]) == ("later\n", "later\n")
+    assert (found["same"], found["same.writer-1"]) == ("theirs\n", "mine\n")
+    assert "same.writer-1-2" not in found
+
+
+def test_what_is_discarded_does_not_come_back_from_a_merge_that_failed(place: Place) -> None:
+    def work() -> None:
+        with full_disk(0), pytest.raises(StagingError, match="No space left"):
+            place.work("echo mine > new")
+
+        place.discard()
+
+    run_forked(work)
+
+    assert "new" not in place.read()

@@ -301,3 +301,18 @@ async def test_what_waits_in_an_app_is_listed_once_and_signed_by_way_of_the_inbo
 
     assert asked in said
     assert find_values("tab", page) == ["t3"]
+
+
+@pytest.mark.parametrize("charset", ["unicode_escape", "utf-16", "hex", "nothing-known"])
+async def test_a_form_in_another_encoding_than_that_of_the_page_decides_nothing(charset: str) -> None:
+    storage = FakeStorage()
+    session_id = await leave_open(storage, DEPLOY)
+    kind = f"application/x-www-form-urlencoded; charset={charset}"
+    async with Desk(storage).serve() as site:
+        (link,) = await list_links(site)
+        _, page = await site.get(link)
+        form = {"csrf": find_values("csrf", page)[0], "digest": DEPLOY.digest, "decision": "reject"}
+        status, said = await site.post(link, {**form, "reason": "\\ud800"}, Content_Type=kind)
+
+    assert (status, said) == (400, "this is no form of this server")
+    assert await storage.answers.find(session_id, DEPLOY.digest) is None
