@@ -62,9 +62,8 @@ class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):
 class CoreParts:
     """What happens in this session, and what has happened by now."""
 
-    def __init__(self, given: SessionInputs, owner: ReviewParts | None) -> None:
-        record, asking = given.record, owner.core.events if owner else None
-        askers = list_askers(given.loaded.policy.people, asking)
+    def __init__(self, given: SessionInputs, owner: EventBus | None) -> None:
+        record, askers = given.record, list_askers(given.loaded.policy.people, owner)
         self.events: Final[EventBus] = EventBus(
             [given.observer], ledger=record.ledger, mask=given.mask, past=record.records, list_accounts=askers
         )

@@ -51,7 +51,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def core(self) -> CoreParts:
-        return CoreParts(self.given, self.terms.owner)
+        return CoreParts(self.given, owner.core.events if (owner := self.terms.owner) else None)
 
     @cached_property
     def shared(self) -> SharedParts:
