@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol, assert_never
 
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
@@ -165,6 +165,7 @@ class CallGate:
         self._release = release
         self._undecided = undecided
         self._is_open = False
+        self._noted: set[str] = set()
         self._lock = asyncio.Lock()
 
     async def note_prompt(self, prompt: str) -> None:
@@ -175,9 +176,10 @@ class CallGate:
             await self._events.announce(MessageAdded(message=UserMessage(prompt)))
             await self._events.announce(TurnFinished(report=RunTally(self.session_id).report()))
 
-    async def decide(self, call: ProposedCall) -> GateDecision:
+    async def decide(self, call: ProposedCall, *, unknown: Collection[str] = ()) -> GateDecision:
         """Decide about one call; what is answered is recorded before. Never raises for what a call holds.
 
+        `unknown` are names that the caller sent beside the call, of which nothing is known: they are recorded.
         What cannot be decided or recorded is `undecided`; what is denied stays denied, and so does what people
         have to sign until they have.
         """
@@ -185,6 +187,7 @@ class CallGate:
             self._watch.begin()
             try:
                 await self._open()
+                await self._note_unknown(unknown)
                 return await self._decide(call)
             except LedgerError as error:
                 return self._undecided(f"the decision cannot be recorded: {error}")
@@ -210,6 +213,15 @@ class CallGate:
         if fallen_back is not None:
             self._watch.troubles.append(fallen_back)
         self._is_open = True
+
+    async def _note_unknown(self, names: Collection[str]) -> None:
+        """Record each name once for as long as the session is open."""
+        new = [name for name in names if name not in self._noted]
+        self._noted.update(new)
+        if new:
+            named = ", ".join(map(repr, new))
+            message = f"{self._caller} also sends {named} beside its calls, of which nothing is known here"
+            await self._events.announce(NoticeGiven(message=message, is_note=True))
 
     async def _decide(self, call: ProposedCall) -> GateDecision:
         events = self._events

@@ -282,17 +282,41 @@ _AUTHORIZATION = Shape(
 )
 
 
+_RARE = "_-:JGZ"
+_NO_WORD = r"(?<!\w)"
+
+
 def group_by_rare_character(shapes: Iterable[Shape]) -> tuple[tuple[str, tuple[tuple[str, Shape], ...]], ...]:
     """The anchors of shapes, behind a character that must be there as well: most texts lack most of these."""
     grouped: dict[str, list[tuple[str, Shape]]] = {}
     for shape in shapes:
         for anchor in shape.anchors:
-            rare = next((character for character in "_-:" if character in anchor), anchor[:1])
+            rare = next((character for character in _RARE if character in anchor), anchor[:1])
             grouped.setdefault(rare, []).append((anchor, shape))
     return tuple((rare, tuple(anchored)) for rare, anchored in grouped.items())
 
 
-_ANCHORED = group_by_rare_character((_PRIVATE_KEY, *KEYS, _URL, _BEARER, _AUTHORIZATION))
+def _build_hint(rare: str, anchored: Iterable[tuple[str, Shape]]) -> str:
+    """A pattern that matches wherever one of the anchors does. It is only tried at the rare character, so that
+    one look through a text takes the place of one for each anchor."""
+    ways: dict[tuple[bool, int, str], list[str]] = {}
+    for anchor, shape in anchored:
+        before, _, after = anchor.partition(rare)
+        ways.setdefault((shape.alone, len(before), after), []).append(before)
+    last = "".join(sorted({before[-1:] for befores in ways.values() for before in befores}))
+    guard = rf"(?<=[{last}]{rare})" if all(length for _, length, _ in ways) else ""
+    choice = "|".join(
+        rf"(?<={_NO_WORD * alone}(?:{'|'.join(map(re.escape, befores))}){rare}){re.escape(after)}"
+        for (alone, _, after), befores in ways.items()
+    )
+    return f"{rare}{guard}(?:{choice})"
+
+
+_ANCHORED = tuple(
+    (rare, anchored, _build_hint(rare, anchored) if len(anchored) > 1 else "")
+    for rare, anchored in group_by_rare_character((_PRIVATE_KEY, *KEYS, _URL, _BEARER, _AUTHORIZATION))
+)
+_LONGEST_ANCHOR = max(len(anchor) for _, anchored, _ in _ANCHORED for anchor, _ in anchored)
 _STEMS = ("pass", "token", "secret", "key")
 _NAME = r"(?:passw(?:or)?d|passphrase|token|secret|key)"
 _KINDS_OF_KEY = r"(?i)(?:api|access|private|account|secret|ssh)[_-]?\Z"
@@ -304,6 +328,14 @@ _PIECE_OF_TEXT = 1 << 18  # characters
 _LONGEST_NAME = 24  # with all that may stand between it and its value
 _ASSIGNED = ASSIGNED
 _ASSIGNMENT = rf"{ASSIGNED}({VALUE}{{8,{_LONGEST_VALUE}}}+)(?=[\s\"'`,;)}}\]\\]|\Z)"
+_TO_VALUE = r"[\"'\\]{0,2}[ \t]{0,4}[:=]"
+# Each begins with one letter or word, which is found fast; behind it, how far the name began before.
+_ASSIGNMENT_HINTS = (
+    (rf"pass(?i:w(?:or)?d|phrase){_TO_VALUE}", 0),
+    (rf"secret{_TO_VALUE}", 0),
+    (rf"key{_TO_VALUE}", 0),
+    (rf"k(?<=tok)en{_TO_VALUE}", 2),
+)
 _VALUE_RUN = rf"{VALUE}*+"
 _TELLING_PATTERNS = rf"(?i)({_NAME})\Z"
 _SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
@@ -312,14 +344,22 @@ _SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def find_pattern_spans(text: str) -> list[SecretSpan]:
     """Everything in the text that looks like a secret, in no particular order."""
     found: list[SecretSpan] = []
-    for rare, anchored in _ANCHORED:
-        if rare in text:
+    for rare, anchored, hint in _ANCHORED:
+        if rare in text and (not hint or _matches_somewhere(hint, text)):
             for anchor, shape in anchored:
                 if anchor in text:
                     found += _find_spans(shape, anchor, text)
     if "=" in text or ":" in text:
         found += _find_assigned(text)
     return found
+
+
+def _matches_somewhere(hint: str, text: str) -> bool:
+    # piece by piece: no other thread of Python continues meanwhile
+    return any(
+        compile_once(hint).search(text, place, place + _PIECE_OF_TEXT + _LONGEST_ANCHOR)
+        for place in range(0, len(text), _PIECE_OF_TEXT)
+    )
 
 
 def name_assigned_secret(name: str, value: str) -> str | None:
@@ -335,24 +375,43 @@ def name_assigned_secret(name: str, value: str) -> str | None:
     return _match_word(match[1]) if is_assigned_secret(value, name=match[1], quoted=True) else None
 
 
-def find_name_starts(text: str) -> Iterator[int]:
-    """Where a name may begin behind which a secret stands."""
+def _lower(text: str) -> str:
+    """The text in small letters, each in its place."""
     # piece by piece: no other thread of Python continues meanwhile
     lowered = "".join(
         text[place : place + _PIECE_OF_TEXT].lower() for place in range(0, len(text), _PIECE_OF_TEXT)
     )
-    if len(lowered) != len(text):  # a few capitals are longer in small letters, and no place would fit
-        lowered = text.translate(_SMALL)
+    # a few capitals are longer in small letters, and no place would fit
+    return lowered if len(lowered) == len(text) else text.translate(_SMALL)
+
+
+def find_name_starts(text: str) -> Iterator[int]:
+    """Where a name may begin behind which a secret stands."""
+    lowered = _lower(text)
     for stem in _STEMS:
         place = lowered.find(stem)
         while place >= 0:
-            if stem != "key" or compile_once(_KINDS_OF_KEY).search(lowered, max(0, place - 9), place):
+            if stem != "key" or _is_kind_of_key(lowered, place):
                 yield place
             place = lowered.find(stem, place + 1)
 
 
+def _find_assignment_starts(text: str) -> Iterator[int]:
+    """Those of them behind which a value is assigned."""
+    lowered = _lower(text)
+    for hint, before in _ASSIGNMENT_HINTS:
+        for match in compile_once(hint).finditer(lowered):
+            place = match.start() - before
+            if not lowered.startswith("key", place) or _is_kind_of_key(lowered, place):
+                yield place
+
+
+def _is_kind_of_key(text: str, place: int) -> bool:
+    return compile_once(_KINDS_OF_KEY).search(text, max(0, place - 9), place) is not None
+
+
 def _is_telling(name: str, place: int) -> bool:
-    return name[place:].lower() != "key" or compile_once(_KINDS_OF_KEY).search(name, 0, place) is not None
+    return name[place:].lower() != "key" or _is_kind_of_key(name, place)
 
 
 def is_word_start(text: str, place: int) -> bool:
@@ -376,7 +435,7 @@ def _find_spans(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
 
 def _find_assigned(text: str) -> Iterator[SecretSpan]:
     seen = 0
-    for place in sorted(find_name_starts(text)):
+    for place in sorted(_find_assignment_starts(text)):
         if place < seen or (beginning := compile_once(_ASSIGNED).match(text, place)) is None:
             continue
         match = compile_once(_ASSIGNMENT).match(text, place)

@@ -84,6 +84,7 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
 _SAME_FIELDS = {"list_directory": "LS", "glob_search": "Glob", "grep_search": "Grep", "task": "Task"}
 _EDIT_FIELDS = {"old_string": "old_text", "new_string": "new_text", "replace_all": "replace_all"}
 _Call: TypeAlias = CallDraft | PermissionRequest
+_ANY = "*"
 _PLAIN_MATCHER = re.compile(r"[\w| -]*", re.ASCII)
 
 
@@ -94,6 +95,8 @@ def has_claude_form(point: HookPoint) -> bool:
 
 def find_matcher_problem(matcher: str) -> str | None:
     """Why a matcher cannot be understood; None where it can."""
+    if matcher == _ANY:
+        return None
     try:
         re.compile(matcher)
     except re.error as error:
@@ -103,7 +106,7 @@ def find_matcher_problem(matcher: str) -> str | None:
 
 def matches(matcher: str, value: str) -> bool:
     """Whether a matcher, as Claude Code reads it, fits: names with | between them, or a regular expression."""
-    if matcher in ("", "*"):
+    if matcher in ("", _ANY):
         return True
     if _PLAIN_MATCHER.fullmatch(matcher):
         return value in (each.strip() for each in matcher.split("|"))

@@ -22,6 +22,8 @@ _MEANINGS: Mapping[str, str] = {
     "PermissionRequest": "it can deny, and what it would allow is asked",
     "Stop": "it can make a turn go on, also one of a subagent",
 }
+_GATE = "quorum gate "
+_IS_OWN = "it is quorum's own, for the calls of Claude Code"
 _USUAL_TIMEOUT, _MOST_TIMEOUT = 60.0, 3600.0
 _PLAIN = re.compile(r"""[\w@%+=:,./ ~'"-]+""", re.ASCII)
 _SEPARATORS = re.compile(r"[\s;&|<>()`\"'={}]+")
@@ -73,6 +75,10 @@ def find_claude_hooks(file: ForeignFile, places: ImportPlaces) -> Iterator[Takeo
     are_off = file.data.get("disableAllHooks") is True
     for event, groups in read_table(file.data, "hooks").items():
         place, named = file.locate(event), escape_unprintable(str(event))[:60]
+        if isinstance(groups, list) and groups and all(map(_is_gate, groups)):
+            there = f"{named}: {_GATE.strip()}"
+            yield TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=place, why=_IS_OWN)
+            continue
         if event not in CLAUDE_EVENTS or are_off:
             count = len(groups) if isinstance(groups, list) else 1
             why = (
@@ -87,6 +93,16 @@ def find_claude_hooks(file: ForeignFile, places: ImportPlaces) -> Iterator[Takeo
             entries = group.get("hooks") if isinstance(group, dict) else None
             for entry in entries if isinstance(entries, list) else (entries,):
                 yield _translate(str(event), matcher, entry, place, places)
+
+
+def _is_gate(group: object) -> bool:
+    """Whether all hooks of a group ask quorum."""
+    entries = group.get("hooks") if isinstance(group, dict) else None
+    return (
+        isinstance(entries, list)
+        and bool(entries)
+        and all(isinstance(entry, dict) and _GATE in str(entry.get("command", "")) for entry in entries)
+    )
 
 
 def _translate(event: str, matcher: object, entry: object, place: str, places: ImportPlaces) -> TakeoverItem:
@@ -106,6 +122,8 @@ def _translate(event: str, matcher: object, entry: object, place: str, places: I
     args = given.get("args", [])
     if not isinstance(args, list) or not all(isinstance(each, str) for each in args):
         return name("its args are not understood")
+    if _GATE in text:
+        return name(_IS_OWN)
     if may_run_open_folder(" ".join([text, *args])):
         return name("it may run a file of whatever folder is open; write your own: docs/hooks.md")
     command = [text, *args] if "args" in given else _split_command(text)

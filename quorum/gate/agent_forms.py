@@ -97,6 +97,17 @@ _GEMINI: Mapping[str, AgentTool] = {
     "agent": _TASK,
     "invoke_agent": _TASK,
 }
+# Its hooks run behind the question: whatever the person has answered would be thrown away.
+_GEMINI_ALONE: Mapping[str, AgentTool] = {
+    **_GEMINI,
+    "ask_user": AgentTool("AskUserQuestion"),
+    "enter_plan_mode": AgentTool("EnterPlanMode"),
+    "exit_plan_mode": AgentTool("ExitPlanMode", {"plan_filename": "planFilePath"}),
+}
+_QWEN: Mapping[str, AgentTool] = {
+    **_GEMINI,
+    **dict.fromkeys(("list_agents", "get_goal", "update_goal"), _STATUS),
+}
 _KIMI: Mapping[str, AgentTool] = {
     "Bash": AgentTool("Bash", {"cwd": _FOLDER, **_drop("disable_timeout")}),
     "Read": AgentTool("Read", {**_FILE, **_drop("line_offset", "column_offset", "n_lines", "max_chars")}),
@@ -156,6 +167,7 @@ _OPENCODE: Mapping[str, AgentTool] = {
 _VIBE: Mapping[str, AgentTool] = {
     "file_system.bash": AgentTool("Bash"),
     "process.start": AgentTool("Bash", {"cwd": _FOLDER}),
+    "vibe.todo": AgentTool("TodoWrite", _drop("action")),
     "process.list": _STATUS,
     "process.output": _STATUS,
     "file_system.read_file": _READ,
@@ -195,16 +207,20 @@ def read_gemini(payload: JsonObject, _folder: str) -> JsonObject:
         server = require_object(payload, "mcp_context")
         name = f"mcp__{require(server, 'server_name', str)}__{require(server, 'tool_name', str)}"
         return {**hook, "tool_name": name}
-    return _translate(hook, _GEMINI)
+    return _translate(hook, _GEMINI_ALONE)
 
 
 def read_qwen(payload: JsonObject, _folder: str) -> JsonObject:
     """What Qwen Code sends, in the form of Claude Code. Raises BadPayload."""
-    return _translate(payload, _GEMINI)
+    return _translate(payload, _QWEN)
 
 
 def read_kimi(payload: JsonObject, _folder: str) -> JsonObject:
     """What Kimi Code sends, in the form of Claude Code. Raises BadPayload."""
+    given = payload.get("tool_input")
+    if payload.get("tool_name") == "Write" and isinstance(given, Mapping) and given.get("mode") == "overwrite":
+        given = {name: value for name, value in given.items() if name != "mode"}  # the other adds to the file
+        payload = {**payload, "tool_input": given}
     return _translate(payload, _KIMI)
 
 

@@ -27,7 +27,7 @@ from quorum.gate.agent_forms import (
     read_vibe,
 )
 from quorum.gate.caller_calls import find_shell_text, is_server_tool, name_unknown, translate_call
-from quorum.gate.note_fields import require_hook_fields
+from quorum.gate.note_fields import list_unknown_beside, require_hook_fields
 from quorum.gate.payload import (
     BadPayload,
     read_optional,
@@ -203,6 +203,7 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
 
     `session` is the caller's own id of its session, `event` what its hook is called. `project` is the folder
     that the person started it in. That of a call is no more than where it would run: a model may choose it.
+    `unknown` are names beside the call of which nothing is known here.
     """
 
     caller: str
@@ -211,6 +212,7 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
     event: str = ""
     call: ProposedCall | None = None
     prompt: str = ""
+    unknown: tuple[str, ...] = ()
 
 
 class Reply(Struct, frozen=True):
@@ -247,6 +249,7 @@ def _read_hook(
     """What a hook of Claude Code or Codex gets; `sent` is what it was before it was put in that form."""
     event = read_optional(payload, "hook_event_name", str) or ""
     prompt, call = "", None
+    unknown: tuple[str, ...] = ()
     try:
         session, cwd = require(payload, "session_id", str), require(payload, "cwd", str)
         require_absolute(cwd, "cwd")
@@ -254,7 +257,9 @@ def _read_hook(
         if event == PROMPT:
             prompt = _read_prompt(payload)
         elif event in (PRE_TOOL_USE, PERMISSION_REQUEST):
-            require_hook_fields(payload if sent is None else sent)
+            beside = payload if sent is None else sent
+            require_hook_fields(beside)
+            unknown = list_unknown_beside(beside)
             tool, given = require(payload, "tool_name", str), require_object(payload, "tool_input")
             call = translate_call(
                 tool,
@@ -278,6 +283,7 @@ def _read_hook(
         event=event,
         call=call,
         prompt=prompt,
+        unknown=unknown,
     )
 
 

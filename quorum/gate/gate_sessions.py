@@ -170,7 +170,7 @@ class GateSessions:
             if request.prompt.strip():
                 await gate.note_prompt(request.prompt)
             return _RECORDED
-        return await gate.decide(request.call)
+        return await gate.decide(request.call, unknown=request.unknown)
 
     async def _open(self, request: CallerRequest, root: Path, settings: object) -> _Open:
         from quorum.infrastructure.gate.sessions import build_call_gate, open_caller_record

@@ -28,7 +28,7 @@ NOTES: Mapping[str, str] = {
     "TaskGet": (
         "taskId task_id status reason block timeout shellId delay agent_id agent_ids wait since_turn message "
         "scope include_completed pid lines delay_ms wait_for_previous processId from cursor waitMs maxBytes "
-        "seconds"
+        "seconds blockerKind"
     ),
     "TaskList": "active_only limit",
     "TaskUpdate": "taskId subject description activeForm status addBlocks addBlockedBy owner metadata",
@@ -90,8 +90,24 @@ _ABOUT_THE_CALL = frozenset(
     }
 )
 _KNOWN_BESIDE = frozenset(
-    {"cwd", "tool_input", "toolInput", "toolArgs", "workspace_roots", "input", "output", "args", "mcp_context"}
+    {
+        *("cwd", "workspace_roots", "tool_input", "toolInput", "toolArgs", "input", "output", "args"),
+        *(
+            "mcp_context",
+            "tool_name",
+            "toolName",
+            "tool",
+            "original_request_name",
+            "hook_event_name",
+            "hookName",
+        ),
+        *("session_id", "sessionId", "sessionID", "parent_session_id", "conversation_id", "generation_id"),
+        *("turn_id", "prompt_id", "tool_use_id", "tool_call_id", "callID", "agent_id", "agent_type"),
+        *("transcript_path", "permission_mode", "permissionSuggestions", "permission_suggestions"),
+        *("model", "effort", "source", "client_type", "timestamp", "cursor_version", "user_email"),
+    }
 )
+_MOST_NAMED = 10
 
 
 def require_hook_fields(payload: JsonObject) -> None:
@@ -101,3 +117,10 @@ def require_hook_fields(payload: JsonObject) -> None:
         words = {word.lower() for word in compile_once(_HOOK_WORD).findall(name)}
         if words & _ABOUT_THE_CALL:
             raise BadPayload(f"the hook has the field {name[:100]!r}, of which nothing is known here")
+
+
+def list_unknown_beside(payload: JsonObject) -> tuple[str, ...]:
+    """The names beside the call of which nothing is known, and which do not have to ask: they are recorded."""
+    parts = (payload, payload.get("input"), payload.get("output"))  # opencode has them in two
+    names = {name for part in parts if isinstance(part, Mapping) for name in part}
+    return tuple(name[:100] for name in sorted(names - _KNOWN_BESIDE)[:_MOST_NAMED])

@@ -205,6 +205,52 @@ def test_keys_are_known_by_their_shape(secret: str, word: str) -> None:
     assert SecretMask().mask_text(f'x "{secret}" y') == f'x "{word}" y'
 
 
+ANCHORS = [anchor for _, anchored, _ in patterns._ANCHORED for anchor, _ in anchored]
+AROUND = (*" \n_-x.:=/@[\"'\\", ":=", "=>", A, A[:20], A.upper(), "é", "İ", "ſ", "\u212a")
+WORDS = (
+    "pass",
+    "passwd",
+    "passphra\u017fe",
+    "pass",
+    "token",
+    "toKen",
+    "secret",
+    "api_",
+    "SSH-",
+    "key",
+    "basic ",
+)
+PARTS = st.lists(
+    st.sampled_from((*ANCHORS, *AROUND, *WORDS, *(text for text, _ in FOUND.values()))), max_size=12
+)
+
+
+@given(PARTS.map("".join))
+@examples(1_000)
+def test_one_look_for_many_beginnings_finds_what_a_look_for_each_of_them_does(text: str) -> None:
+    found = patterns.find_pattern_spans(text)
+
+    with pytest.MonkeyPatch.context() as plainly:
+        plainly.setattr(patterns, "_ANCHORED", [(rare, each, "") for rare, each, _ in patterns._ANCHORED])
+        plainly.setattr(patterns, "_find_assignment_starts", patterns.find_name_starts)
+        assert found == patterns.find_pattern_spans(text)
+
+
+@pytest.mark.parametrize("rest", ["", "x" * 12])
+@pytest.mark.parametrize("anchor", ANCHORS)
+def test_a_beginning_is_found_where_a_long_text_is_cut_to_be_looked_through(
+    monkeypatch: pytest.MonkeyPatch, anchor: str, rest: str
+) -> None:
+    monkeypatch.setattr(patterns, "_PIECE_OF_TEXT", 4)
+
+    assert all(
+        patterns._matches_somewhere(hint, " " * before + anchor + rest)
+        for rare, anchored, hint in patterns._ANCHORED
+        if hint and anchor in dict(anchored)
+        for before in range(5)
+    )
+
+
 @pytest.mark.parametrize(("text", "shown"), HELD.values(), ids=HELD)
 def test_what_stands_behind_a_telling_name_is_hidden_and_the_name_is_not(text: str, shown: str) -> None:
     assert SecretMask().mask_text(text) == shown

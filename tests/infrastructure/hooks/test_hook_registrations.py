@@ -265,7 +265,8 @@ def test_a_hook_that_can_hold_back_nothing_cannot_be_closed(home: Home, event: s
 
 def test_a_hook_of_claude_code_knows_its_points_and_its_matcher(home: Home):
     known = {"event": "on_session_start", "command": ["true"], "dialect": "claude"}
-    assert isinstance(home.register(known)[0].hook, ClaudeCommandHook)
+    for matcher in ("", "*", "Bash|Edit"):
+        assert isinstance(home.register(known | {"matcher": matcher})[0].hook, ClaudeCommandHook)
 
     assert "event is after_tool_call, which dialect does not know" in home.refusal(
         {"event": ["on_session_start", "after_tool_call"], "command": ["true"], "dialect": "claude"}

@@ -58,6 +58,23 @@ def test_a_hook_that_has_a_point_here_becomes_a_table_in_its_own_form(machine: M
     assert "/opt/hooks/note --quiet" in found.here
 
 
+def test_a_hook_for_all_tools_becomes_one_for_all(machine: Machine) -> None:
+    (found,) = _find(machine, {"PreToolUse": _entry("/opt/check", "*")})
+
+    assert found.is_taken_over
+    assert "matcher" not in found.hook
+
+
+def test_the_gate_is_named_and_not_taken_over(machine: Machine) -> None:
+    gate = _entry("/opt/bin/quorum gate --dialect claude || { exit 2; }", "*")
+    hooks = {"PreToolUse": [*gate, *_entry("/opt/check")], "UserPromptSubmit": gate, "PermissionRequest": gate}
+
+    found = _find(machine, hooks)
+
+    assert [each.is_taken_over for each in found] == [False, True, False, False]
+    assert all("quorum's own" in each.why for each in found if not each.is_taken_over)
+
+
 def test_what_is_taken_over_loads_and_is_not_taken_twice(machine: Machine) -> None:
     machine.user('[[hooks]]\nevent = "on_turn_end"\ncommand = ["true"]  # mine\n')
     hooks = {event: _entry("say hello | cat") for event in EVENTS}

@@ -14,6 +14,7 @@ from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     Event,
+    NoticeGiven,
     ReviewDecided,
     ReviewRequested,
     SessionStarted,
@@ -23,7 +24,8 @@ from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
-from tests.support.gate_rig import GateRig
+from tests.quorum.gate.test_agent_dialects import payload
+from tests.support.gate_rig import GateAnswer, GateRig
 from tests.support.headless_run import QUORUM
 
 
@@ -52,6 +54,30 @@ async def in_thread(work: object, *args: object, **kwargs: object) -> object:
     import asyncio
 
     return await asyncio.to_thread(work, *args, **kwargs)
+
+
+async def test_a_field_beside_the_call_of_which_nothing_is_known_is_recorded(rig: GateRig) -> None:
+    for more in ({}, {"trace_id": "t", "durationMs": 5}):
+        sent = json.dumps(rig.payload("Bash", command="ls") | more).encode()
+        answer = await in_thread(rig.send, sent)
+        assert isinstance(answer, GateAnswer)
+        assert answer.permission == "allow"
+
+    (noted,) = only(await events_of(rig), NoticeGiven)
+
+    assert isinstance(noted, NoticeGiven)
+    assert "'durationMs', 'trace_id'" in noted.message
+
+
+async def test_so_it_is_in_the_two_parts_of_the_hook_of_opencode(rig: GateRig) -> None:
+    sent = payload(rig, "opencode", "bash", {"command": "ls"})
+    sent["input"]["trace_id"] = sent["output"]["span_id"] = "x"
+
+    await in_thread(rig.send, json.dumps(sent).encode(), "opencode")
+
+    (noted,) = only(await events_of(rig), NoticeGiven)
+    assert isinstance(noted, NoticeGiven)
+    assert "'span_id', 'trace_id'" in noted.message
 
 
 async def test_each_session_of_a_caller_is_one_session_of_ours(rig: GateRig) -> None:

@@ -9,7 +9,13 @@ import pytest
 from quorum.domain.calls.proposed_call import CallEffect
 from quorum.gate.agent_forms import name_as_claude
 from quorum.gate.caller_calls import translate_call
-from quorum.gate.note_fields import CODEX_NOTES, NOTES, QUESTIONS
+from quorum.gate.note_fields import (
+    CODEX_NOTES,
+    NOTES,
+    QUESTIONS,
+    list_unknown_beside,
+    require_hook_fields,
+)
 from quorum.gate.payload import BadPayload
 from tests.quorum.gate.test_agent_dialects import payload
 from tests.support.gate_rig import GateAnswer, GateRig
@@ -58,6 +64,12 @@ def test_notes_of_other_agents_have_the_fields_that_these_have(tool: str, fields
         ("kimi", "UpdateGoal", {"status": "done"}),
         ("vibe", "process.output", {"processId": "p", "from": "end", "waitMs": 1, "maxBytes": 9}),
         ("vibe", "self.sleep", {"seconds": 1}),
+        ("vibe", "vibe.todo", {"action": "write", "todos": []}),
+        ("qwen", "update_goal", {"status": "complete", "reason": "r", "blockerKind": "authority"}),
+        ("qwen", "list_agents", {}),
+        ("gemini", "ask_user", {"questions": []}),
+        ("gemini", "enter_plan_mode", {"reason": "r"}),
+        ("gemini", "exit_plan_mode", {"plan_filename": "p.md"}),
     ],
 )
 def test_an_agent_asks_about_its_own_work_unasked_by_the_fields_that_it_has(
@@ -89,3 +101,35 @@ def test_a_field_beside_the_call_asks_where_it_says_what_runs_or_where(rig: Gate
     assert [send(name) for name in ("trace_id", "durationMs")] == ["", ""]
     for name in ("remote_host", "unsandboxed", "updatedInput"):
         assert f"'{name}'" in send(name)
+
+
+def test_a_write_that_adds_to_its_file_is_not_taken_for_one_that_replaces_it(rig: GateRig) -> None:
+    rig.configure('[review]\nmode = "auto"\n')
+
+    def send(mode: str) -> str:
+        given = {"path": "made.txt", "content": "x", "mode": mode}
+        return explain(rig.send(json.dumps(payload(rig, "kimi", "Write", given)).encode(), "kimi"))
+
+    assert send("overwrite") == ""
+    assert "'mode'" in send("append")
+
+
+SENT = {  # what the versions in docs/gate.md send before a call
+    "claude": "cwd effort hook_event_name permission_mode prompt_id session_id tool_input tool_use_id",
+    "codex": "cwd hook_event_name model permission_mode session_id source tool_input tool_use_id turn_id",
+    "copilot": "cwd hookName permissionSuggestions sessionId timestamp toolArgs toolInput toolName",
+    "gemini": "cwd hook_event_name mcp_context session_id timestamp tool_input tool_name transcript_path",
+    "kimi": "client_type cwd hook_event_name session_id tool_call_id tool_input tool_name",
+    "opencode": "args callID sessionID tool",
+    "qwen": "cwd hook_event_name permission_mode prompt_id session_id timestamp tool_call_id tool_input",
+    "vibe": "cwd hook_event_name parent_session_id session_id tool_call_id tool_input tool_name",
+}
+
+
+@pytest.mark.parametrize("agent", SENT)
+def test_of_what_an_agent_sends_beside_a_call_nothing_is_unknown(agent: str) -> None:
+    sent = dict.fromkeys(SENT[agent].split(), "x")
+
+    require_hook_fields(sent)
+    assert list_unknown_beside(sent) == ()
+    assert list_unknown_beside({**sent, "trace_id": "x"}) == ("trace_id",)
