@@ -21,7 +21,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.keys.line_fields import run_binding_around
 
 
@@ -221,7 +221,8 @@ class MarkedOptions(OptionList):
         if self.highlighted is None or line >= len(self._lines) or self._lines[line] != (self.highlighted, 0):
             return strip
         first, *_ = strip.crop(0, 1)
-        return Strip.join([Strip([Segment(_SIGN, first.style)]), strip.crop(1)]) if first.text == " " else strip
+        sign = choose_sign(self.app, _SIGN, " ")
+        return Strip.join([Strip([Segment(sign, first.style)]), strip.crop(1)]) if first.text == " " else strip
 
 
 class ChoiceList(MarkedOptions, can_focus=False):
