@@ -214,7 +214,9 @@ async def test_where_no_file_would_change_only_keys_for_the_conversation_are_sho
         assert "files" not in keys
         assert "both" not in keys
         assert "space" not in keys
-        assert stage.app.screen.query_one("#restoring").size.height < 8
+        box = stage.app.screen.query_one("#restoring").region
+        assert box.height == 4  # the turn, what there is to say, and the border
+        assert box.bottom == stage.app.size.height
 
 
 @pytest.mark.long

@@ -19,8 +19,9 @@ from textual.geometry import Offset, Region
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 
+from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.keys.line_fields import run_binding_around
 
@@ -194,6 +195,19 @@ class QueryInput(LineInput):
         background: $surface;
     }
     """
+
+
+class Remark(Static):
+    """Lines below what a dialog lists, which take no room while there is nothing to say."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id, markup=False)
+        self.display = False
+
+    def tell(self, text: str) -> None:
+        """Say this; nothing where it is empty."""
+        self.update(Content(make_printable(text)))
+        self.display = bool(text)
 
 
 class MarkedOptions(OptionList):
