@@ -49,6 +49,7 @@ async def test_the_turns_are_listed_newest_first_without_those_taken_back(tmp_pa
         await stage.send("/rewind")
         await listed(stage)
         rows = [line for line in stage.text().splitlines() if " ago" in line]
+        assert stage.app.screen.query_one("#turns").region.bottom == stage.app.size.height
 
     assert [row.strip("│› ")[:14] for row in rows] == ["write the docs", "fix the retry ", "explain the pa"]
     assert "2 files" in rows[1]

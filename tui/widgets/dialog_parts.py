@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual._context import visible_screen_stack
+from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
 from textual.content import Content
@@ -101,6 +102,16 @@ _LOW = 20
 """The height of a screen, in cells, below which lines are for what is listed."""
 
 
+def fit_keys(keys: str, app: App[object], room: int) -> str:
+    """The first of the keys that a line names, as many as it has room for."""
+    shown, *others = fill_in_keys(keys, app).split(_BETWEEN_KEYS)
+    for hint in others:
+        if cell_len(longer := f"{shown}{_BETWEEN_KEYS}{hint}") > room:
+            break
+        shown = longer
+    return shown
+
+
 class DialogFrame(Vertical):
     """The box of a dialog, with its title in the border. On a low screen it has all lines, and no blank one."""
 
@@ -148,14 +159,7 @@ class DialogFrame(Vertical):
         self._show_keys()
 
     def _show_keys(self) -> None:
-        room = self.size.width or self.app.size.width
-        first, *others = fill_in_keys(self._keys, self.app).split(_BETWEEN_KEYS)
-        shown = first
-        for hint in others:
-            if cell_len(longer := f"{shown}{_BETWEEN_KEYS}{hint}") > room:
-                break
-            shown = longer
-        self.border_subtitle = Content(shown)
+        self.border_subtitle = Content(fit_keys(self._keys, self.app, self.size.width or self.app.size.width))
 
 
 class LineInput(Input):
