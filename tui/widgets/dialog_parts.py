@@ -201,7 +201,7 @@ class QueryInput(LineInput):
     """
 
 
-class Remark(Static):
+class NoteLines(Static):
     """Lines below what a dialog lists, which take no room while there is nothing to say."""
 
     def __init__(self, *, id: str) -> None:

@@ -27,7 +27,7 @@ from quorum.tui.transcript.cells.lines import build_strip, wrap_words
 from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from quorum.tui.transcript.kinds.diff import draw_diff
 from quorum.tui.widgets.colours import QUIET
-from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, Remark
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, NoteLines
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
@@ -278,8 +278,8 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             yield Static(self._describe_plan(), id="what", markup=False)
             yield LineList(id="files")
             yield DiffSheet()
-            yield Remark(id="unseen")
-            yield Remark(id="notice")
+            yield NoteLines(id="unseen")
+            yield NoteLines(id="notice")
 
     def _describe_plan(self) -> Content:
         raise NotImplementedError
@@ -318,7 +318,7 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         )
         self._diffs.clear()
         self._make_room(steps)
-        self.query_one("#unseen", Remark).tell("\n".join(plan.unseen))
+        self.query_one("#unseen", NoteLines).tell("\n".join(plan.unseen))
         self._tell("" if len(steps) else self._explain_no_files())
         files.show(len(steps), steps.render_step)
 
@@ -397,4 +397,4 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             self.dismiss(True)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Remark).tell(text)
+        self.query_one("#notice", NoteLines).tell(text)
