@@ -21,6 +21,8 @@ from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.trust_decisions import TrustDecisions, TrustedFiles, open_trust_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from quorum.application.ports.people import Approver
     from quorum.infrastructure.config.config_file import ConfigFile
 
@@ -37,9 +39,14 @@ def load(
 
 
 async def load_with_trust(
-    options: StartOptions, root: Path, decisions: TrustDecisions, person: Approver
+    options: StartOptions,
+    root: Path,
+    decisions: TrustDecisions,
+    person: Approver,
+    before_asking: Callable[[LoadedSettings], object] = lambda _settings: None,
 ) -> LoadedSettings:
-    """The same once the person was asked about what the project brings along, if there is something to ask.
+    """The same once the person was asked about what the project brings along, if there is something to ask;
+    `before_asking` gets what holds until the answer.
 
     All is read again after the answer, which is about what was read before: if it contains something else by
     then, that is asked about anew. Only settings that can be loaded are remembered as trusted. Raises
@@ -48,6 +55,7 @@ async def load_with_trust(
     loaded = await asyncio.to_thread(load_trusting, options, root, decisions.load_trusted())
     unkept: list[str] = []
     while (question := await asyncio.to_thread(build_trust_question, loaded, root, decisions)) is not None:
+        before_asking(loaded)
         if not await decisions.ask(question, person):
             break
         answered = decisions.with_answer(question)

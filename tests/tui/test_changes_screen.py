@@ -138,7 +138,7 @@ def with_ignored(agent):
 async def test_ignored_files_share_the_last_line_and_are_listed_beside_it(tmp_path):
     async with on_stage(tmp_path, size=(100, 30), prepare=with_ignored) as stage:
         await shown(stage)
-        await stage.shows("file 1 of 1, +40 ignored")
+        await stage.shows("file 1 of 1, 40 ignored")
         await stage.shows("40 ignored files")
         assert ".cache" not in stage.text()
         await stage.pilot.press("down")
@@ -165,7 +165,7 @@ async def test_undo_shows_as_many_files_as_the_screen_has_room_for(tmp_path):
 async def test_undo_leaves_ignored_files_for_last_and_warns_of_none(tmp_path):
     async with on_stage(tmp_path, size=(100, 30), prepare=with_ignored) as stage:
         await stage.send("/undo")
-        await stage.shows("file 1 of 1, +40 ignored")
+        await stage.shows("file 1 of 1, 40 ignored")
         assert "is not kept" not in stage.text()
         await stage.pilot.press("down")
         await stage.shows(".cache/07")

@@ -73,7 +73,10 @@ async def test_the_form_of_a_rule_tells_its_replay_once_it_is_there(tmp_path, fa
         await stage.send("go")
         await stage.asked()
         await stage.press_at("a", 1.0)
-        await stage.shows("the disk is gone" if fails else "1 would run that you rejected")
+        await stage.shows("the disk is gone" if fails else "✗ 1 would run that you rejected")
+        stage.app.screen_reader = True
+        await stage.pilot.press("x", "backspace")
+        await stage.until(lambda: "✗" not in stage.text())
 
     assert ["run_command(make *)"] in [list(rules) for rules in asked]
 

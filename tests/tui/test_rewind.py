@@ -49,6 +49,7 @@ async def test_the_turns_are_listed_newest_first_without_those_taken_back(tmp_pa
         await stage.send("/rewind")
         await listed(stage)
         rows = [line for line in stage.text().splitlines() if " ago" in line]
+        assert stage.app.screen.query_one("#turns").region.bottom == stage.app.size.height
 
     assert [row.strip("│› ")[:14] for row in rows] == ["write the docs", "fix the retry ", "explain the pa"]
     assert "2 files" in rows[1]
@@ -214,7 +215,9 @@ async def test_where_no_file_would_change_only_keys_for_the_conversation_are_sho
         assert "files" not in keys
         assert "both" not in keys
         assert "space" not in keys
-        assert stage.app.screen.query_one("#restoring").size.height < 8
+        box = stage.app.screen.query_one("#restoring").region
+        assert box.height == 4  # the turn, what there is to say, and the border
+        assert box.bottom == stage.app.size.height
 
 
 @pytest.mark.long

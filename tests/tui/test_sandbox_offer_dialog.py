@@ -98,3 +98,9 @@ async def test_paragraphs_fill_a_narrow_screen_line_by_line(tmp_path):
 
     assert "If you agree, edits in this folder and commands inside" in shown
     assert any(line.startswith("the sandbox run without a question.") for line in shown)
+
+
+async def test_on_a_wide_screen_it_stands_below_the_transcript_and_not_the_side_panel(tmp_path):
+    async with asked(tmp_path, size=(200, 50)) as (stage, _):
+        assert stage.app.screen.query_one("#question").region.x == 0
+        await stage.pilot.press("escape")

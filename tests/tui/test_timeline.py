@@ -94,6 +94,15 @@ async def test_the_totals_tell_what_running_side_by_side_gained():
     assert "tools 7.0 s in 5.0 s, 1.4× by running side by side" in reported
 
 
+async def test_only_whole_keys_are_named_where_there_is_little_room():
+    app = Timeline(*TURN)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        keys = app.screen.query_one("#keys").render_line(0).text.strip()
+    assert keys.startswith("enter shows it · esc closes")
+    assert keys.endswith(" turns")
+
+
 @pytest.mark.long
 async def test_details_of_the_marked_row_are_shown_below():
     approved = ev.ReviewDecided(

@@ -40,6 +40,22 @@ def test_prompts_fit_what_is_in_the_folder(tmp_path):
     assert suggest_prompts(tmp_path / "gone") == ()
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        ("docs/conf.py", "setup.py", "src/app/setup.py"),
+        ("Examples/big.ts", "scripts/all.js", "vendor/a/b.go", "gulpfile.js", "src/a.min.js", "src/a.d.ts"),
+        ("src/app/test_main.py", "tests/deep/test_all.py", "noxfile.py", "benchmarks/run.py"),
+    ],
+)
+def test_a_file_of_the_project_itself_is_proposed_though_others_are_larger(tmp_path, others):
+    for name, size in (("src/app/main.py", 9), *((other, 999) for other in others)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x" * size)
+
+    assert "explain src/app/main.py" in suggest_prompts(tmp_path)
+
+
 def test_names_of_files_in_prompts_are_safe_to_draw(tmp_path):
     (tmp_path / "a\x1b[2J.py").write_text("x")
     prompts = suggest_prompts(tmp_path)

@@ -40,7 +40,7 @@ from quorum.tui.chat.controllers.views import ViewController
 from quorum.tui.chat.controllers.writing import PromptSources, WritingController
 from quorum.tui.chat.tab_bar import TabBar
 from quorum.tui.keys.choices import CYCLED_MODES, STAGED
-from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keyed_app import KeyedApp, fill_in_keys
 from quorum.tui.prompt_box.history import Recall, escape_command
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.side_panel.side_panel import SidePanel
@@ -440,7 +440,7 @@ class ChatScreen(DrawnOnce):
             begin_again, send = partial(self._begin_again_with, first), partial(self.sending.submit, first)
             self.local_servers.use(server, begin_again, send)
         if self._recall.recover_unsent() and carried is None:
-            self.tell(_RECOVERED, refuses=False)
+            self.tell(fill_in_keys(_RECOVERED, self.app), refuses=False)
         if carried is not None:
             self.post_message(self.TakenOver())
         if self.prompt.keep_unsent() and isinstance(self.app, Looks) and self.app.typed_early is not None:

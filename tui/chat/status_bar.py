@@ -295,7 +295,7 @@ class StatusBar(Widget):
         left = Content.assemble(" ", self._render_activity(status, plain=plain) or status.mode)
         if self.size.width >= _ROOM_FOR_BAR and not plain:
             context += render_context_bar(*status.context)
-        badge = render_badge(status.waits_elsewhere, status.runs_elsewhere)
+        badge = render_badge(status.waits_elsewhere, status.runs_elsewhere, spoken=plain)
         used = _join_parts(badge, Content(status.used), context)
         if left.cell_length + used.cell_length + 1 > self.size.width:
             used = _join_parts(badge, context)
@@ -315,7 +315,7 @@ class StatusBar(Widget):
             self._render_activity(status, plain=plain),
             now,
             always,
-            elsewhere=render_badge(status.waits_elsewhere, status.runs_elsewhere),
+            elsewhere=render_badge(status.waits_elsewhere, status.runs_elsewhere, spoken=plain),
             context=context,
             cost=status.cost,
             width=self.size.width,
@@ -351,10 +351,11 @@ def _join_parts(*parts: Content) -> Content:
     return Content(" · ").join([part for part in parts if part]) + " "
 
 
-def render_badge(waiting: int, running: int) -> Content:
+def render_badge(waiting: int, running: int, *, spoken: bool = False) -> Content:
     """How much waits for the person elsewhere and runs in the background, and where to see it; nothing of 0."""
-    waits = Content(f"! {waiting} wait{'s' * (waiting == 1)}").stylize("bold $text-warning")
-    runs = Content(f"● {running} run{'s' * (running == 1)}").stylize("$text-accent")
+    waiting_sign, running_sign = ("", "") if spoken else ("! ", "● ")
+    waits = Content(f"{waiting_sign}{waiting} wait{'s' * (waiting == 1)}").stylize("bold $text-warning")
+    runs = Content(f"{running_sign}{running} run{'s' * (running == 1)}").stylize("$text-accent")
     parts = [*([waits] if waiting else []), *([runs] if running else [])]
     return Content(" · ").join([*parts, Content(_BOARD)]) if parts else Content("")
 

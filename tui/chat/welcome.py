@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections import deque
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -16,6 +17,7 @@ from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.widgets import Static
 
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
 from quorum.tui.keys.choices import describe_reviews
@@ -100,6 +102,18 @@ _SOURCES = frozenset(
     {".py", ".ts", ".tsx", ".js", ".go", ".rs", ".java", ".kt", ".rb", ".c", ".cc", ".cpp", ".cs"}
 )
 _TESTS = ("test", "tests", "spec", "__tests__")
+_NOT_THE_PROJECT = frozenset(
+    {*_TESTS, "doc", "docs", "example", "examples", "samples", "demo", "demos", "benchmark", "benchmarks"}
+    | {"script", "scripts", "ci", "tools", "node_modules", "vendor", "third_party", "venv", "env"}
+    | {"build", "dist", "out", "target", "fixtures", "migrations", "site"}
+)
+_AROUND_IT = (
+    r"^(?:setup|conf|conftest|noxfile|test_.*|.*_test)\.py$|^(?:gulp|grunt)file\.js$|_test\.go$"
+    r"|\.(?:min|config|test|spec|d)\.[jt]sx?$"
+)
+"""Source files that build, set up or test a project, or that something wrote: taken where no other is."""
+
+_MOST_DEPTH = 3
 _PROJECT_FILES = ("README.md", "README.rst", "README", "pyproject.toml", "package.json", "Cargo.toml", "go.mod")
 
 
@@ -324,26 +338,31 @@ def suggest_requests(workspace: Path) -> tuple[str, ...]:
 
 
 def _survey_folder(workspace: Path) -> tuple[set[str], str]:
-    """The names in a folder, and its largest source file or that of a folder in it; empty where none is."""
+    """The names in a folder, and the largest source file of the project itself; empty where none is."""
     names: set[str] = set()
-    best, most = "", 0
-    left = _MOST_NAMES
+    best, most, left = "", (False, 0), _MOST_NAMES
+    around = compile_once(_AROUND_IT)
+    folders = deque([(workspace, 0)])
     try:
-        folders = [workspace, *sorted(path for path in workspace.iterdir() if _is_looked_into(path))]
-        for folder in folders:
-            for path in folder.iterdir():
+        while folders:
+            folder, depth = folders.popleft()
+            for path in sorted(folder.iterdir()):
                 left -= 1
                 if left < 0:
                     return names, best
-                if folder == workspace:
+                if not depth:
                     names.add(path.name)
-                if path.suffix in _SOURCES and path.is_file() and (size := path.stat().st_size) > most:
-                    best, most = make_printable(str(path.relative_to(workspace)), newlines=False), size
+                if path.suffix in _SOURCES and path.is_file():
+                    worth = (not around.search(path.name), path.stat().st_size)
+                    if worth > most:
+                        best, most = make_printable(str(path.relative_to(workspace)), newlines=False), worth
+                elif depth < _MOST_DEPTH and _is_looked_into(path):
+                    folders.append((path, depth + 1))
     except OSError:
         return names, best
     return names, best
 
 
 def _is_looked_into(path: Path) -> bool:
-    is_own = not path.name.startswith((".", "_")) and path.name not in (*_TESTS, "node_modules", "vendor")
+    is_own = not path.name.startswith((".", "_")) and path.name.lower() not in _NOT_THE_PROJECT
     return is_own and path.is_dir() and not path.is_symlink()

@@ -10,6 +10,8 @@ from textual.content import Content
 from textual.geometry import Offset
 from textual.widget import Widget
 
+from quorum.tui.keys.keyed_app import choose_sign
+
 if TYPE_CHECKING:
     from quorum.tui.completion.offers import Offer
 
@@ -89,7 +91,8 @@ class CompletionMenu(Widget):
         if label.cell_length > column:  # of a long path the end says most
             label = Content("…") + label[len(label) - _count_fitting(label, column - 1) :]
         blanks = column - label.cell_length
-        line = Content("› " if is_chosen else "  ").stylize("bold $text-accent") + label + " " * blanks
+        sign = Content(choose_sign(self.app, "› ", "  ") if is_chosen else "  ").stylize("bold $text-accent")
+        line = sign + label + " " * blanks
         room = width - line.cell_length - (len(more) + 2 if more else 0)
         if row.does and room > 6:
             line += Content("  ") + Content(row.does).truncate(room - 2, ellipsis=True)

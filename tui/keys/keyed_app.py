@@ -81,6 +81,12 @@ def does_enter_steer(app: App[Any]) -> bool:
 READER = "-reader"
 """The class of the app while it is made for a screen reader."""
 
+
+def choose_sign(app: App[Any], sign: str, words: str = "") -> str:
+    """A sign; for a screen reader, which would read its name out, the words for it."""
+    return words if app.has_class(READER) else sign
+
+
 _ARROWS = {
     "↑ ↓": "up and down",
     "↑↓": "up and down",

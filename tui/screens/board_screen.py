@@ -22,7 +22,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.screens.inbox_screen import InboxAnswers, describe_waiting, name_call
 from quorum.tui.screens.session_picker import describe_session
 from quorum.tui.widgets.colours import QUIET
@@ -51,10 +51,14 @@ class BoardSection(Enum):
     ENDED = ("ended", " ", QUIET)
 
     @property
-    def label(self) -> str:
-        """The mark and the word."""
-        word, mark, _style = self.value
-        return f"{mark} {word}"
+    def word(self) -> str:
+        """It in a word."""
+        return self.value[0]
+
+    @property
+    def mark(self) -> str:
+        """What stands before that."""
+        return f"{self.value[1]} "
 
     @property
     def style(self) -> str:
@@ -147,9 +151,10 @@ def list_elsewhere(
         )
 
 
-def render_board_row(row: BoardRow, width: int, *, begins_part: bool) -> Content:
-    """One line: how it stands, where that differs from the line above; what it is; and since when."""
-    label = row.part.label if begins_part else ""
+def render_board_row(row: BoardRow, width: int, mark: str, *, begins_part: bool) -> Content:
+    """One line: how it stands, where that differs from the line above; what it is; and since when. `mark`
+    stands before how it stands."""
+    label = mark + row.part.word if begins_part else ""
     state_cells = _STATE_CELLS if width >= _PART_CELLS + _NAME_CELLS + _LEAST_TEXT + _STATE_CELLS else 0
     room = max(0, width - _PART_CELLS - _NAME_CELLS - state_cells)
     state = Content(make_printable(row.state, newlines=False)).truncate(max(0, state_cells - 1), ellipsis=True)
@@ -278,7 +283,7 @@ class BoardScreen(HoldsLetters, ClosesItself, ModalScreen[GoThere | None]):
     def _render_row(self, place: int, width: int) -> Content:
         row = self._rows[place]
         begins_part = place == 0 or self._rows[place - 1].part is not row.part
-        return render_board_row(row, width, begins_part=begins_part)
+        return render_board_row(row, width, choose_sign(self.app, row.part.mark), begins_part=begins_part)
 
     @on(LineList.Marked)
     def _describe(self) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import shorten_home
 from quorum.tui.agent.services import LocalServerProposal, LocalServers
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 
@@ -57,7 +57,8 @@ class LocalServerDialog(QuestionCard):
         for place, model in list(enumerate(self._models))[first : first + _MOST_LISTED]:
             is_chosen = place == self._place
             kind = LineKind.PLAIN if is_chosen else LineKind.QUIET
-            yield Line("        ", f"{'●' if is_chosen else '○'} {clean_line(model)}", kind)
+            mark = choose_sign(self.app, *(("● ", "chosen: ") if is_chosen else ("○ ",)))
+            yield Line("        ", f"{mark}{clean_line(model)}", kind)
         if (count := len(self._models)) > 1:
             key = fill_in_keys("{server_next_model=m}", self.app)
             yield Line("        ", f"{key} next model: {self._place + 1} of {count}", LineKind.QUIET)

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft, MemoryProposal
 from quorum.domain.text.amounts import shorten_home
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.widgets import ScrollableText
 from quorum.tui.transcript.kinds.diff import build_diff_lines
@@ -57,8 +57,8 @@ class MemoryDialog(QuestionCard):
         for draft in self._proposal.drafts:
             keys, whose = _SCOPES[draft.scope]
             is_chosen = draft is self.chosen
-            mark = "●" if is_chosen else "○"
-            text = f"{mark} {fill_in_keys(keys, self.app)}  for {whose}: {clean_line(draft.label)}"
+            mark = choose_sign(self.app, *(("● ", "chosen: ") if is_chosen else ("○ ",)))
+            text = f"{mark}{fill_in_keys(keys, self.app)}  for {whose}: {clean_line(draft.label)}"
             yield Line("      ", text, LineKind.PLAIN if is_chosen else LineKind.QUIET)
         for refusal in self._proposal.refusals:
             yield Line("      ", clean_line(refusal), LineKind.WARNING)

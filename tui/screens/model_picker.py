@@ -18,6 +18,7 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.fuzzy import fit
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import choose_sign
 from quorum.tui.transcript.cells.lines import wrap_words
 from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame, QueryInput
@@ -227,7 +228,8 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             case ModelOffer(model, as_typed=True):
                 return Content.assemble("  ", make_printable(model, newlines=False), ("  as typed", QUIET))
             case ModelOffer(model, hits):
-                sign = "● " if model == self._catalogue.current else "  "
+                in_use = model == self._catalogue.current
+                sign = choose_sign(self.app, "● ", "in use: ") if in_use else "  "
                 return Content(f"  {sign}") + _render_own_name(model, hits)
 
     @on(OptionList.OptionHighlighted)

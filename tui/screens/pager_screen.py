@@ -32,7 +32,7 @@ from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.keys.keyed_app import fill_in_keys, fill_in_usual_keys
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys, fill_in_usual_keys
 from quorum.tui.transcript.draw.rows import shorten_arguments
 from quorum.tui.transcript.kinds.plain import Run
 from quorum.tui.transcript.kinds.terminal import colour_line
@@ -176,10 +176,15 @@ class Sheet(Widget, can_focus=False):
         for place, line in enumerate(self.lines, self.first):
             is_hit = place == self.hit
             style = hit_style if is_hit else number_style
-            number = Segment(f"{'› ' if is_hit else '  '}{place + 1:>{digits},}  ", style)
+            sign = choose_sign(self.app, "› ", "found ") if is_hit else "  "
+            number = Segment(f"{sign}{place + 1:>{digits},}  ", style)
             text = Strip(list(_mark_found(self._colour(line, place), _clean_text(self.needle), found)))
             cut = text.crop(self._left, self._left + room)
-            more = [Segment("›", number_style)] if text.cell_length > self._left + room else []
+            more = (
+                [Segment(choose_sign(self.app, "›"), number_style)]
+                if text.cell_length > self._left + room
+                else []
+            )
             strips.append(Strip([number, *cut, *more]))
         return strips
 

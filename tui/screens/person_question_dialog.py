@@ -12,12 +12,13 @@ from textual.widgets import Input
 
 from quorum.domain.review.person_question import MOST_OPTIONS, PersonQuestion, PersonReply
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import choose_sign
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line, fold
 from quorum.tui.widgets.dialog_parts import LineInput
 
-_MARK, _NO_MARK = "› ", "  "
+_MARK, _SPOKEN_MARK, _NO_MARK = "› ", "marked: ", "  "
 _CHOSEN, _NOT_CHOSEN = "[x] ", "[ ] "
 _OWN_WORDS = "In your own words"
 _NOTHING_MARKED = "↑ ↓ mark an answer first"
@@ -99,7 +100,9 @@ class PersonQuestionDialog(QuestionCard):
     def _build_row(self, place: int, label: str) -> Line:
         is_marked = place == self._marked
         kind = LineKind.STRONG if is_marked else LineKind.PLAIN
-        return Line(_MARK if is_marked else _NO_MARK, clean_line(label), kind)
+        return Line(
+            choose_sign(self.app, _MARK, _SPOKEN_MARK) if is_marked else _NO_MARK, clean_line(label), kind
+        )
 
     @property
     def _own_place(self) -> int:

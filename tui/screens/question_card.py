@@ -61,7 +61,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     DEFAULT_CSS: ClassVar[str] = """
     QuestionCard {
         background: transparent;
-        align: center bottom;
+        align: left bottom;
         & > #question {
             max-width: 110;
             padding: 0 1;

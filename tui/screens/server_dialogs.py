@@ -28,6 +28,7 @@ from quorum.domain.mcp.server_question import (
     parse_value,
     render_value,
 )
+from quorum.tui.keys.keyed_app import choose_sign
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.terminal.browser import open_address
@@ -114,7 +115,7 @@ class ServerAddressDialog(QuestionCard):
         super().action_refuse()
 
 
-_MARK = "› "
+_MARK, _SPOKEN_MARK = "› ", "marked: "
 _NO_MARK = "  "
 _MOST_WRONG = 3
 _SECRET = "forms of servers must not ask for passwords, keys or codes: decline if you are not sure"
@@ -197,7 +198,11 @@ class ServerFormDialog(QuestionCard):
         value = render_value(field, self._values.get(field.name))
         needed = " (required)" if field.is_required else ""
         title = clean_line(f"{field.title}{needed}: {value or '–'}")
-        yield Line(_MARK if is_marked else _NO_MARK, title, LineKind.STRONG if is_marked else LineKind.PLAIN)
+        yield Line(
+            choose_sign(self.app, _MARK, _SPOKEN_MARK) if is_marked else _NO_MARK,
+            title,
+            LineKind.STRONG if is_marked else LineKind.PLAIN,
+        )
         if field.asks_for_secret:
             yield Line("  ", _SECRET, LineKind.WARNING)
         if is_marked:

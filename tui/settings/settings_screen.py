@@ -20,6 +20,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.services import Setting, SettingsService
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.settings.effects import is_immediate, write_setting
 from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame, LineInput, QueryInput
@@ -71,8 +72,8 @@ def find_best_place(rows: Sequence[Row], query: str) -> int | None:
     return max(places, key=rate, default=None)
 
 
-def render_row(row: Row, width: int) -> Content:
-    """One line. A setting that something sets has a sign, so that it differs from a default without colours."""
+def render_row(row: Row, width: int, sign: str) -> Content:
+    """One line. A setting that something sets has this sign: it differs from a default without colours."""
     if isinstance(row, TableHeading):
         return Content(f"[{make_printable(row.table, newlines=False)}]").stylize("bold $text-accent")
     name_cells = max(16, int(width * _NAME_SHARE))
@@ -82,7 +83,7 @@ def render_row(row: Row, width: int) -> Content:
     value = Content(make_printable(row.value, newlines=False)).truncate(room, ellipsis=True)
     if row.is_default:
         return Content("   ") + name + gap + value.stylize(QUIET)
-    line = Content(" ● ") + name.stylize("bold") + gap + value
+    line = Content(f" {sign} ") + name.stylize("bold") + gap + value
     source = Content(f"  {make_printable(row.origin.rpartition('/')[2], newlines=False)}")
     room = width - line.cell_length - source.cell_length - 1
     return line + Content(" " * room) + source.stylize(QUIET) if room > 0 else line
@@ -137,8 +138,9 @@ class ValueEntry(VerticalGroup):
 
     def name_file(self, setting: Setting, path: str) -> None:
         """Say what is edited, and which file it goes to."""
-        hint = f"  ↑ ↓ choose among {len(self._choices)}" if self._choices else ""
-        origin = f"{hint}  → {make_printable(path, newlines=False)}"
+        hint = fill_in_keys(f"  ↑ ↓ choose among {len(self._choices)}", self.app) if self._choices else ""
+        into = choose_sign(self.app, "→", "into")
+        origin = f"{hint}  {into} {make_printable(path, newlines=False)}"
         key = make_printable(setting.key, newlines=False)
         self.query_one("#label", Static).update(Content.assemble(f"{key} =", (origin, f"not bold {QUIET}")))
 
@@ -246,8 +248,9 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         query = self.query_one("#query", Input).value
         self._rows = list_rows(self._settings, query)
         width = max(20, self._choices.size.width - 1)
+        sign = choose_sign(self.app, "●", "set")
         self._choices.set_options(
-            Option(render_row(row, width), disabled=not isinstance(row, Setting)) for row in self._rows
+            Option(render_row(row, width, sign), disabled=not isinstance(row, Setting)) for row in self._rows
         )
         keys = [row.key if isinstance(row, Setting) else "" for row in self._rows]
         place = keys.index(marked.key) if marked is not None and marked.key in keys else None
@@ -351,7 +354,8 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         if (setting := self._edited) is not None:
             text = message.value
             if setting.key == "tui.theme" and text not in (*self._list_choices(setting), "auto"):
-                self._tell(f"there is no theme {text!r}; ↑ and ↓ go through those there are")
+                keys = fill_in_keys("↑ and ↓ go through those there are", self.app)
+                self._tell(f"there is no theme {text!r}; {keys}")
             else:
                 self.run_worker(self._change(setting, text), group="writing")
 

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual._context import visible_screen_stack
+from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
 from textual.content import Content
@@ -19,9 +20,10 @@ from textual.geometry import Offset, Region
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.keys.line_fields import run_binding_around
 
 
@@ -100,6 +102,16 @@ _LOW = 20
 """The height of a screen, in cells, below which lines are for what is listed."""
 
 
+def fit_keys(keys: str, app: App[object], room: int) -> str:
+    """The first of the keys that a line names, as many as it has room for."""
+    shown, *others = fill_in_keys(keys, app).split(_BETWEEN_KEYS)
+    for hint in others:
+        if cell_len(longer := f"{shown}{_BETWEEN_KEYS}{hint}") > room:
+            break
+        shown = longer
+    return shown
+
+
 class DialogFrame(Vertical):
     """The box of a dialog, with its title in the border. On a low screen it has all lines, and no blank one."""
 
@@ -147,14 +159,7 @@ class DialogFrame(Vertical):
         self._show_keys()
 
     def _show_keys(self) -> None:
-        room = self.size.width or self.app.size.width
-        first, *others = fill_in_keys(self._keys, self.app).split(_BETWEEN_KEYS)
-        shown = first
-        for hint in others:
-            if cell_len(longer := f"{shown}{_BETWEEN_KEYS}{hint}") > room:
-                break
-            shown = longer
-        self.border_subtitle = Content(shown)
+        self.border_subtitle = Content(fit_keys(self._keys, self.app, self.size.width or self.app.size.width))
 
 
 class LineInput(Input):
@@ -196,6 +201,19 @@ class QueryInput(LineInput):
     """
 
 
+class NoteLines(Static):
+    """Lines below what a dialog lists, which take no room while there is nothing to say."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id, markup=False)
+        self.display = False
+
+    def tell(self, text: str) -> None:
+        """Say this; nothing where it is empty."""
+        self.update(Content(make_printable(text)))
+        self.display = bool(text)
+
+
 class MarkedOptions(OptionList):
     """Options whose marked one has a sign before it: no terminal without colours shows which one it is else.
 
@@ -221,7 +239,8 @@ class MarkedOptions(OptionList):
         if self.highlighted is None or line >= len(self._lines) or self._lines[line] != (self.highlighted, 0):
             return strip
         first, *_ = strip.crop(0, 1)
-        return Strip.join([Strip([Segment(_SIGN, first.style)]), strip.crop(1)]) if first.text == " " else strip
+        sign = choose_sign(self.app, _SIGN, " ")
+        return Strip.join([Strip([Segment(sign, first.style)]), strip.crop(1)]) if first.text == " " else strip
 
 
 class ChoiceList(MarkedOptions, can_focus=False):

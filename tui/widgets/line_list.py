@@ -11,6 +11,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
+from quorum.tui.keys.keyed_app import choose_sign
 from quorum.tui.widgets.colours import MARKED
 
 Move: TypeAlias = Literal["up", "down", "page_up", "page_down", "first", "last"]
@@ -106,7 +107,8 @@ class LineList(Widget, can_focus=False):
     def _render_line(self, place: int) -> Content:
         is_marked = place == self._marked
         width = self.size.width
-        line = Content("› " if is_marked else "  ") + self._draw(place, max(0, width - 2))
+        sign = choose_sign(self.app, "› ", "  ") if is_marked else "  "
+        line = Content(sign) + self._draw(place, max(0, width - 2))
         line = line.truncate(width, ellipsis=True)
         line += " " * (width - line.cell_length)
         return line.stylize(f"bold on {MARKED}") if is_marked else line

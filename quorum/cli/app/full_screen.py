@@ -181,7 +181,8 @@ class _Sessions:
             from quorum.app.worktree_service import share_trust
 
             await asyncio.to_thread(share_trust, folder, self._trust, os.environ)
-        loaded = await load_with_trust(self._options, folder, self._trust, person)
+        look = self._adopt_settings if self._is_first else lambda _settings: ()  # the question has it, too
+        loaded = await load_with_trust(self._options, folder, self._trust, person, look)
         await asyncio.to_thread(check_keys, loaded)
         await self._require_layer(loaded)
         record = await asyncio.to_thread(self._open_record, loaded, choice, folder)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from quorum.tui.agent.turns import Turns
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.keys.keyboard_guard import SecondPress
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.prompt_box.history import escape_command
 from quorum.tui.prompt_box.prompt import Prompt
 
@@ -49,7 +50,7 @@ class InterruptController:
         elif self._presses.register_press("escape"):
             await self._act_on_second_press()
         elif self._prompt.text:
-            self._host.say("esc again clears the prompt; ↑ brings it back")
+            self._host.say(fill_in_keys("esc again clears the prompt; ↑ brings it back", self._host.app))
         elif (session := self._current.session) is not None and session.special_modes:
             self._host.say(f"esc again leaves {' and '.join(session.special_modes)}")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.questions import QuestionController
+from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class MemoryController:
                 if await self._questions.confirm(dialog):
                     await agent.memory.add(dialog.chosen)
                 else:
-                    self._host.say("nothing was added; ↑ brings the line back")
+                    self._host.say(fill_in_keys("nothing was added; ↑ brings the line back", self._host.app))
             except QuorumError as error:
                 self._prompt.put_before(typed)
                 self._host.refuse(str(error))

@@ -9,6 +9,7 @@ from textual.content import Content
 from quorum.domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
 from quorum.domain.text.amounts import format_tokens
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import READER
 from quorum.tui.screens.accounts.sheet import CELLS, AccountSheet
 from quorum.tui.widgets.colours import QUIET
 
@@ -45,12 +46,15 @@ class ContextScreen(AccountSheet):
         yield Content(f"{make_printable(self._model, newlines=False)}  ·  {_describe_fill(account)}").stylize(
             "bold"
         )
-        if account.window:
+        spoken = self.app.has_class(READER)
+        if account.window and not spoken:
             yield _render_bar(account, width - 1)
         yield Content("")
         most = max((share.tokens for share in account.shares), default=1)
         yield from (
-            _share(share, most, max(1, width - _MOST_AROUND)) for share in account.shares if share.tokens
+            _share(share, most, 0 if spoken else max(1, width - _MOST_AROUND))
+            for share in account.shares
+            if share.tokens
         )
         if account.window:
             free = max(0, account.window - account.tokens)
@@ -84,8 +88,9 @@ def _render_bar(account: ContextAccount, width: int) -> Content:
 
 
 def _share(share: ContextShare, most: int, bar: int) -> Content:
+    """How large one is, in a number and in a bar of up to so many cells; without cells, none."""
     name = _CALLED[share.kind] + (f" {make_printable(share.name, newlines=False)}" if share.name else "")
-    cells = max(1, round(bar * share.tokens / most))
+    cells = min(bar, max(1, round(bar * share.tokens / most)))
     return _render_row(name, share.tokens, Content(_FULL * cells).stylize("$primary"))
 
 

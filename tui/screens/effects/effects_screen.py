@@ -22,7 +22,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.screens.effects.draft import EffectsDraft, may_choose_hunks
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
 from quorum.tui.screens.effects.rows import (
@@ -260,7 +260,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
     def _render_row(self, place: int, width: int) -> Content:
         row, packet = self._overview.rows[place], self._packet
         changers = packet.find_changers(row.path) if packet and isinstance(row, LayerEffect) else ()
-        return render_row(row, self._draft, self._objections, self._votes, width, changers)
+        return render_row(
+            row, self._draft, self._objections, self._votes, width, changers, spoken=self.app.has_class(READER)
+        )
 
     @property
     def _votes(self) -> EffectsVotes | None:
@@ -387,7 +389,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         """Show the commands that ran, with how they ended."""
         self._forget_question()
         if self._packet is not None:
-            text = describe_commands(self._packet, width=self.app.size.width - _PAGER_MARGIN)
+            text = describe_commands(
+                self._packet, width=self.app.size.width - _PAGER_MARGIN, spoken=self.app.has_class(READER)
+            )
             self.app.push_screen(build_pager(text, "What ran", is_diff=False))
 
     def action_leave_out(self) -> None:

@@ -23,6 +23,7 @@ from quorum.tui.widgets.colours import QUIET
 _WARNING = "$text-warning"
 _MOST_LISTED = 500
 _LONGEST_COMMAND = 30
+_SPOKEN_BOXES = {"[x]": "taken", "[~]": "partly taken", "[ ]": "left out"}
 
 
 def render_row(
@@ -32,9 +33,13 @@ def render_row(
     votes: EffectsVotes | None,
     width: int,
     changers: Sequence[SubagentChanges] = (),
+    *,
+    spoken: bool = False,
 ) -> Content:
-    """One line: whether it is applied, what happens to it, which subagents did so, and how much."""
+    """One line: whether it is applied, what happens to it, which subagents did so, and how much; `spoken`:
+    without signs."""
     box = "[~]" if draft.is_partly(row) else "[x]" if draft.is_in(row) else "[ ]"
+    box = _SPOKEN_BOXES[box] if spoken else box
     words, style = _describe(row, draft, objections, frozenset(votes.quoted.values() if votes else ()))
     words = " · ".join([*(each.name for each in changers), *filter(None, [words])])
     name = make_printable(name_row(row), newlines=False)
@@ -45,6 +50,8 @@ def render_row(
         path = Content("…" + name)
     gap = " " * max(2, width - len(box) - 3 - path.cell_length - Content(words).cell_length)
     sign = get_mark(row.kind) if isinstance(row, LayerEffect) else "c" if isinstance(row, LayerCommit) else "·"
+    if spoken:
+        sign = row.kind.value if isinstance(row, LayerEffect) else ""
     return Content.assemble(
         f"{box} {sign} ", path if draft.is_in(row) else path.stylize(QUIET), gap, (words, style)
     )
@@ -160,15 +167,15 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str, subagent_key: st
     return [(make_printable(line, newlines=False), warns) for line, warns in lines]
 
 
-def describe_commands(packet: EffectsPacket, *, width: int) -> str:
+def describe_commands(packet: EffectsPacket, *, width: int, spoken: bool = False) -> str:
     """The votes, in lines of this width, and all commands with how they ended, and the last lines of those that
     failed or ran tests."""
-    votes = packet.votes
+    votes, (bad, good) = packet.votes, ("failed: ", "") if spoken else ("✗ ", "✓ ")
     said = (votes.sentence, *votes.lines, "") if votes is not None else ()
     lines = [line for each in said for line in wrap_words(each, width)]
     lines += [f"… {packet.work.more:,} earlier commands"] if packet.work.more else []
     for command in packet.work.commands:
-        lines.append(f"{'✗' if command.failed else '✓'} {_flatten(command)} · {command.ending}")
+        lines.append(f"{bad if command.failed else good}{_flatten(command)} · {command.ending}")
         if command.failed or command.is_test:
             lines += [f"    {line}" for line in command.last_lines]
     return "\n".join(lines if packet.work.commands else [*lines, "no command ran"])

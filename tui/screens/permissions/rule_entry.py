@@ -13,6 +13,7 @@ from textual.widgets import Input
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
+from quorum.tui.keys.keyed_app import choose_sign
 from quorum.tui.screens.review.forms import SCOPES, ReplayRows, list_covered
 from quorum.tui.screens.review.widgets import Rows, TypedLine
 from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, StyledPart, clean_line, fold
@@ -103,8 +104,16 @@ class RuleEntry(VerticalGroup):
             return fold([Line("  ", examples, LineKind.QUIET)], width)
         preview = self._outlook(self.text, self.answer)
         if preview.problem:
-            return fold([Line("✗ ", clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)[
-                :_PREVIEW_LINES
-            ]
+            return fold(
+                [
+                    Line(
+                        choose_sign(self.app, "✗ ", "problem: "),
+                        clean_line(preview.problem),
+                        LineKind.BAD,
+                        LineKind.BAD,
+                    )
+                ],
+                width,
+            )[:_PREVIEW_LINES]
         head, nothing = _HEADS[self.answer]
         return list_covered(preview.covers, width, _PREVIEW_LINES, head=head, nothing=nothing)

@@ -24,7 +24,7 @@ from quorum.domain.review.questions import ReviewRequest, RuleOffer, RulePreview
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
-from quorum.tui.keys.keyed_app import READER, fill_in_keys
+from quorum.tui.keys.keyed_app import READER, choose_sign, fill_in_keys
 from quorum.tui.screens.review.choice_bar import Stage
 from quorum.tui.screens.review.text.plan import find_plan, find_plan_text
 from quorum.tui.screens.review.widgets import CallEditor, ReasonLine, Rows, TypedLine
@@ -87,11 +87,11 @@ class ReplayRows(Rows):
             problem = f"  past calls cannot be read: {clean_line(str(error))}"
             self._fill([(StyledPart(fit_text(problem, width), LineKind.BAD),)])
         else:
-            self._fill([] if found is None else render_replay(found, width))
+            self._fill([] if found is None else render_replay(found, width, bad=choose_sign(self.app, "✗ ")))
 
 
-def render_replay(replay: RuleReplay, width: int) -> list[Row]:
-    """What would run although somebody said no, with an example; then the rest in numbers."""
+def render_replay(replay: RuleReplay, width: int, *, bad: str = "✗ ") -> list[Row]:
+    """What would run although somebody said no, with an example, behind `bad`; then the rest in numbers."""
     loosened = [group for group in replay.groups if group.loosens]
     others = [group for group in replay.groups if not group.loosens]
     newest = "the newest " if replay.newest is not None else ""
@@ -101,7 +101,7 @@ def render_replay(replay: RuleReplay, width: int) -> list[Row]:
     head = StyledPart("  none that you rejected would run", LineKind.GOOD)
     if loosened:
         told = " · ".join(f"{group.sentence}: {clean_line(group.examples[0])}" for group in loosened)
-        head = StyledPart(fit_text(f"  ✗ {told}", width), LineKind.BAD)
+        head = StyledPart(fit_text(f"  {bad}{told}", width), LineKind.BAD)
     rest = " · ".join((*(group.sentence for group in others), among))
     return [(head,), (StyledPart(fit_text(f"  {rest}", width), LineKind.QUIET),)]
 

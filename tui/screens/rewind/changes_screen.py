@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from quorum.domain.errors import QuorumError
 from quorum.domain.replacing import replace
@@ -29,7 +28,7 @@ from quorum.tui.screens.rewind.file_plan_screen import (
 )
 from quorum.tui.transcript.kinds.diff import format_counts
 from quorum.tui.widgets.colours import QUIET
-from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, NoteLines
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
@@ -97,8 +96,8 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             box.name_keys(_KEYS)
             yield LineList(id="files")
             yield DiffSheet()
-            yield Static(id="unseen", markup=False)
-            yield Static(id="notice", markup=False)
+            yield NoteLines(id="unseen")
+            yield NoteLines(id="notice")
 
     def on_mount(self) -> None:
         self._tell("checking the files…")
@@ -122,7 +121,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         box = self.query_one(DialogFrame)
         box.styles.height = "95%" if lines else "auto"
         box.name_keys(keys)
-        self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
+        self.query_one("#unseen", NoteLines).tell("\n".join(plan.unseen))
         self._tell(said or ("" if lines else _NOTHING))
         files.show(lines, self._render_file, marked=marked)
         for step in self._steps:
@@ -237,4 +236,4 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         self._tell("")
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(make_printable(text)))
+        self.query_one("#notice", NoteLines).tell(text)

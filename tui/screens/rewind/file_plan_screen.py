@@ -22,11 +22,12 @@ from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
+from quorum.tui.keys.keyed_app import READER
 from quorum.tui.transcript.cells.lines import build_strip, wrap_words
 from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from quorum.tui.transcript.kinds.diff import draw_diff
 from quorum.tui.widgets.colours import QUIET
-from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, NoteLines
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ def render_ignored(ignored: Sequence[RestoreStep]) -> Content:
 
 
 def describe_place(place: int, sources: Sequence[RestoreStep], ignored: Sequence[RestoreStep]) -> str:
-    """Which of how many files a line is, such as `file 2 of 3, +18 ignored`."""
-    more = f"+{len(ignored):,} ignored" if ignored else ""
+    """Which of how many files a line is, such as `file 2 of 3, 18 ignored`."""
+    more = f"{len(ignored):,} ignored" if ignored else ""
     count = f"file {min(place + 1, len(sources)):,} of {len(sources):,}" if sources else ""
     return ", ".join(filter(None, [count, more]))
 
@@ -116,13 +117,14 @@ def list_paths(steps: Sequence[RestoreStep], root: str, describe: Callable[[Rest
 class Steps:
     """The steps of a plan, and what the person wants of those that somebody edited since. Paths from `cwd`.
 
-    `modified` says what becomes of a file that is there before and after, `done` what is done to all of them.
+    `modified` says what becomes of a file that is there before and after, `done` what is done to all of them;
+    `spoken`: words alone say so.
     Each has a line; the ignored files share the last one.
     """
 
-    def __init__(self, plan: RestorePlan, cwd: str, *, modified: str, done: str) -> None:
+    def __init__(self, plan: RestorePlan, cwd: str, *, modified: str, done: str, spoken: bool) -> None:
         self.plan = plan
-        self._modified, self._done = modified, done
+        self._modified, self._done, self._spoken = modified, done, spoken
         self._root = cwd.rstrip("/") + "/"
         self._overwritten: set[str] = set()
 
@@ -183,7 +185,7 @@ class Steps:
             name = name[1:]
             path = Content("…" + name)
         gap = " " * max(2, width - 2 - path.cell_length - Content(does).cell_length)
-        return Content.assemble(f"{sign} ", path, gap, (does, style))
+        return Content.assemble("" if self._spoken else f"{sign} ", path, gap, (does, style))
 
     def _render_ignored(self) -> Content:
         stay = sum(bool(step.trouble) or self._is_left(step) for step in self._ignored)
@@ -225,7 +227,7 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
 
     DEFAULT_CSS = """
     FilePlanScreen {
-        align: center middle;
+        align: center bottom;
         #restoring { height: 95%; }
         #what {
             height: auto;
@@ -276,8 +278,8 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             yield Static(self._describe_plan(), id="what", markup=False)
             yield LineList(id="files")
             yield DiffSheet()
-            yield Static(id="unseen", markup=False)
-            yield Static(id="notice", markup=False)
+            yield NoteLines(id="unseen")
+            yield NoteLines(id="notice")
 
     def _describe_plan(self) -> Content:
         raise NotImplementedError
@@ -311,10 +313,12 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             return
         finally:
             self._is_looking = False
-        self._steps = steps = Steps(plan, self._cwd, modified=self.MODIFIED, done=self.DONE)
+        self._steps = steps = Steps(
+            plan, self._cwd, modified=self.MODIFIED, done=self.DONE, spoken=self.app.has_class(READER)
+        )
         self._diffs.clear()
         self._make_room(steps)
-        self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
+        self.query_one("#unseen", NoteLines).tell("\n".join(plan.unseen))
         self._tell("" if len(steps) else self._explain_no_files())
         files.show(len(steps), steps.render_step)
 
@@ -393,4 +397,4 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             self.dismiss(True)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(make_printable(text)))
+        self.query_one("#notice", NoteLines).tell(text)

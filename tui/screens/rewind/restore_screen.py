@@ -13,7 +13,7 @@ from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
 from quorum.tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ class RedoScreen(HoldsLetters, FilePlanScreen):
             also = "only files: the conversation has continued since the undo"
         else:
             also = "only files: the conversation stayed"
-        return Content.assemble(("› ", "$text-accent"), (said, "bold"), f"\n{also}")
+        return Content.assemble(
+            (choose_sign(self.app, "› ", "prompt: "), "$text-accent"), (said, "bold"), f"\n{also}"
+        )
 
     async def _fetch_plan(self) -> RestorePlan:
         last = self._agent.rewind.last_undo
@@ -143,7 +145,7 @@ class RestoreScreen(HoldsLetters, FilePlanScreen):
         said = make_printable(self._turn.prompt, newlines=False) or "(continues the previous turn)"
         later = sum(turn.number > self._turn.number and not turn.undone for turn in self._agent.rewind.turns)
         also = f"\nand the {format_amount(later, 'turn')} after it" if later else ""
-        return Content.assemble(("› ", "$text-accent"), (said, "bold"), also)
+        return Content.assemble((choose_sign(self.app, "› ", "prompt: "), "$text-accent"), (said, "bold"), also)
 
     async def _fetch_plan(self) -> RestorePlan:
         return await self._agent.rewind.plan(self._turn.number)

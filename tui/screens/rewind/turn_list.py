@@ -49,7 +49,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
     ]
     DEFAULT_CSS = """
     TurnList {
-        align: center middle;
+        align: center bottom;
         #turns {
             width: 100;
             height: auto;

@@ -20,6 +20,7 @@ from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.replacing import replace
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyed_app import choose_sign
 from quorum.tui.transcript.cells.lines import build_strip, fit_text, pad_text
 from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from quorum.tui.transcript.draw.rows import (
@@ -407,7 +408,7 @@ class Chart(LineList):
             return Strip.blank(self.size.width, self.rich_style)
         strip = draw_row(self._rows[place], self._columns, self.axis, self.palette, self._clock())
         is_marked = place == self._marked
-        line = Strip([Segment("› " if is_marked else "  "), *strip])
+        line = Strip([Segment(choose_sign(self.app, "› ", "  ") if is_marked else "  "), *strip])
         line = line.adjust_cell_length(self.size.width)
         if is_marked:
             line = line.apply_style(self.get_component_rich_style("chart--marked", partial=True))

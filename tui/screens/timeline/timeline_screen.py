@@ -24,7 +24,6 @@ from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.events.report import RunStatus
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
-from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.screens.timeline.chart import Chart, TimelineRow
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette
@@ -38,7 +37,7 @@ from quorum.tui.transcript.draw.rows import (
     shorten_arguments,
     summarise_batch,
 )
-from quorum.tui.widgets.dialog_parts import ClosesItself
+from quorum.tui.widgets.dialog_parts import ClosesItself, fit_keys
 from quorum.tui.widgets.line_list import LineList, Move
 
 DETAIL_LINES = 4
@@ -155,6 +154,13 @@ _KEYS = (
 )
 
 
+class _KeysLine(Widget, can_focus=False):
+    """The keys that there is room for."""
+
+    def render(self) -> Content:
+        return Content(fit_keys(_KEYS, self.app, self.content_size.width))
+
+
 class _TimelineLines(Widget, can_focus=False):
     """A few finished lines."""
 
@@ -221,7 +227,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         yield Static(Content("Nothing has happened yet."), id="nothing")
         yield Static(Content(_LEGEND), id="legend")
         yield self._about
-        yield Static(Content(fill_in_keys(_KEYS, self.app)), id="keys")
+        yield _KeysLine(id="keys")
 
     def on_mount(self) -> None:
         """Begin with the last turn. The timer sleeps where nothing continues."""
