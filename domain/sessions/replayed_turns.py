@@ -23,6 +23,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.shell.command_line import may_move_files
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.pattern import compile_once
 
@@ -252,10 +253,12 @@ class ReplayedTurns:
 
 
 def _list_targets(command: str) -> frozenset[str]:
-    """The files that a command puts what it prints into, without their folders."""
-    return frozenset(
-        name.rpartition("/")[2] for name in compile_once(_TARGET).findall(command[:_LONGEST_COMMAND])
-    )
+    """The files that a command puts what it prints into, without their folders. None where it may move files:
+    what it adds to may have come from elsewhere."""
+    command = command[:_LONGEST_COMMAND]
+    if may_move_files(command):
+        return frozenset()
+    return frozenset(name.rpartition("/")[2] for name in compile_once(_TARGET).findall(command))
 
 
 class ReplayedUndo(Struct, kw_only=True):

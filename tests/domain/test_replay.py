@@ -616,6 +616,9 @@ def test_what_a_session_made_is_its_own_until_somebody_else_changes_it() -> None
         ("make", False),
         ("mv theirs a", False),
         ("cp theirs a; echo > b", False),
+        ("mv /elsewhere/a . && touch a", False),
+        ("mv /elsewhere/a . && echo more >> a", False),
+        ("echo remove >a", True),
     ],
 )
 def test_of_what_a_command_made_only_what_it_prints_into_a_file_is_the_sessions_own(
