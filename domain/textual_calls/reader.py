@@ -129,8 +129,9 @@ _EXPLAINED = (
     r"(?i)\b(?:would|could|should|might|may|will|shall|must|if|when|where|once|until|before|unless|whether|please|"
     r"confirm|not|never|cannot|replace|note|warning|example|e\.g|means?|format|syntax|schema|template|placeholder|"
     r"call|calls|json|argument|arguments|parameter|parameters|field|fields|key|keys|object|payload|snippet|"
-    r"tools?(?! (?:outputs?|results?|responses?)\b)|names?|inputs?|values?|clients?|servers?|models?|docs|documentation|"
-    r"used|uses|you|your|yours|yourself|way|by the|by a|so far|short|above|below|requested|asked|nicht|nie|wenn|falls|bevor|bitte|würde|könnte|kann|aufruf)\b|n['’]t\b|\?"
+    r"tools?(?! (?:outputs?|results?|responses?)\b)|names?|inputs?|values?|clients?|servers?|models?|docs|"
+    r"documentation|used|uses|you|your|yours|yourself|way|by the|by a|so far|short|above|below|requested|asked|"
+    r"nicht|nie|wenn|falls|bevor|bitte|würde|könnte|kann|aufruf)\b|n['’]t\b|\?"
 )
 
 
@@ -458,8 +459,8 @@ class TextualCallReader:
     def _read_before_result(self, *, is_whole: bool) -> ReadCalls | None:
         """The call, or calls, that are all of the answer before what begins a result.
 
-        Words behind a call in a frame begin one, too, where they tell what it led to, as a model does that makes
-        results up. Any others may say that the call is only shown.
+        Words behind a call in a frame begin one, too, where they tell what it led to, as a model does
+        that makes results up. Any others may say that the call is only shown.
         """
         for begun in islice(self._result.opening.finditer(self._pending), _MOST_RESULTS):
             if (reading := self._read_alone(self._pending[: begun.start()])) is not None:
