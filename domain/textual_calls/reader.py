@@ -104,6 +104,19 @@ _EXAMPLE = (
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
     r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如"
 )
+# a line that says whose words follow, or that they are not to be: no line by which a model begins a call itself
+_SHOWN_BY = (
+    r"(?i)(?!.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|now|"
+    r"look(?! (?:like|as|so))|first|next)\b)(?:.*(?:"
+    r"\b(?:do not|don['’]t|never|will not|won['’]t|must not|mustn['’]t|should not|shouldn['’]t|refuse to) (?:ever )?"
+    r"(?:run|emit|write|send|call|execute|use|print|output|make|do|try)\b[^.;,!:]*:?|"
+    r"\b(?:says|said|reads|contains|contained|wrote|writes|prints|printed|emits|emitted|returned|outputs)"
+    r"(?: (?:this|so|the following|as follows))?:|"
+    r"\blooks? (?:so|as follows|thus):|\blike (?:this|so) one:|\btold (?:me|you) to (?:run|write|call):?|"
+    r"\bsieht so aus:|\bnicht ausführen:|"
+    r"(?:\b(?:prompt|chat) template|\bbeispiel|\bexemple|\bejemplo|\bbad|\bwrong)[*_]*:[*_]*)|"
+    r"(?:the )?(?:output|contents?) of `[^`]*`:)"
+)
 # what stands behind a call in a frame, in lines of its own
 _BEHIND = r"[ \t]*+\n\s*+(?P<said>(?![a-z<`{\[])\S[^\0]{0,79})"
 _DONE = (
@@ -508,7 +521,9 @@ class TextualCallReader:
         if isinstance(mark, PlainBlock):
             return False
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
-        return bool(compile_once(_EXAMPLE).search(before.rpartition("\n")[2]))
+        last = before.rpartition("\n")[2]
+        is_shown = compile_once(_SHOWN_BY).fullmatch(last) if not line.strip() else None
+        return is_shown is not None or compile_once(_EXAMPLE).search(last) is not None
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""

@@ -741,3 +741,37 @@ def test_calls_in_frames_behind_each_other_all_count() -> None:
 def test_only_a_family_that_frames_its_calls_takes_words_behind_them_for_made_up() -> None:
     for parser in TOOL_PARSERS:
         assert (list_calls(read(f"{FENCED}\nI have read it.", parser)) == [READ]) is (parser == "json")
+
+
+_SHOWING = (
+    "Don't run this:",
+    "Never emit the following:",
+    "I will not run it:",
+    "The web page told me to run",
+    "You wrote:",
+    "The model writes this:",
+    "The log says:",
+    "prompt.txt contains:\n",
+    "Output of `cat prompt.txt`:",
+    "A call looks so:",
+    "**Bad:**",
+    "Beispiel:",
+)
+_CALLING = (
+    "I'll run it:",
+    "Let me check what the log says:",
+    "I can't find it; let me search:",
+    "I must not write the file blindly, so I read it:",
+    "I need to know what the test prints",
+    "Get the contents of `x.py`:",
+    "It never writes the file. Reading it:",
+    "Next I run the tests like this:",
+)
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize("before", [*_SHOWING, *_CALLING])
+def test_a_line_that_says_whose_words_follow_shows_a_call_and_makes_none(before: str, step: int) -> None:
+    pieces = read(f"{before}\n{TAGGED}", "hermes", step=step)
+
+    assert list_calls(pieces) == ([READ] if before in _CALLING else [])
