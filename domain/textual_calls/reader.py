@@ -106,9 +106,10 @@ _EXAMPLE = (
 )
 # a line that says whose words follow, or that they are not to be: no line by which a model begins a call itself
 _SHOWN_BY = (
-    r"(?i)(?!.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|now|"
-    r"look(?! (?:like|as|so))|first|next)\b)(?:.*(?:"
-    r"\b(?:do not|don['’]t|never|will not|won['’]t|must not|mustn['’]t|should not|shouldn['’]t|refuse to) (?:ever )?"
+    r"(?i)(?!.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|"
+    r"now|look(?! (?:like|as|so))|first|next)\b)(?:.*(?:"
+    r"\b(?:do not|don['’]t|never|will not|won['’]t|must not|mustn['’]t|should not|shouldn['’]t|refuse to)"
+    r" (?:ever )?"
     r"(?:run|emit|write|send|call|execute|use|print|output|make|do|try)\b[^.;,!:]*:?|"
     r"\b(?:says|said|reads|contains|contained|wrote|writes|prints|printed|emits|emitted|returned|outputs)"
     r"(?: (?:this|so|the following|as follows))?:|"
