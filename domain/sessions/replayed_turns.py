@@ -203,8 +203,9 @@ class ReplayedTurns:
         gone = {change.path for change in event.effects.changes if change.kind is ChangeKind.DELETED}
         takes_away = not gone <= self.own_files  # and may have put what others wrote elsewhere
         named = self._named.get(event.context, frozenset())
+        is_merged = bool(event.subagent_id)  # then all is declared, whatever put it there
         for change in event.effects.changes:
-            is_told = change.declared or change.path.rpartition("/")[2] in named
+            is_told = not is_merged and (change.declared or change.path.rpartition("/")[2] in named)
             self._judge_owner(change, is_ours=is_told and not takes_away and change.path not in edited)
         if not self._turns:
             return
