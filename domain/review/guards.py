@@ -128,8 +128,14 @@ def _is_about_own_files(terms: RequestTerms | None, own_files: Collection[str], 
         and terms.is_exact
         and not terms.is_fed
         and bool(terms.names)
-        and all(normpath(join(folder, name)) in own_files for name in terms.names)
+        and all(_locate(folder, name) in own_files for name in terms.names)
     )
+
+
+def _locate(folder: str, name: str) -> str:
+    """The file of this name, or "" where that depends on links: the folder above one is not where it stands."""
+    path = join(folder, name)
+    return "" if ".." in path.split("/") else normpath(path)
 
 
 def _judge_command(

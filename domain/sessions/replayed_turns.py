@@ -23,6 +23,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.shell.command_line import may_move_files
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.pattern import compile_once
 
@@ -202,8 +203,9 @@ class ReplayedTurns:
         gone = {change.path for change in event.effects.changes if change.kind is ChangeKind.DELETED}
         takes_away = not gone <= self.own_files  # and may have put what others wrote elsewhere
         named = self._named.get(event.context, frozenset())
+        is_merged = bool(event.subagent_id)  # then all is declared, whatever put it there
         for change in event.effects.changes:
-            is_told = change.declared or change.path.rpartition("/")[2] in named
+            is_told = not is_merged and (change.declared or change.path.rpartition("/")[2] in named)
             self._judge_owner(change, is_ours=is_told and not takes_away and change.path not in edited)
         if not self._turns:
             return
@@ -252,10 +254,12 @@ class ReplayedTurns:
 
 
 def _list_targets(command: str) -> frozenset[str]:
-    """The files that a command puts what it prints into, without their folders."""
-    return frozenset(
-        name.rpartition("/")[2] for name in compile_once(_TARGET).findall(command[:_LONGEST_COMMAND])
-    )
+    """The files that a command puts what it prints into, without their folders. None where it may move files:
+    what it adds to may have come from elsewhere."""
+    command = command[:_LONGEST_COMMAND]
+    if may_move_files(command):
+        return frozenset()
+    return frozenset(name.rpartition("/")[2] for name in compile_once(_TARGET).findall(command))
 
 
 class ReplayedUndo(Struct, kw_only=True):

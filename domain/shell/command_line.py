@@ -7,6 +7,21 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from quorum.domain.text.pattern import compile_once
+
+# programs, and functions of usual languages, by which another file may come to stand under a name
+_MOVERS = (
+    r"(?:(?<![^\s;&|(){}\"'`/\\])(?:mv|ln|exch|rename|prename|mmv|qmv)(?![^\s;&|(){}\"'`])|"
+    r"(?<![\w.-])(?:git|svn|hg|bzr|fossil|p4)\s[^;&|\n]*?\b(?:move|mv|rename)\b|"
+    r"(?i:\b(?:rename\w*|move\w*|os\.replace|symlink\w*|linksync|hardlink_to)\s*[(\"']|\bfile\s+rename\b)|"
+    r"(?i:\b(?:Move|Rename)-Item\b))"
+)
+
+
+def may_move_files(text: str) -> bool:
+    """Whether a shell text, or a part of it, may put a file in the place of another."""
+    return compile_once(_MOVERS).search(text) is not None
+
 
 class Redirect(Struct, frozen=True):
     """`operator` is one of the shell's, such as `>` or `<`; `target` is a path, or the number of a stream."""

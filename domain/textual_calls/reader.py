@@ -105,12 +105,48 @@ _EXAMPLE = (
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
     r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如"
 )
-# what stands behind a call in a frame, in lines of its own, and words in it that speak of the call
+# a line that says whose words follow, or that they are not to be: no line by which a model begins a call itself
+_SHOWN_BY = (
+    r"(?i)(?!.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|"
+    r"now|look(?! (?:like|as|so))|first|next)\b)(?:.*(?:"
+    r"\b(?:do not|don['’]t|never|will not|won['’]t|must not|mustn['’]t|should not|shouldn['’]t|refuse to)"
+    r" (?:ever )?"
+    r"(?:run|emit|write|send|call|execute|use|print|output|make|do|try)\b[^.;,!:]*:?|"
+    r"\b(?:says|said|reads|contains|contained|wrote|writes|prints|printed|emits|emitted|returned|outputs)"
+    r"(?: (?:this|so|the following|as follows))?:|"
+    r"\blooks? (?:so|as follows|thus):|\blike (?:this|so) one:|\btold (?:me|you) to (?:run|write|call):?|"
+    r"\bsieht so aus:|\bnicht ausführen:|"
+    r"(?:\b(?:prompt|chat) template|\bbeispiel|\bexemple|\bejemplo|\bbad|\bwrong)[*_]*:[*_]*)|"
+    r"(?:the )?(?:output|contents?) of `[^`]*`:)"
+)
+# what stands behind a call in a frame, in lines of its own
 _BEHIND = r"[ \t]*+\n\s*+(?P<said>(?![a-z<`{\[])\S[^\0]{0,79})"
+_DONE = (
+    r"(?:listed|read|written|created|made|deleted|removed|emptied|updated|changed|modified|edited|replaced|added|saved|"
+    r"stored|moved|renamed|copied|found|searched|opened|shown|displayed|printed|installed|built|fixed|run|ran|executed|"
+    r"completed|finished|started|stopped|tested|checked|loaded|fetched|downloaded|retrieved|wrote|saw|got|looked|passed|"
+    r"failed|committed|applied|set|empty|done|gelistet|gelesen|geschrieben|erstellt|angelegt|gelöscht|geändert|"
+    r"ausgeführt|gefunden|gespeichert)\b"
+)
+# words that tell what a call led to, as if it had been made
+_TOLD = (
+    r"(?i)\W*(?:(?:the |die |das )?(?:tool |command |function )?"
+    r"(?:outputs?|results?|responses?|observations?|stdout|ausgabe|ergebnis)(?: is| was)?\W*(?:$|:|\n)|"
+    r"(?:i|we)(?:['’]ve| have| had)? (?:now |just |already |successfully )*"
+    rf"(?:{_DONE}|can (?:now )?see\b|see\b)|(?:ich habe|wir haben)\b[^.\n]*{_DONE}|"
+    r"(?:now,? |great[,!] )?(?:the|all|it|there|no|\d+|die|der|das|alle|es)\b[^.:\n]*?(?:"
+    rf"\b(?:was|were|has|have|had|been|is|are|wurden?|ist|sind)\b[^.:\n]*?\b{_DONE}|"
+    r"\b(?:contains?|contained|holds?|shows?|returned|printed|succeeded|passed|failed|ran|enthält|zeigt)\b)|"
+    r"(?:done|fertig)\b)"
+)
+# words that put it off, or speak of how calls are written: it was not made, or is shown
 _EXPLAINED = (
-    r"(?i)\b(?:would|could|should|can|may|might|if|where|replace|note|example|e\.g|means?|format|syntax|schema|"
-    r"template|placeholder|würde|könnte|kann|wenn)\b|\?|"
-    r"\A\W*(?:this|that|these|it|the (?:above|call|json|object|code)|das|dies\w*|der (?:aufruf|code))\b"
+    r"(?i)\b(?:would|could|should|might|may|will|shall|must|if|when|where|once|until|before|unless|whether|please|"
+    r"confirm|not|never|cannot|replace|note|warning|example|e\.g|means?|format|syntax|schema|template|placeholder|"
+    r"call|calls|json|argument|arguments|parameter|parameters|field|fields|key|keys|object|payload|snippet|"
+    r"tools?(?! (?:outputs?|results?|responses?)\b)|names?|inputs?|values?|clients?|servers?|models?|docs|"
+    r"documentation|used|uses|you|your|yours|yourself|way|by the|by a|so far|short|above|below|requested|asked|"
+    r"nicht|nie|wenn|falls|bevor|bitte|würde|könnte|kann|aufruf)\b|n['’]t\b|\?"
 )
 
 
@@ -438,8 +474,8 @@ class TextualCallReader:
     def _read_before_result(self, *, is_whole: bool) -> ReadCalls | None:
         """The call, or calls, that are all of the answer before what begins a result.
 
-        Words behind a call in a frame begin one, too, as a model that makes results up tells them: unless they
-        speak of the call.
+        Words behind a call in a frame begin one, too, where they tell what it led to, as a model does
+        that makes results up. Any others may say that the call is only shown.
         """
         for begun in islice(self._result.opening.finditer(self._pending), _MOST_RESULTS):
             if (reading := self._read_alone(self._pending[: begun.start()])) is not None:
@@ -459,7 +495,8 @@ class TextualCallReader:
             behind = compile_once(_BEHIND).match(text, len(call)) if call.endswith(("`", ">")) else None
             if behind is None or (len(behind["said"]) < _MARGIN and not is_whole):
                 continue
-            if compile_once(_EXPLAINED).search(behind["said"]) is None:
+            said = behind["said"]
+            if compile_once(_TOLD).match(said) and not compile_once(_EXPLAINED).search(said):
                 return outcome
         return None
 
@@ -494,7 +531,9 @@ class TextualCallReader:
         if isinstance(mark, PlainBlock):
             return False
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
-        return bool(compile_once(_EXAMPLE).search(before.rpartition("\n")[2]))
+        last = before.rpartition("\n")[2]
+        is_shown = compile_once(_SHOWN_BY).fullmatch(last) if not line.strip() else None
+        return is_shown is not None or compile_once(_EXAMPLE).search(last) is not None
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""

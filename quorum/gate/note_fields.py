@@ -5,9 +5,9 @@ Held against what the programs of the versions in docs/gate.md tell their models
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
 from quorum.gate.payload import BadPayload
 
@@ -87,8 +87,12 @@ _ABOUT_THE_CALL = frozenset(
         *("cwd", "workdir", "dir", "directory", "directories", "folder", "folders", "root", "roots"),
         *("host", "hostname", "remote", "machine", "container", "env", "environment", "server"),
         *("sandbox", "sandboxed", "unsandboxed", "escalated", "elevated", "privileged", "sudo", "bypass"),
+        *("script", "executable", "interpreter", "ssh", "docker", "vm", "chroot", "dangerously"),
     }
 )
+# What is counted or numbered says neither, whatever it belongs to.
+_COUNTED = frozenset({"tokens", "count", "length", "size", "bytes", "ms", "duration", "version"})
+_TRACED = frozenset({"span", "trace", "session"})
 _KNOWN_BESIDE = frozenset(
     {
         *("cwd", "workspace_roots", "tool_input", "toolInput", "toolArgs", "input", "output", "args"),
@@ -114,8 +118,8 @@ def require_hook_fields(payload: JsonObject) -> None:
     """Raises BadPayload where a field beside the call is not known, and its name says that it is about what
     runs, or where. Others may come with each version of a program."""
     for name in sorted(set(payload) - _KNOWN_BESIDE):
-        words = {word.lower() for word in compile_once(_HOOK_WORD).findall(name)}
-        if words & _ABOUT_THE_CALL:
+        words = [word.lower() for word in compile_once(_HOOK_WORD).findall(name)]
+        if not _ABOUT_THE_CALL.isdisjoint(words) and not _is_for_statistics(words, payload[name]):
             raise BadPayload(f"the hook has the field {name[:100]!r}, of which nothing is known here")
 
 
@@ -124,3 +128,8 @@ def list_unknown_beside(payload: JsonObject) -> tuple[str, ...]:
     parts = (payload, payload.get("input"), payload.get("output"))  # opencode has them in two
     names = {name for part in parts if isinstance(part, Mapping) for name in part}
     return tuple(name[:100] for name in sorted(names - _KNOWN_BESIDE)[:_MOST_NAMED])
+
+
+def _is_for_statistics(words: Sequence[str], value: JsonValue) -> bool:
+    is_traced = words[-1] == "id" and words[0] == "root" and not _TRACED.isdisjoint(words)
+    return (words[-1] in _COUNTED or is_traced) and not isinstance(value, bool | Mapping | list)

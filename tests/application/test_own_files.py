@@ -10,6 +10,7 @@ from quorum.domain.calls.access import EXCLUSIVE
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.plain_request import Asked, PlainRequest
 from quorum.infrastructure.execution.shell.script import read_script
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import RealSession, SessionStage, shell, write
@@ -110,6 +111,10 @@ async def test_a_file_that_an_undo_gave_back_is_not_its_own(stage: SessionStage)
         ("ls *.py | xargs rm a.py", {}, True),
         ("sudo rm a.py", {}, True),
         ("x=thesis.txt; rm a.py $x", {}, True),
+        ("rm ../a.py", {"working_dir": "sub"}, True),
+        ("rm a.py", {"working_dir": "link/.."}, True),
+        ("rm rename.py", {}, False),
+        ("python a.py && rm a.py", {}, False),
     ],
 )
 def test_only_files_that_are_named_in_full_are_its_own(
@@ -122,6 +127,45 @@ def test_only_files_that_are_named_in_full_are_its_own(
         paths=PathPolicy(roots=("/w",)),
         settings=GuardSettings(),
         read_script=read_script,
-        own_files=frozenset({"/w/a.py", "/w/sub/b.py"}),
+        own_files=frozenset({"/w/a.py", "/w/sub/b.py", "/w/rename.py"}),
     )
     assert bool(found) is is_objected
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "git mv -f thesis.txt a.py",
+        "command mv thesis.txt a.py",
+        "sh -c 'mv thesis.txt a.py'",
+        "busybox mv thesis.txt a.py",
+        "echo thesis.txt | xargs mv -t .",
+        r"find x -name a.py -exec mv {} . \;",
+        "rename 's/thesis.txt/a.py/' thesis.txt",
+        "exch thesis.txt a.py",
+        "svn move thesis.txt a.py",
+        """python -c 'import os; os.rename("thesis.txt", "a.py")'""",
+        """python -c 'import shutil; shutil.move("thesis.txt", "a.py")'""",
+        """python -c 'from pathlib import Path; Path("thesis.txt").rename("a.py")'""",
+        """perl -e 'rename "thesis.txt", "a.py"'""",
+        """node -e 'fs.renameSync("thesis.txt", "a.py")'""",
+        "command cd ..",
+        "builtin cd ..",
+        "time cd ..",
+        "time -p cd ..",
+        "z thesis",
+    ],
+)
+def test_what_may_stand_under_its_name_by_then_is_neither_its_own_nor_what_was_asked_for(before: str) -> None:
+    for own_files, request in (({"/w/a.py"}, ""), ((), "delete a.py")):
+        found = find_objections(
+            {"command": f"{before}; rm a.py"},
+            EXCLUSIVE,
+            f"{before}; rm a.py",
+            paths=PathPolicy(roots=("/w",)),
+            settings=GuardSettings(),
+            read_script=read_script,
+            request=PlainRequest(request),
+            own_files=own_files,
+        )
+        assert any(each.asked is Asked.NOT for each in found), request

@@ -599,6 +599,8 @@ def test_what_a_session_made_is_its_own_until_somebody_else_changes_it() -> None
     altered = observed(ONE, a_change("/ws/a", file("a"), file("b")))
 
     assert _own(made) == {"/ws/a": file("a")}
+    assert _own(replace(made, subagent_id="s")) == {}, "a command of a subagent may have moved it there"
+    assert _own(made, replace(altered, subagent_id="s")) == {}
     assert _own(made, altered) == {"/ws/a": file("b")}
     assert _own(made, observed(ONE, a_change("/ws/a", file("by hand"), file("b")))) == {}
     assert _own(made, observed(ONE, a_change("/ws/a", file("a"), None))) == {}
@@ -616,6 +618,9 @@ def test_what_a_session_made_is_its_own_until_somebody_else_changes_it() -> None
         ("make", False),
         ("mv theirs a", False),
         ("cp theirs a; echo > b", False),
+        ("mv /elsewhere/a . && touch a", False),
+        ("mv /elsewhere/a . && echo more >> a", False),
+        ("echo remove >a", True),
     ],
 )
 def test_of_what_a_command_made_only_what_it_prints_into_a_file_is_the_sessions_own(

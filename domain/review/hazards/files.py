@@ -529,7 +529,7 @@ def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) 
         keys: set[str] | None = None  # to look for them takes longer than to look at most names
         for name in names:
             path = name.rpartition("@")[2]
-            is_local = "/" in path and "://" not in path and not is_public_key(path)
+            is_local = "/" in path.removeprefix("./") and "://" not in path and not is_public_key(path)
             if not (holds_credentials(path) or (is_local and is_sensitive(path))):
                 continue
             if keys is None:

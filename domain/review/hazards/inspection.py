@@ -37,6 +37,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import Effect, RequestTerms
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import ReadScript, Script, ScriptCommand
+from quorum.domain.text.pattern import compile_once
 
 # git-config(1) 2.39: settings whose value is a program, or a place that programs are taken from.
 _SETTING = re.compile(
@@ -54,6 +55,15 @@ _VARIABLE = re.compile(
 _REPOSITORY = re.compile(r"GIT_(DIR|COMMON_DIR)")
 _OPEN_FOLDERS = re.compile(r"(/var)?/tmp/|/dev/shm/|/private/tmp/")
 """Git asks whose a repository is, but not where it is told to use one."""
+# in a shell's text, or in an editor's commands
+_RUNS_MORE = frozenset(";&|`()<>!\n")
+_CONFIG_WORDS = frozenset({"set", "--global", "--local", "--add", "--replace-all"})
+_USUAL_SETTING = (
+    r"(?i:alias)\.\w+=(?:status|checkout|switch|commit|branch|log|diff|show|add|restore|stash|blame|shortlog|reflog)"
+    r"(?: [\w./=:%,()<>@^ -]+)?|"
+    r"(?i:core\.editor|sequence\.editor)=(?:vim?|nvim|nano|emacs|(?:code|subl) (?:--wait|-w))|"
+    r"(?i:core\.pager)=(?:less(?: -[FRXSi]+)?|more|cat|delta|bat)"
+)
 _KEY_VARIABLE = re.compile(r"GIT_CONFIG_KEY_\d+")
 # What these run in turn is seen by their own words.
 _USUAL = frozenset(
@@ -134,9 +144,18 @@ def _list_changed_trees(place: str) -> Iterator[Objection]:
 
 
 def _is_usual(name: str, value: str) -> bool:
-    if name.lower().startswith("alias.") and not value.startswith("!"):
-        return True
-    return (value.split() or [""])[0] in _USUAL
+    if name.lower().startswith("alias."):
+        return compile_once(_USUAL_SETTING).fullmatch(f"{name}={value}") is not None
+    return (value.split() or [""])[0] in _USUAL and not _RUNS_MORE.intersection(value)
+
+
+def _sets_usual_program(run: Invocation) -> bool:
+    """Whether a git config has git run what it runs anyway: its own commands by a short name, an editor or a
+    pager."""
+    if run.program != "git" or run.arguments[:1] != ("config",):
+        return False
+    words = [word for word in run.arguments[1:] if word not in _CONFIG_WORDS]
+    return len(words) == 2 and compile_once(_USUAL_SETTING).fullmatch("=".join(words)) is not None
 
 
 def _object_to(name: str) -> Objection:
@@ -220,8 +239,9 @@ class _Inspection:
 
     def judge(self, run: Invocation, script: Script, depth: int) -> None:
         """Collect what speaks against one program of a script that stands so deep."""
+        is_usual = _sets_usual_program(run)
         for objection in (
-            *list_harm(run, self._paths.roots, script if depth == 0 else None),
+            *(() if is_usual else list_harm(run, self._paths.roots, script if depth == 0 else None)),
             *list_ended_processes(run),
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),

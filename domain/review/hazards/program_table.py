@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from msgspec import Struct
 
@@ -526,7 +526,8 @@ def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
             continue
         if row.unless.pattern and any(map(row.unless.fullmatch, own if own is not None else rest)):
             continue
-        if row.fewest and sum(not word.startswith("-") for word in rest) < row.fewest:
+        # behind the first operand, what begins like an option may be the value
+        if row.fewest and len([*dropwhile(lambda word: word.startswith("-"), rest)]) < row.fewest:
             continue
         if not row.needed.pattern or any(map(row.needed.fullmatch, rest)):
             yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)

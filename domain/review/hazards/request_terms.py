@@ -23,6 +23,7 @@ from quorum.domain.review.hazards.places import (
 from quorum.domain.review.hazards.started_programs import skip_leading_options
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import Effect, RequestTerms, is_open
+from quorum.domain.shell.command_line import may_move_files
 from quorum.domain.shell.script import Script, ScriptCommand
 
 _TESTS = frozenset(
@@ -118,13 +119,14 @@ def is_plain_find(words: Sequence[str]) -> bool:
     return True
 
 
-# What changes where the commands behind it run, or what their words mean.
+# What changes where the commands behind it run, or what their words mean. Files are moved by more programs.
 _MOVES = frozenset(
     {
         *("cd", "pushd", "popd", "eval", "exec", "alias", "source", ".", "trap", "export", "set", "shopt"),
-        *("mv", "ln", "mount"),
+        *("mount", "z", "j"),
     }
 )
+_KEYWORDS = frozenset({"command", "builtin", "time", "-p"})
 _FEEDERS = frozenset({"xargs", "find"})
 _FILE_EFFECTS = frozenset({Effect.DELETE, Effect.EMPTY, Effect.DISCARD, Effect.CHANGE_RIGHTS})
 _PLACES = ("/", "~", "..", "$")
@@ -400,10 +402,12 @@ def is_straight(script: Script) -> bool:
 
 
 def _is_changing(command: ScriptCommand) -> bool:
-    program = command.words[0].rpartition("/")[2] if command.words else ""
+    run = [*dropwhile(_KEYWORDS.__contains__, command.words)]
+    program = run[0].rpartition("/")[2] if run else ""
     words = () if program in ("echo", "printf") else command.words
     return (
         program in _MOVES
+        or may_move_files(" ".join(words))
         or (
             command.words[:2] == ("git", "stash")
             and command.words[2:3] not in (("drop",), ("clear",), ("list",), ("show",))

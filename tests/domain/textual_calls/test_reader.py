@@ -692,6 +692,11 @@ FENCED = f"```json\n{CALL}\n```"
         f"{FENCED}\n\nThe files in `/tmp` are listed.",
         f"<tools>\n{CALL}\n</tools>\nIch habe sie gelesen.",
         f"{FENCED}\n\nObservation: x = 1",
+        f"{FENCED}\n\nThe output is:\n\nx = 1",
+        f"{FENCED}\nI have deleted the folder.",
+        f"{FENCED}\nAll tests passed.",
+        f"{FENCED}\nIt contains three functions.",
+        f"<tool_call>\n{CALL}\n</tool_call>\nTool output: x = 1",
     ],
 )
 def test_a_call_in_a_frame_counts_before_words_of_what_it_led_to(answer: str, step: int) -> None:
@@ -711,6 +716,20 @@ def test_a_call_in_a_frame_counts_before_words_of_what_it_led_to(answer: str, st
         f"{FENCED}\n\nReplace the path by your own.",
         f"{FENCED}\n\nShall I run it?",
         f"{FENCED}\nDas würde sie lesen.",
+        f"{FENCED}\nDo not run that! It deletes all files.",
+        f"{FENCED}\nWarning: it deletes all files.",
+        f"{FENCED}\nI have not run it.",
+        f"{FENCED}\nOnce you say so, I run it.",
+        f"{FENCED}\nLet me know, and I run it.",
+        f"{FENCED}\nRun it by hand: I have no right to do so.",
+        f"{FENCED}\n**Explanation:** it reads a file.",
+        f"{FENCED}\n- `name`: which of the tools\n- `arguments`: what it gets",
+        f"{FENCED}\nSave it as call.json, and start the program.",
+        f"{FENCED}\nAnd as YAML:\n```yaml\nname: read_file\n```",
+        f"{FENCED}\nIt is read by the client.",
+        f"{FENCED}\nI have written it the way that servers read it.",
+        f"{FENCED}\nSo sieht ein Aufruf aus.",
+        f"{FENCED}\nVoilà à quoi ressemble un appel.",
         f"{FENCED} is the call.",
         f"{CALL}\nI have read it.",
         f"The call was:\n{FENCED}\nI have read it.",
@@ -732,3 +751,37 @@ def test_calls_in_frames_behind_each_other_all_count() -> None:
 def test_only_a_family_that_frames_its_calls_takes_words_behind_them_for_made_up() -> None:
     for parser in TOOL_PARSERS:
         assert (list_calls(read(f"{FENCED}\nI have read it.", parser)) == [READ]) is (parser == "json")
+
+
+_SHOWING = (
+    "Don't run this:",
+    "Never emit the following:",
+    "I will not run it:",
+    "The web page told me to run",
+    "You wrote:",
+    "The model writes this:",
+    "The log says:",
+    "prompt.txt contains:\n",
+    "Output of `cat prompt.txt`:",
+    "A call looks so:",
+    "**Bad:**",
+    "Beispiel:",
+)
+_CALLING = (
+    "I'll run it:",
+    "Let me check what the log says:",
+    "I can't find it; let me search:",
+    "I must not write the file blindly, so I read it:",
+    "I need to know what the test prints",
+    "Get the contents of `x.py`:",
+    "It never writes the file. Reading it:",
+    "Next I run the tests like this:",
+)
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize("before", [*_SHOWING, *_CALLING])
+def test_a_line_that_says_whose_words_follow_shows_a_call_and_makes_none(before: str, step: int) -> None:
+    pieces = read(f"{before}\n{TAGGED}", "hermes", step=step)
+
+    assert list_calls(pieces) == ([READ] if before in _CALLING else [])

@@ -41,6 +41,12 @@ def _object_to(command: str) -> list[str]:
         "git clone -c core.fsmonitor=./x a b",
         "git --config-env=core.pager=X log",
         "git --exec-path=./x log",
+        "GIT_PAGER='cat && ./x' git log",
+        "GIT_EDITOR='true | ./x' git commit",
+        "git -c core.pager='less $(./x)' log",
+        "git -c core.editor=\"vim -c '!./x'\" commit",
+        "git -c alias.b='bisect run ./x' b",
+        "git -c alias.l='-c core.pager=./x log' l",
     ],
 )
 def test_a_program_that_git_is_told_to_start_is_asked_about(command: str) -> None:
@@ -59,10 +65,44 @@ def test_a_program_that_git_is_told_to_start_is_asked_about(command: str) -> Non
         "GIT_TERMINAL_PROMPT=0 git fetch",
         "git -c core.pager=cat -c user.name=a log",
         "git -c alias.s=status s",
+        "git -c core.sshCommand='ssh -i $HOME/key' fetch",
+        "git config --global alias.st status",
+        "git config alias.lg 'log --graph --oneline'",
+        "git config set alias.co checkout",
+        "git config --global core.editor 'code --wait'",
+        "git config core.pager 'less -FRX'",
+        ". ./.env && npm start",
+        "source .env && npm start",
     ],
 )
 def test_usual_pagers_editors_and_settings_of_git_are_not_asked_about(command: str) -> None:
     assert _object_to(command) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git config alias.x '!./x'",
+        "git config alias.x '-c core.pager=./x log'",
+        "git config alias.x 'bisect run ./x'",
+        "git config alias.x 'log; ./x'",
+        "git config core.pager ./less",
+        "git config core.editor 'vim +!./x'",
+        "git config core.hooksPath cat",
+        "git config core.sshCommand 'ssh -o ProxyCommand=./x'",
+        "git config --file ../other/.git/config core.pager less",
+        "git config --system alias.st status",
+    ],
+)
+def test_a_setting_by_which_git_may_run_something_else_later_is_asked_about(command: str) -> None:
+    assert "git config: it has git run something later" in _object_to(command)
+
+
+@pytest.mark.parametrize(
+    "command", [". ../.env", "source ./sub/.env", ". ~/.env", "cat ./.env", "grep KEY ./.env"]
+)
+def test_credentials_elsewhere_and_those_that_are_shown_are_asked_about(command: str) -> None:
+    assert _object_to(command)
 
 
 @pytest.mark.parametrize(

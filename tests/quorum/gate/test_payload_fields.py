@@ -98,8 +98,9 @@ def test_a_field_beside_the_call_asks_where_it_says_what_runs_or_where(rig: Gate
             sent = {"input": sent, "output": {"args": {"todos": []}}}
         return explain(rig.send(json.dumps(sent).encode(), agent))
 
-    assert [send(name) for name in ("trace_id", "durationMs")] == ["", ""]
-    for name in ("remote_host", "unsandboxed", "updatedInput"):
+    for name in ("trace_id", "durationMs", "input_tokens", "serverVersion", "root_span_id"):
+        assert send(name) == ""
+    for name in ("remote_host", "unsandboxed", "updatedInput", "container_id", "ssh_target"):
         assert f"'{name}'" in send(name)
 
 
