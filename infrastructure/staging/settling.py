@@ -47,7 +47,7 @@ def settle(upper: Path, lower: str, plan: ChangePlan, repository: LayerRepositor
         _clear_repository(upper, repository)
     for path in plan.still_gone:
         _hide(upper, lower, path.rstrip("/"))
-    _remove_empty_folders(str(upper), lower, touched)
+    _remove_empty_folders(str(upper), lower, touched, cleared)
     drop_copies(upper, lower)
 
 
@@ -137,10 +137,18 @@ def _hide(upper: Path, lower: str, path: str) -> None:
             os.mknod(folder / name, stat.S_IFCHR, os.makedev(0, 0))
 
 
-def _remove_empty_folders(upper: str, lower: str, touched: Collection[str]) -> None:
-    """What would look like a folder that the layer made, once the person removes the one in the workspace."""
+def _remove_empty_folders(upper: str, lower: str, touched: Collection[str], cleared: Collection[str]) -> None:
+    """What would look like a folder that the layer made, once the person removes the one in the workspace. One
+    whose mode is an effect that is left stays."""
     for path in sorted(frozenset(touched) - {"."}, key=len, reverse=True):
         if os.path.isdir(f"{lower}/{path}") and not os.path.islink(f"{upper}/{path}"):
             whole = Path(upper, path)
+            if f"{path}/" not in cleared and _differ_in_mode(f"{lower}/{path}", f"{upper}/{path}"):
+                continue
             with suppress(OSError), opened_to_us(whole.parent):
                 whole.rmdir()
+
+
+def _differ_in_mode(one: str, other: str) -> bool:
+    modes = [stat.S_IMODE(status.st_mode) for path in (one, other) if (status := read_status(path))]
+    return len(modes) == 2 and modes[0] != modes[1]

@@ -300,6 +300,27 @@ def test_a_file_in_whose_place_a_folder_was_put_comes_back(bench: LayerBench, af
     assert (bench.workspace / "a").read_text() == "old\n"
 
 
+def test_the_mode_of_a_folder_that_is_left_out_is_left_when_what_lies_in_it_is_applied(
+    bench: LayerBench,
+) -> None:
+    folder = bench.workspace / "d"
+    folder.mkdir(0o755)
+    (folder / "a").write_text("old\n")
+
+    def work() -> None:
+        Path("d/a").write_text("new\n")
+        os.chmod("d", 0o750)
+
+    bench.do(work)
+    assert bench.apply(EffectChoice(left_out=frozenset({"d/"}))).is_done
+    assert (folder / "a").read_text() == "new\n"
+    assert bench.list_effects() == {"d/": "mode"}
+
+    assert bench.apply().is_done
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+
+
 @given(_ACTIONS, _ACTIONS, st.data())
 @examples(60)
 def test_any_work_applied_whole_or_in_parts_is_that_of_a_plain_folder(
