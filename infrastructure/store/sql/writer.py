@@ -243,7 +243,8 @@ class Writer:
 
     def _run_job(self, job: _Job[object]) -> None:
         def attempt() -> object:
-            self._drop_dead_connection()
+            if not job.is_repeatable:
+                self._drop_dead_connection()
             with self._connect("cannot be written") as connection:
                 return job.work(connection)
 
