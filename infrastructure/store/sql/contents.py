@@ -58,8 +58,7 @@ _ASKED_AT_ONCE = 500  # no build of SQLite takes fewer values in one statement
 _NEEDED = "UPDATE contents SET kept_ms = :needed_ms WHERE sha256 = :digest"
 _FIND = "SELECT data, size FROM contents WHERE sha256 = :digest"
 _LIST = "SELECT sha256 FROM contents"
-# What is there already is needed now, too: its time tells, so that nothing takes it away before something refers
-# to it.
+# What is there already is needed now, too, as its time tells: nothing takes it away before it is referred to.
 # What is there beyond reach, whoever keeps it now can read where it is from now on.
 _KEEP = (
     f"{ADD_CONTENT} ON CONFLICT (sha256) DO UPDATE SET kept_ms = excluded.kept_ms,"
