@@ -7,9 +7,11 @@ import site
 import stat
 import sys
 import sysconfig
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import cache_from_source
+from itertools import chain, islice
 from pathlib import Path
 
 import quorum
@@ -24,6 +26,8 @@ _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
 _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _MOST_ENTRIES = 300_000
+_FEW = 10_000
+"""To ask so many files for their names is faster than to list what is installed."""
 _NOT_OF_OTHERS = frozenset({"quorum", "__main__", "sitecustomize", "usercustomize"})
 # They name programs of the person's own by a path, perhaps with arguments.
 _PROGRAM_VARIABLES = ("VISUAL", "EDITOR", "BROWSER")
@@ -69,6 +73,7 @@ class LoadedPlaces(Collection[str]):
         self._fixed = tuple(fixed)
         self._root = root
         self._shared: tuple[str, ...] | None = None
+        self._looking = threading.Lock()  # a second thread waits, and does not look for the same
         self._folders = frozenset(folders)
         self._state: tuple[int, tuple[str, ...]] = (0, self._fixed)
 
@@ -83,8 +88,9 @@ class LoadedPlaces(Collection[str]):
 
     def _list_now(self) -> tuple[str, ...]:
         count, places = self._state
-        if self._shared is None:
-            self._shared = tuple(_find_shared(self._root, self._fixed))
+        with self._looking:
+            if self._shared is None:
+                self._shared = tuple(_find_shared(self._root, self._fixed))
         if count != (now := len(sys.modules)):
             loaded = (place for place in _list_loaded_places() if not is_below_any(place, self._fixed))
             used = self._folders.intersection(_list_used_folders())
@@ -129,9 +135,13 @@ def _find_shared(root: str, known: Sequence[str]) -> list[str]:
     loaded = (_find_status(file) for _, file, _ in _list_loaded_modules() if file)
     if not any(found.st_nlink > 1 for found in loaded if found is not None and stat.S_ISREG(found.st_mode)):
         return []
+    files = _walk_files(root, known)
+    first = list(islice(files, _FEW))
+    if len(first) < _FEW and not any(map(_has_names, first)):
+        return []
     inodes, devices = _list_installed_inodes()
     found: list[str] = []
-    for entry in _walk_files(root, known):
+    for entry in chain(first, files):
         if entry.inode() in inodes and not is_below_any(entry.path, found):
             status = entry.stat(follow_symlinks=False)
             if status.st_nlink > 1 and status.st_dev in devices:
@@ -148,6 +158,14 @@ def _list_installed_inodes() -> tuple[frozenset[int], frozenset[int]]:
     present = {folder: found.st_dev for folder in folders if (found := _find_status(folder)) is not None}
     inodes = frozenset(entry.inode() for folder in present for entry in _walk_files(folder, ()))
     return inodes, frozenset(present.values())
+
+
+def _has_names(entry: os.DirEntry[str]) -> bool:
+    """Whether a file has names beside this one, or cannot be asked."""
+    try:
+        return entry.stat(follow_symlinks=False).st_nlink > 1
+    except OSError:  # gone meanwhile
+        return True
 
 
 def _find_status(place: str) -> os.stat_result | None:

@@ -23,6 +23,7 @@ from quorum.errors import ForkedCommand, complain
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER, ForkedSession, ForkedWorker, ForkServer
 from quorum.infrastructure.execution.commands.environment import name_signal
+from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.version import __version__
 
 if TYPE_CHECKING:
@@ -255,6 +256,22 @@ OF_SESSIONS = (
     "quorum.infrastructure.store.postgres.database",
     "quorum.domain.review.hazards.inspection",
     # what is loaded at its first use
+    "quorum.infrastructure.session_opening",
+    "quorum.infrastructure.session_tools",
+    "quorum.infrastructure.address_guard",
+    "quorum.infrastructure.composition.agent",
+    "quorum.infrastructure.composition.answers",
+    "quorum.infrastructure.composition.calls",
+    "quorum.infrastructure.execution.network.host_proxy",
+    "quorum.infrastructure.execution.shell.named_paths",
+    "quorum.infrastructure.mcp.servers",
+    "quorum.infrastructure.models.shared.form_by_schema",
+    "quorum.infrastructure.staging.waiting_layers",
+    "quorum.domain.review.effects.file_contents",
+    "quorum.domain.review.effects.tool_calls",
+    "quorum.domain.review.started_commands",
+    *(f"quorum.infrastructure.tools{name}" for name in MODULES.values() if name.startswith(".builtin.")),
+    "anyio._backends._asyncio",
     "anyio.streams.tls",
     "httpcore2",
     "jsonschema",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.headless_run import configure_for, environment
+from tests.support.sse_server import Say, ScriptedCall, SseServer
 
 ROOT = Path(__file__).parents[2]
 
@@ -270,6 +274,42 @@ def worker(sessions):
 
     assert program.read() == {"is_exec": True}
     assert program.end() == 0
+
+
+@pytest.mark.long
+async def test_a_session_finds_all_that_it_needs_for_a_command_imported(tmp_path: Path) -> None:
+    script = """
+import atexit, sys
+from importlib import import_module
+from quorum.fleet.work import OF_SESSIONS, OF_WORKERS, list_first_uses
+for name in (*OF_WORKERS, *OF_SESSIONS, *list_first_uses({"openai-chat"}, uses_bucket=False)):
+    import_module(name)
+known = set(sys.modules)
+atexit.register(lambda: print("NEW", *sorted(set(sys.modules) - known)))
+from quorum.__main__ import main
+main()
+"""
+    command = ScriptedCall("c1", "run_command", json.dumps({"command": "echo done > file"}))
+    edit = ScriptedCall("c2", "write_file", json.dumps({"path": "other", "content": "text"}))
+    async with SseServer("openai-chat") as server:
+        server.script = [Say(calls=(command, edit), stop="tool_use"), Say(pieces=("done",))]
+        configure_for(tmp_path / "home", server)
+        (tmp_path / "work").mkdir()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-c", script, "run", "--mode", "auto", "write it"),
+            cwd=tmp_path / "work",
+            env=environment(tmp_path / "home", PYTHONPATH=str(ROOT)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+
+    assert (tmp_path / "work/file").exists(), err.decode()
+    new = out.decode().partition("NEW")[2].split()
+    inner = [name for name in new if name.startswith(("quorum.domain", "quorum.application", "quorum.infra"))]
+    # but for the ledger in a file, which a fleet has not
+    assert [name for name in inner if not name.startswith("quorum.infrastructure.store.ledger")] == []
 
 
 @pytest.mark.long

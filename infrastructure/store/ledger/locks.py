@@ -15,7 +15,7 @@ from pathlib import Path
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.store.ledger.sqlite_file import translate_database_errors
-from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.connection import SqlConnection, Values
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 
 _ID = r"[0-9A-Za-z-]{1,64}"
@@ -68,6 +68,10 @@ class SessionLock:
     def find_loss(self, _connection: SqlConnection) -> str:
         """Nothing: what the kernel locked is held."""
         return ""
+
+    def write_at_once(self, _connection: SqlConnection, _counted: Values, _records: list[Values]) -> bool:
+        """Never: no statement of a file has a way to a server to wait for."""
+        return False
 
     def release(self) -> None:
         """Give the right back."""

@@ -43,6 +43,7 @@ from quorum.infrastructure.store.sql.connection import Row as SqlRow
 from quorum.infrastructure.store.sql.connection import SqlConnection, Values
 from quorum.infrastructure.store.sql.contents import SqlContents
 from quorum.infrastructure.store.sql.rows import build_insert
+from quorum.infrastructure.store.sql.session_chain import COUNT_RECORDS
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 from quorum.infrastructure.store.sql.session_opener import SessionOpener
 from quorum.infrastructure.store.sql.writer import Writer
@@ -74,6 +75,24 @@ _TAKE_OVER = (
     f" = ROW{_TAKEN} WHERE session_id = :id RETURNING epoch"
 )
 _HELD = "SELECT 1 FROM leases WHERE session_id = :id AND epoch = :epoch FOR SHARE"
+# Where the first part finds nothing, no other does anything.
+_TYPES = {
+    "seq": "integer[]",
+    "at_ms": "bigint[]",
+    "type": "text[]",
+    "payload": "bytea[]",
+    "salt": "bytea[]",
+    "digest": "bytea[]",
+    "link": "bytea[]",
+    "redaction": "bytea[]",
+}
+_EVERY = ", ".join(f"CAST(:every_{name} AS {type_of_all})" for name, type_of_all in _TYPES.items())
+_WRITE = (
+    f"WITH held AS (SELECT FROM leases WHERE session_id = :session AND epoch = :epoch FOR SHARE),"
+    f" counted AS ({COUNT_RECORDS} AND EXISTS (SELECT FROM held) RETURNING id)"
+    f" INSERT INTO records (session_id, {', '.join(_TYPES)}) SELECT counted.id, {', '.join(_TYPES)}"
+    f" FROM counted, unnest({_EVERY}) WITH ORDINALITY AS added ({', '.join(_TYPES)}, place) ORDER BY place"
+)
 _HOLDER = "SELECT host, pid FROM leases WHERE session_id = :id"
 _RELEASE = "DELETE FROM leases WHERE session_id = :id AND epoch = :epoch"
 _LIVE = f"{_AGE} < {LEASE_SECS} AND {_IS_CONNECTED}"
@@ -99,6 +118,11 @@ class Lease(Struct, frozen=True):
             f"session {self.session_id} was taken over by {by} while this process gave no sign of life, so "
             "nothing more can be added to it here; resume it when that one has ended, or fork it, to continue"
         )
+
+    def write_at_once(self, connection: SqlConnection, counted: Values, records: list[Values]) -> bool:
+        columns = {f"every_{name}": [record[name] for record in records] for name in _TYPES}
+        added = connection.execute(_WRITE, {**counted, **columns, "epoch": self.epoch})
+        return added.rowcount == len(records)
 
     def release(self) -> None:
         """Give the right back. What cannot be given back now ends by itself."""

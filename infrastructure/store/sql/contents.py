@@ -16,7 +16,7 @@ from quorum.domain.sessions.pruning import is_list_of_files
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.storage_backend import ContentObjects
-from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, expand
+from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, Values, expand
 from quorum.infrastructure.store.sql.rows import ADD_CONTENT
 from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
 from quorum.infrastructure.store.sql.writer import Writer
@@ -41,24 +41,30 @@ def read_place(data: object) -> str | None:
 
 
 # Only rows that may hold a place are read: the others are large, and their length is known without that.
-IS_WITHIN_REACH = (
-    f"NOT (LENGTH(data) <= {_LONGEST_PLACE} AND SUBSTR(data, 1, {len(_MARK)}) = :mark AND data <> :here)"
+_IS_WITHIN_REACH = (
+    f"NOT (LENGTH(contents.data) <= {_LONGEST_PLACE} AND SUBSTR(contents.data, 1, {len(_MARK)}) = :mark"
+    " AND contents.data <> :here)"
 )
-"""Whether the content of a row is in the database, or where the objects of `name_reach` are."""
+"""Whether the content of a row is in the database, or where the objects of `_name_reach` are."""
 
 
-def name_reach(objects: ContentObjects | None) -> dict[str, object]:
-    """The values of IS_WITHIN_REACH."""
+def _name_reach(objects: ContentObjects | None) -> dict[str, object]:
+    """The values of _IS_WITHIN_REACH."""
     return {"mark": _MARK, "here": b"" if objects is None else encode_place(objects.place)}
 
 
 _LEVEL = 1  # most of the gain for a tenth of the time: a person waits for the call behind it
 _ASKED_AT_ONCE = 500  # no build of SQLite takes fewer values in one statement
 _NEEDED = "UPDATE contents SET kept_ms = :needed_ms WHERE sha256 = :digest"
-_REMOVE = "DELETE FROM contents WHERE sha256 = :digest"
 _FIND = "SELECT data, size FROM contents WHERE sha256 = :digest"
 _LIST = "SELECT sha256 FROM contents"
-_ARE_THERE = f"SELECT sha256, {IS_WITHIN_REACH} FROM contents WHERE sha256 IN ({{}})"
+# What is there already is needed now, too, as its time tells: nothing takes it away before it is referred to.
+# What is there beyond reach, whoever keeps it now can read where it is from now on.
+_KEEP = (
+    f"{ADD_CONTENT} ON CONFLICT (sha256) DO UPDATE SET kept_ms = excluded.kept_ms,"
+    f" data = CASE WHEN {_IS_WITHIN_REACH} THEN contents.data ELSE excluded.data END"
+)
+_ARE_THERE = f"SELECT sha256, {_IS_WITHIN_REACH} FROM contents WHERE sha256 IN ({{}})"
 
 
 class SqlContents:
@@ -78,7 +84,7 @@ class SqlContents:
         self._writer = writer
         self._clock = clock
         self._objects = objects
-        self._reach = name_reach(objects)
+        self._reach = _name_reach(objects)
 
     async def put(self, given: Sequence[bytes]) -> tuple[str, ...]:
         """Keep these; the SHA-256 of each, in hexadecimal. Raises LedgerError, and then none is kept.
@@ -115,7 +121,7 @@ class SqlContents:
     def find_absent(self, hashes: Collection[str]) -> set[str]:
         """The same as `absent`. Blocks."""
         digests = {bytes.fromhex(sha256) for sha256 in hashes}
-        there, _beyond = self._engine.read(lambda connection: self._find_there(connection, digests))
+        there = self._engine.read(lambda connection: self._find_there(connection, digests))
         return {digest.hex() for digest in digests - there}
 
     def get_blocking(self, sha256: str) -> bytes:
@@ -156,12 +162,14 @@ class SqlContents:
         return data
 
     def _pack(self, given: tuple[bytes, ...]) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
-        """Each content by its hash, and what the rows are to hold of those that are not there yet.
+        """Each content by its hash, and what the rows are to hold of those that are small or not there yet.
 
         What goes beside the database is there when this returns.
         """
         wanted = {_hash(content): content for content in given}
-        there, _beyond = self._engine.read(lambda connection: self._find_there(connection, wanted))
+        if sum(map(len, wanted.values())) <= KEPT_INLINE_BYTES:
+            return wanted, {digest: zlib.compress(data, _LEVEL) for digest, data in wanted.items()}
+        there = self._engine.read(lambda connection: self._find_there(connection, wanted))
         packed = {digest: zlib.compress(data, _LEVEL) for digest, data in wanted.items() if digest not in there}
         if self._objects is not None:
             large = {
@@ -183,39 +191,41 @@ class SqlContents:
         self, connection: SqlConnection, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]
     ) -> None:
         now = self._clock()
+        if len(wanted) == 1 and wanted.keys() == packed.keys():  # one statement is a transaction of its own
+            connection.executemany(_KEEP, self._build_rows(wanted, packed, now))
+            return
         with self._engine.begin_transaction(connection):
             self._engine.lock_contents(connection, alone=False)
-            there, beyond = self._find_there(connection, wanted)
+            there = self._find_there(connection, wanted)
             if there:
-                # The time tells that it is needed now, so that nothing takes it away before it is referred to.
                 connection.executemany(_NEEDED, [{"digest": digest, "needed_ms": now} for digest in there])
-            if beyond:  # whoever keeps it now can read it where it is from now on
-                connection.executemany(_REMOVE, [{"digest": digest} for digest in beyond])
-            rows: list[dict[str, object]] = [
-                {
-                    "sha256": digest,
-                    "size": len(data),
-                    "kept_ms": now,
-                    "data": packed.get(digest) or zlib.compress(data, _LEVEL),
-                }
-                for digest, data in wanted.items()
-                if digest not in there
-            ]
-            if rows:
-                connection.executemany(ADD_CONTENT, rows)
+            absent = {digest: data for digest, data in wanted.items() if digest not in there}
+            if absent:
+                connection.executemany(_KEEP, self._build_rows(absent, packed, now))
 
-    def _find_there(
-        self, connection: SqlConnection, digests: Collection[bytes]
-    ) -> tuple[set[bytes], set[bytes]]:
-        """Those of the hashes whose content is kept within reach, and those whose content is beyond it."""
+    def _build_rows(
+        self, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes], now: int
+    ) -> list[Values]:
+        return [
+            {
+                "sha256": digest,
+                "size": len(data),
+                "kept_ms": now,
+                "data": packed.get(digest) or zlib.compress(data, _LEVEL),
+                **self._reach,
+            }
+            for digest, data in wanted.items()
+        ]
+
+    def _find_there(self, connection: SqlConnection, digests: Collection[bytes]) -> set[bytes]:
+        """Those of the hashes whose content is kept within reach."""
         there: set[bytes] = set()
-        beyond: set[bytes] = set()
         asked = list(digests)
         for start in range(0, len(asked), _ASKED_AT_ONCE):
             places, values = expand("digest", asked[start : start + _ASKED_AT_ONCE])
-            for digest, is_there in connection.execute(_ARE_THERE.format(places), {**values, **self._reach}):
-                (there if is_there else beyond).add(digest)
-        return there, beyond
+            found = connection.execute(_ARE_THERE.format(places), {**values, **self._reach})
+            there |= {digest for digest, is_there in found if is_there}
+        return there
 
 
 def unpack_content(data: object, size: object) -> bytes | None:

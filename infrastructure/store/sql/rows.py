@@ -83,10 +83,7 @@ ADD_SEEN = (
     f"{build_insert(SEEN_DECISIONS, ('session_id', 'digest', 'at_ms'))} ON CONFLICT (session_id, digest) "
     "DO UPDATE SET at_ms = excluded.at_ms"
 )
-# Another process may have put the same there meanwhile: then it is needed now, too.
-ADD_CONTENT = (
-    f"{build_insert('contents', _CONTENT)} ON CONFLICT (sha256) DO UPDATE SET kept_ms = excluded.kept_ms"
-)
+ADD_CONTENT = build_insert("contents", _CONTENT)
 FIND_SESSION = f"SELECT {SESSION} FROM sessions WHERE id = :id"
 LIST_SESSIONS = f"SELECT {SESSION} FROM sessions ORDER BY updated_ms DESC, id DESC"
 

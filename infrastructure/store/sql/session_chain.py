@@ -10,13 +10,13 @@ from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.sessions.session_facts import StoredSessionFacts
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.connection import SqlConnection, Values
 from quorum.infrastructure.store.sql.rows import ADD_RECORD, ADD_SESSION, build_row
 from quorum.infrastructure.store.sql.session_locks import WriteLock
 
 _FIND_HEAD = "SELECT records, head FROM sessions WHERE id = :session"
 # What changes with each record, if the session has still so many, of which the last has that link.
-_COUNT = (
+COUNT_RECORDS = (
     "UPDATE sessions SET updated_ms = :updated_ms, turns = :turns, records = :records, cost = :cost,"
     " head = :head WHERE id = :session AND records = :stored AND head = :before"
 )
@@ -101,7 +101,7 @@ class SessionChain:
 
         A commit that was reported as failed may have been done: what is there already is not written again.
         """
-        rows = [build_row(record, self.session_id) for record in linked if record.seq >= self._stored]
+        rows = self._build_rows(linked)
         if not rows:
             return
         self.lost = self._lock.find_loss(connection)
@@ -109,6 +109,13 @@ class SessionChain:
             raise LedgerError(self.lost)
         self._write_session(connection)
         connection.executemany(ADD_RECORD, rows)
+
+    def write_at_once(self, connection: SqlConnection, linked: Iterable[ChainedRecord]) -> bool:
+        """The same outside of a transaction; False where that cannot be, and nothing was written."""
+        rows = self._build_rows(linked)
+        if not rows or self._stored == 0 or self._list_changes():
+            return False
+        return self._lock.write_at_once(connection, self._build_count(), rows)
 
     def mark_stored(self) -> None:
         """What `write` wrote was committed."""
@@ -124,30 +131,41 @@ class SessionChain:
             if record.seq == stored - 1 and record.link == head:
                 self._stored, self._stored_head = stored, head
 
-    def _write_session(self, connection: SqlConnection) -> None:
+    def _build_rows(self, linked: Iterable[ChainedRecord]) -> list[Values]:
+        return [build_row(record, self.session_id) for record in linked if record.seq >= self._stored]
+
+    def _list_changes(self) -> Values:
+        """What another may have redacted meanwhile is written only where it changed here."""
+        return {
+            name: getattr(self._facts, name)
+            for name in ("cwd", "title", "model")
+            if self._stored == 0 or getattr(self._facts, name) != getattr(self._stored_facts, name)
+        }
+
+    def _build_count(self) -> Values:
+        """The values of COUNT_RECORDS."""
         facts = self._facts
-        counted: dict[str, object] = {
+        return {
+            "session": self.session_id,
+            "stored": self._stored,
+            "before": self._stored_head,
             "updated_ms": self._at_ms,
             "turns": facts.turns,
             "records": self._seq,
             "cost": None if facts.cost is None else str(facts.cost),
             "head": self._link,
         }
-        # What another may have redacted meanwhile is written only where it changed here.
-        named = {
-            name: getattr(facts, name)
-            for name in ("cwd", "title", "model")
-            if self._stored == 0 or getattr(facts, name) != getattr(self._stored_facts, name)
-        }
+
+    def _write_session(self, connection: SqlConnection) -> None:
+        changed, counted = self._list_changes(), self._build_count()
         if self._stored == 0:
             started = {"id": self.session_id, "started_ms": self._started_ms, "parent": self._parent}
-            connection.execute(ADD_SESSION, {**started, **named, **counted})
+            connection.execute(ADD_SESSION, {**counted, **started, **changed})
             return
-        place = {"session": self.session_id, "stored": self._stored, "before": self._stored_head}
-        if named:
-            changes = ", ".join(f"{name} = :{name}" for name in named)
-            connection.execute(f"UPDATE sessions SET {changes} WHERE id = :session", {**place, **named})
-        done = connection.execute(_COUNT, {**place, **counted})
+        if changed:
+            changes = ", ".join(f"{name} = :{name}" for name in changed)
+            connection.execute(f"UPDATE sessions SET {changes} WHERE id = :session", {**counted, **changed})
+        done = connection.execute(COUNT_RECORDS, counted)
         if done.rowcount != 1:
             self.lost = (
                 f"the ledger of session {self.session_id} was removed or changed by another program, so "

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, cast
 from msgspec import Struct
 
 from quorum.domain.errors import LedgerError, SessionInUse
-from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.connection import SqlConnection, Values
 
 _Result = TypeVar("_Result")
 
@@ -67,6 +67,14 @@ class WriteLock(Protocol):
         """Why the right is gone, asked in the transaction that writes; empty where it is still held.
 
         Where it is held, nobody can take it until that transaction ends.
+        """
+        ...
+
+    def write_at_once(self, connection: SqlConnection, counted: Values, records: list[Values]) -> bool:
+        """Do all that a transaction would, asking whether the right is held among it, in one statement.
+
+        False where nothing was written: the right is gone, the session is another than `counted` says, or the
+        database has no such statement. A transaction tells why.
         """
         ...
 

@@ -230,9 +230,12 @@ class Writer:
             if unsure:
                 for chain, linked in by_chain.items():
                     chain.catch_up(connection, linked)
-            with self._engine.begin_transaction(connection):
-                for chain, linked in by_chain.items():
-                    chain.write(connection, linked)
+            # One session in one way to the database and back: nearly always there is no other.
+            ((chain, linked), *others) = by_chain.items()
+            if others or not chain.write_at_once(connection, linked):
+                with self._engine.begin_transaction(connection):
+                    for chain, linked in by_chain.items():
+                        chain.write(connection, linked)
         for chain in by_chain:
             chain.mark_stored()
         self._unsure = False
@@ -240,7 +243,8 @@ class Writer:
 
     def _run_job(self, job: _Job[object]) -> None:
         def attempt() -> object:
-            self._drop_dead_connection()
+            if not job.is_repeatable:
+                self._drop_dead_connection()
             with self._connect("cannot be written") as connection:
                 return job.work(connection)
 

@@ -52,6 +52,7 @@ def stop_inside(chain, connection, linked):
 
 stopped = []
 SessionChain.write = stop_inside
+SessionChain.write_at_once = lambda chain, connection, linked: False  # nobody can stop inside of one statement
 
 async def write(url, state):
     storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {"XDG_STATE_HOME": state})
@@ -67,6 +68,10 @@ async def write(url, state):
 
 asyncio.run(write(*sys.argv[1:]))
 """
+
+
+WAITING = """SELECT count(*) FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND datname = current_database()"""
 
 
 def prompt(text: str) -> TurnStarted:
@@ -85,17 +90,17 @@ def proxy(postgres: PostgresForTests) -> Iterator[CuttingProxy]:
         through.close()
 
 
-@pytest.mark.parametrize("before", [0, 1], ids=["the first event", "a later event"])
 @pytest.mark.parametrize(
-    ("statement", "answered"),
+    ("before", "statement", "answered"),
     [
-        (b"BEGIN", False),
-        (b"INSERT INTO records", False),
-        (b"INSERT INTO records", True),
-        (b"COMMIT", False),
-        (b"COMMIT", True),
+        pytest.param(0, b"BEGIN", False, id="the first event, before it began"),
+        pytest.param(0, b"INSERT INTO records", False, id="the first event, before the row"),
+        pytest.param(0, b"INSERT INTO records", True, id="the first event, after the row"),
+        pytest.param(0, b"COMMIT", False, id="the first event, before the commit"),
+        pytest.param(0, b"COMMIT", True, id="the first event, after the commit"),
+        pytest.param(1, b"INSERT INTO records", False, id="a later event, before its statement"),
+        pytest.param(1, b"INSERT INTO records", True, id="a later event, after its statement"),
     ],
-    ids=["before it began", "before the row", "after the row", "before the commit", "after the commit"],
 )
 async def test_an_append_whose_connection_is_cut_is_on_record_once(
     postgres, proxy, tmp_path, statement, answered, before
@@ -117,6 +122,68 @@ async def test_an_append_whose_connection_is_cut_is_on_record_once(
     assert (await storage.archive.verify(session.session_id)).holds
     await session.ledger.aclose()
     await asyncio.to_thread(storage.close)
+
+
+async def test_a_later_event_is_one_statement_which_the_database_ends_by_itself(postgres, proxy, tmp_path):
+    address = parse_address(postgres.new_database())
+    url = f"postgresql+psycopg://quorum@/{address.database}?host={proxy.folder}"
+    storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {"XDG_STATE_HOME": str(tmp_path)})
+    session = await asyncio.to_thread(storage.open_session, NewSession(), cwd=CWD)
+    await session.ledger.append(prompt("first"))
+
+    proxy.cut_at(b"COMMIT", answered=False)
+    for number in range(10):
+        await session.ledger.append(prompt(f"later {number}"))
+
+    assert proxy.cuts == 0
+    proxy.cut_at(b"never", answered=False)
+    assert await read_prompts(storage, session.session_id) == ["first", *(f"later {n}" for n in range(10))]
+    assert (await storage.archive.verify(session.session_id)).holds
+    await session.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ("UPDATE sessions SET title = 'redacted'", ""),
+        ("UPDATE sessions SET records = records + 1", "was removed or changed by another program"),
+        ("UPDATE leases SET epoch = nextval('lease_epochs')", "was taken over by"),
+        ("DELETE FROM leases", "was taken over by"),
+    ],
+    ids=["its name", "its records", "its lease", "no lease"],
+)
+async def test_an_append_that_waits_for_a_change_of_its_session_heeds_it(
+    machine, postgres, url, change, refused
+):
+    opened = await asyncio.to_thread(machine("one").open_session, ContinuedSession("s"), cwd=CWD)
+    await opened.ledger.append(prompt("before"))
+    with closing(postgres.connect(parse_address(url).database)) as other:
+        other.execute("BEGIN")
+        other.execute(change)
+        append = asyncio.ensure_future(opened.ledger.append(prompt("meanwhile")))
+        await asyncio.to_thread(wait_for, postgres, url, WAITING, lambda found: found != (0,))
+        other.execute("COMMIT")
+
+        if refused:
+            with pytest.raises(LedgerError, match=refused):
+                await append
+        else:
+            await append
+    prompts = await read_prompts(machine("two"), "s")
+    assert prompts == (["before"] if refused else ["before", "meanwhile"])
+
+
+async def test_what_is_read_beside_the_writing_is_read_on_one_connection(machine):
+    one = machine("one")
+    opened = await asyncio.to_thread(one.open_session, ContinuedSession("s"), cwd=CWD)
+    await opened.ledger.append(prompt("before"))
+
+    def read_pid() -> int:
+        read = one.archive._engine.read
+        return read(lambda connection: connection.execute("SELECT pg_backend_pid()").scalar_one())
+
+    assert await asyncio.to_thread(read_pid) == await asyncio.to_thread(read_pid)
 
 
 async def test_a_session_whose_row_another_transaction_holds_is_refused_and_not_waited_for(
