@@ -191,7 +191,7 @@ class PostgresServer:
             _build_url(address, environ),
             isolation_level="AUTOCOMMIT",
             pool_pre_ping=True,
-            pool_size=2,  # one that writes, and one that reads beside it: others are made anew each time
+            pool_size=1,
             max_overflow=15,
             connect_args=self._options,
             hide_parameters=True,

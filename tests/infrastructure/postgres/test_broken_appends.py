@@ -174,18 +174,6 @@ async def test_an_append_that_waits_for_a_change_of_its_session_heeds_it(
     assert prompts == (["before"] if refused else ["before", "meanwhile"])
 
 
-async def test_what_is_read_beside_the_writing_is_read_on_one_connection(machine):
-    one = machine("one")
-    opened = await asyncio.to_thread(one.open_session, ContinuedSession("s"), cwd=CWD)
-    await opened.ledger.append(prompt("before"))
-
-    def read_pid() -> int:
-        read = one.archive._engine.read
-        return read(lambda connection: connection.execute("SELECT pg_backend_pid()").scalar_one())
-
-    assert await asyncio.to_thread(read_pid) == await asyncio.to_thread(read_pid)
-
-
 async def test_a_session_whose_row_another_transaction_holds_is_refused_and_not_waited_for(
     machine, postgres, url, tmp_path
 ):
