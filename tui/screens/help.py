@@ -83,6 +83,9 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """What is typed, and below it one column of commands and keys, under headings."""
+        # Gathered here: the size may be told before the screen is mounted.
+        sections = list(self._gather_sections())
+        self._contexts = sorted(sections, key=lambda section: section[0] != self._place)
         with DialogFrame(id="help") as box:
             box.border_title = Content("Help")
             box.name_keys("esc closes · ↑↓ scroll")
@@ -92,8 +95,6 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def on_mount(self) -> None:
         """All of it, or what fits."""
-        sections = list(self._gather_sections())
-        self._contexts = sorted(sections, key=lambda section: section[0] != self._place)
         self._show(self._query)
         self.query_one(Input).focus()
 
