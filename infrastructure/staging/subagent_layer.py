@@ -121,9 +121,7 @@ def open_subagent_layer(layer: EnteredLayer, name: str) -> SubagentLayer:
         raise StagingError(f"no layer for {name} can be kept: {error}") from error
     try:
         _Copying().copy(layer.folder.upper, place / "frozen", is_top=True)
-        with ThreadPoolExecutor(
-            1
-        ) as thread:  # one that ends with its mounts, but for those who have joined them
+        with ThreadPoolExecutor(1) as thread:  # its mounts end with it, but for those who have joined them
             mounts, base, device = thread.submit(_mount, layer.folder.workspace, place).result()
     except (MountRefused, OSError) as error:
         remove_tree(place)
