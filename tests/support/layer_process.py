@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ T = TypeVar("T")
 def run_forked(work: Callable[[], T]) -> T:
     """What `work` returns in a fork of this process. An error there is raised here, with its trace."""
     reading, writing = os.pipe()
-    child = os.fork()
+    child = _fork_alone()
     if child == 0:
         code = 1
         try:
@@ -43,6 +44,20 @@ def run_forked(work: Callable[[], T]) -> T:
     is_fine, value = pickle.loads(said)
     assert is_fine, value
     return value  # type: ignore[no-any-return]
+
+
+def _fork_alone() -> int:
+    """As `os.fork`. Exporters that earlier tests have given up start a thread in each fork, beside which no
+    layer can be entered: here they start none."""
+    parent, start = os.getpid(), threading.Thread.start
+
+    def start_in_parent(thread: threading.Thread) -> None:
+        if os.getpid() == parent:
+            start(thread)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_in_parent)
+        return os.fork()
 
 
 def run_in_layer(root: Path, environ: dict[str, str], work: Callable[[EnteredLayer], T]) -> T:
