@@ -10,6 +10,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from urllib.parse import urlsplit
 
 from quorum.application.review.pushing import Push, PushMessage
@@ -105,13 +106,16 @@ async def _run(table: PushTable, environment: Mapping[str, str], workspace: Path
     try:
         name, *words = expand_declared_command(table.command, "push", environment)
         argv, given = find_declared_program(name, words, environment, cwd=workspace, is_confined=False)
-        async with (
-            asyncio.timeout(_LIMIT_SECS),
-            open_program(
-                argv, environment=given, cwd=workspace, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
-            ) as process,
-        ):
-            _, printed = await process.communicate(json.dumps(said).encode())
+        with TemporaryFile() as whole:  # cut off at its start, a program would read nothing from a pipe
+            whole.write(json.dumps(said).encode())
+            whole.seek(0)
+            async with (
+                asyncio.timeout(_LIMIT_SECS),
+                open_program(
+                    argv, environment=given, cwd=workspace, stdin=whole.fileno(), stdout=DEVNULL, stderr=PIPE
+                ) as process,
+            ):
+                _, printed = await process.communicate()
     except TimeoutError:
         raise PushFailed(f"it did not end within {_LIMIT_SECS:.0f} s") from None
     except (ConfigError, ToolError, OSError) as error:

@@ -24,9 +24,8 @@ SCRIPT = """
 if [ ! -e go ]; then touch checking; while [ ! -e go ]; do sleep 0.05; done; fi
 [ "$(wc -l < made.txt)" -ge 2 ]
 """
-PAGER = """#!/bin/sh
-cat >> "$HOME/told.jsonl"
-echo >> "$HOME/told.jsonl"
+PAGER = r"""#!/bin/sh
+printf '%s\n' "$(cat)" >> "$HOME/told.jsonl"
 [ -e "$HOME/paged" ] || { touch "$HOME/paged"; sleep 9; }
 """
 # Stands before the real one, and stops before it signs for the first time.

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,22 @@ async def test_a_command_reads_what_waits_as_json(tmp_path: Path) -> None:
         "message": MESSAGE.text,
         "link": f"https://q/{MESSAGE.digest}",
     }
+
+
+async def test_a_command_that_is_cut_off_at_its_start_reads_no_empty_message(tmp_path: Path) -> None:
+    table = PushTable(command=("sh", "-c", 'printf "%s\\n" "$(cat)" >> told.jsonl'))
+
+    for steps in range(20):
+        telling = asyncio.ensure_future(tell(table, tmp_path))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        telling.cancel()
+        with suppress(asyncio.CancelledError):
+            await telling
+    await tell(table, tmp_path)
+
+    lines = (tmp_path / "told.jsonl").read_text().splitlines()
+    assert {json.loads(line)["digest"] for line in lines} == {MESSAGE.digest}
 
 
 @pytest.mark.parametrize(
