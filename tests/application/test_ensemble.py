@@ -84,7 +84,7 @@ class Room(PanelRoom):
         return await self.go_on(prompt)
 
     async def go_on(self, said: str | UserMessage | None) -> LlmResponse:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.consensus.send_with_tools(said, (), on_event=self.streamed.append)
 
     @property

@@ -133,7 +133,7 @@ class Room(PanelRoom):
             await self.events.record(PhaseScopeChanged(scope=scope))
         await self.events.record(TurnStarted(prompt=prompt))
         self.choice.begin_turn()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.consensus.send_with_tools(
                 UserMessage(prompt), tools, on_event=self.streamed.append
             )

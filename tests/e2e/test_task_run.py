@@ -148,7 +148,7 @@ def _look_interrupt_and_kill(rig: DiscussionRig, project: Path) -> None:
             assert time.monotonic() < deadline, terminal.painted[-2_000:]
             time.sleep(0.01)
         os.kill(terminal.process.pid, signal.SIGKILL)
-        assert terminal.has_ended(within=20)
+        assert terminal.has_ended(within=60)
 
 
 def _resume(home: Path, project: Path) -> None:

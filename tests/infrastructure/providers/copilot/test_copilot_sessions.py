@@ -296,7 +296,7 @@ async def test_an_interrupted_answer_without_text_leaves_the_session_usable(rig:
     rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("ok",)))
     received = asyncio.Event()
     sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await received.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -315,7 +315,7 @@ async def test_a_session_that_does_not_stop_when_asked_is_given_up(
         rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("ok",)))
         received = asyncio.Event()
         sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await received.wait()
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
