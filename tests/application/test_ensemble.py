@@ -328,7 +328,7 @@ def test_only_scores_in_their_field_choose_whatever_fails(
     moderator: list[Any] = [additions()] if moderates else [text("A is best"), text("10/10")]
 
     async def run() -> tuple[str | None, str]:
-        room = PanelRoom(Ensemble, {**scripts, "mod": moderator}, secs=0.05)
+        room = PanelRoom(Ensemble, {**scripts, "mod": moderator}, secs=0.5)
         try:
             said = await room.discuss()
         except NoPanelAnswer:

@@ -49,7 +49,7 @@ class Change(FakeTool):
             return "changed"
 
         super().__init__(
-            "change", change, risk=risk, access=lambda _: Access.of(writes=["/ws/a"]), timeout_secs=0.2
+            "change", change, risk=risk, access=lambda _: Access.of(writes=["/ws/a"]), timeout_secs=1.0
         )
 
     async def _meet(self, fate: str) -> None:

@@ -51,7 +51,7 @@ def test_a_command_sent_to_the_background_dies_with_a_killed_app_and_resuming_sa
         assert alive_with(sleep)
 
         terminal.process.kill(signal.SIGKILL)
-        assert terminal.has_ended(within=60)
+        assert terminal.has_ended(within=120)
 
     wait_until(lambda: not alive_with(sleep), "the end of the background command")
     with app(project, "--continue") as terminal:

@@ -20,7 +20,7 @@ from tests.support.headless_run import QUORUM, environment
 from tests.support.liveness import has_slept
 
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
-WITHIN_SECS = 30.0
+WITHIN_SECS = 120.0
 _SEQUENCES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
 
 

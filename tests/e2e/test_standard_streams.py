@@ -114,7 +114,7 @@ def test_a_run_whose_reader_goes_ends_with_all_it_started(tmp_path: Path, env: d
     assert process.stdout is not None
     process.stdout.close()  # nothing was written to it yet, and nothing will be for minutes
 
-    assert process.wait(60) == CLOSED_PIPE
+    assert process.wait(120) == CLOSED_PIPE
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
 
@@ -173,7 +173,7 @@ def test_a_signal_at_any_moment_ends_a_run_as_interrupted(
             out, err = process.communicate(timeout=delay)
         except subprocess.TimeoutExpired:
             process.send_signal(number)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=120)
         if _in_the_interpreter(process.returncode, number, out, err):
             continue
         codes.append(process.returncode)

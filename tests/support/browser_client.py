@@ -14,7 +14,7 @@ import aiohttp
 from tests.support.headless_run import Started, start_quorum
 from tests.support.served_site import find_values
 
-_PATIENCE_SECS = 60.0
+_PATIENCE_SECS = 120.0
 _SEQUENCES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
 _SOCKET = re.compile(r'data-session-websocket-url="ws://[^/]+([^"]+)"')
 _CARD = re.compile(r'class="card" href="([^"]+)".*?<span class="quiet">([^<]*) · ')

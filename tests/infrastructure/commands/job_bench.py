@@ -43,6 +43,7 @@ class JobBench:
         most: int = 20,
         inspect_secs: float = 600.0,
         open_spill: Callable[[], Spill] | None = None,
+        settle_secs: float = 0.2,
         **options: object,
     ) -> None:
         self.root = root
@@ -59,7 +60,7 @@ class JobBench:
             most=most,
             inspect_secs=inspect_secs,
         )
-        self._run = tool_in(root, jobs=self.jobs, open_spill=open_spill, settle_secs=0.2, **options)
+        self._run = tool_in(root, jobs=self.jobs, open_spill=open_spill, settle_secs=settle_secs, **options)
         self._jobs = Jobs(self.jobs)
 
     async def run(

@@ -176,7 +176,9 @@ async def test_what_was_said_and_taken_back_before_a_wait_does_not_end_it(bench:
     assert bench.ended().status is JobStatus.ENDED
 
 
-async def test_what_ends_at_once_has_its_result_at_once_and_is_no_job(bench: JobBench) -> None:
+async def test_what_ends_at_once_has_its_result_at_once_and_is_no_job(root: Path) -> None:
+    bench = JobBench(root, settle_secs=60)
+
     assert await bench.background("echo busy; exit 4") == "busy\nexit code 4"
     assert await bench.ask("list") == "no command was sent to the background in this session"
     assert not bench.ledger.events

@@ -326,9 +326,9 @@ async def test_a_session_that_does_not_stop_when_asked_is_given_up(
 
 
 async def test_silence_ends_the_request(tmp_path: Path) -> None:
-    async with copilot_rig(tmp_path, timeout_secs=0.2) as rig:
+    async with copilot_rig(tmp_path, timeout_secs=2) as rig:
         rig.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("ok",)))
-        with pytest.raises(ProviderError, match=r"sent nothing for 0\.2 s") as caught:
+        with pytest.raises(ProviderError, match=r"sent nothing for 2 s") as caught:
             await rig.session.send("x")
         assert (caught.value.kind, caught.value.partial) == (ProviderErrorKind.TIMEOUT, True)
         assert (await rig.session.send("y")).text_content() == "ok"
