@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.infrastructure.commands.command_bench import alive_with
+from tests.infrastructure.commands.command_bench import a_sleep, alive_with
 from tests.support.liveness import wait_until
 from tests.support.terminal import Terminal
 
@@ -27,11 +26,6 @@ def project(tmp_path: Path) -> Path:
 
 def app(project: Path, *arguments: str, rows: int = 40, columns: int = 120) -> Terminal:
     return Terminal(project, project.parent / "home", rows=rows, columns=columns, arguments=list(arguments))
-
-
-def a_sleep() -> str:
-    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
-    return f"600.{secrets.randbelow(10**12):012d}"
 
 
 def send_away(terminal: Terminal, sleep: str) -> None:

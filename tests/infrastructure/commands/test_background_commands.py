@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import secrets
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from quorum.domain.errors import LedgerError, ToolError
 from quorum.domain.events.event import CallProgressed, Event, JobEnded, JobProgressed, JobStarted
 from quorum.domain.text.output import Text
 from quorum.infrastructure.store.blobs.file_store import FileBlobStore
-from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
+from tests.infrastructure.commands.command_bench import Daemon, a_sleep, alive_with, eventually
 from tests.infrastructure.commands.job_bench import JobBench
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -48,11 +47,6 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def bench(root: Path) -> JobBench:
     return JobBench(root)
-
-
-def a_sleep() -> str:
-    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
-    return f"600.{secrets.randbelow(10**12):012d}"
 
 
 async def fetch(url: str) -> int:

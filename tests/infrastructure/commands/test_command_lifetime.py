@@ -4,7 +4,6 @@ import asyncio
 import os
 import py_compile
 import re
-import secrets
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
     Daemon,
     RecordingControls,
+    a_sleep,
     alive_with,
     context_with,
     eventually,
@@ -54,11 +54,6 @@ def tool(root: Path) -> RunCommand:
 @pytest.fixture
 def daemon(root: Path) -> Daemon:
     return Daemon(root)
-
-
-def a_sleep() -> str:
-    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
-    return f"600.{secrets.randbelow(10**12):012d}"
 
 
 def another_quorum(root: Path, command: str) -> subprocess.Popen[bytes]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from tests.infrastructure.commands.command_bench import (
     Daemon,
     RecordingControls,
+    a_sleep,
     alive_with,
     context_with,
     eventually,
@@ -62,11 +62,6 @@ async def read_by(number):
 for number in {_NUMBERS}:
     asyncio.run(read_by(number))
 """
-
-
-def a_sleep() -> str:
-    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
-    return f"600.{secrets.randbelow(10**12):012d}"
 
 
 def another_quorum(household: Household, command: str) -> subprocess.Popen[bytes]:
