@@ -12,12 +12,14 @@ import tempfile
 from asyncio.base_subprocess import BaseSubprocessTransport
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
 from quorum.infrastructure.tools import built_in_tools as _table  # screens draw calls by what it knows  # noqa: F401
+from tests.support.long_tests import LONG_TESTS, may_have_long_tests
 
 if TYPE_CHECKING:  # most tests need neither database nor bucket
     from tests.support.bucket_server import BucketForTests
@@ -72,12 +74,24 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + (1 if config.option.markexpr == "not long" else 2)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Have `make test-long` import no file that has none of its tests."""
+    if config.option.markexpr != LONG_TESTS or collection_path.suffix != ".py":
+        return None
+    return None if may_have_long_tests(collection_path) else True
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Take the marker `long(after=n)` from the first n cases of a test: these also belong to `make test`."""
     seen: Counter[str] = Counter()
+    named: set[Path] = set()
     for item in items:
         marker = item.get_closest_marker("long")
+        if marker is not None and item.path not in named:
+            named.add(item.path)
+            if not may_have_long_tests(item.path):
+                raise pytest.UsageError(f"{item.path} has a long test and does not name mark.long")
         if marker is None or "after" not in marker.kwargs:
             continue
         test = item.nodeid.split("[", 1)[0]

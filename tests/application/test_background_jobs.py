@@ -78,7 +78,7 @@ async def test_the_end_of_a_job_is_reported_with_the_next_prompt_and_only_once()
     bench = a_bench(LlmResponse.from_text("I see"), LlmResponse.from_text("yes"))
     job = await a_job(bench)
     job.may_end.set()
-    await bench.jobs.wait_for(bench.jobs.find("job-1"), 10)
+    await bench.jobs.wait_for(bench.jobs.find("job-1"), 60)
 
     await bench.agent.execute("and now")
     await bench.agent.execute("again")
@@ -121,7 +121,7 @@ async def test_an_end_that_the_model_has_not_read_is_reported_when_the_session_i
     first = a_bench()
     await first.front.open()
     (await a_job(first)).may_end.set()
-    await first.jobs.wait_for(first.jobs.find("job-1"), 10)
+    await first.jobs.wait_for(first.jobs.find("job-1"), 60)
     resumed = a_bench(LlmResponse.from_text("I see"), past=records_of(first.ledger))
 
     await resumed.front.open()

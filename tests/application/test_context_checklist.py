@@ -137,7 +137,7 @@ async def test_a_tool_can_keep_its_own_order_with_nothing_but_its_context() -> N
         ended[context.call_index].set()
         return "ok"
 
-    await asyncio.wait_for(Bench(reader(in_turn), planner=plan_parallel).run(*[("read", {})] * 4), timeout=5)
+    await asyncio.wait_for(Bench(reader(in_turn), planner=plan_parallel).run(*[("read", {})] * 4), timeout=60)
 
     assert order == [0, 1, 2, 3]
 
@@ -252,7 +252,7 @@ async def test_edits_of_two_files_overlap(name: str) -> None:
     tool = FakeTool("edit", meet, access=writes_of)
 
     result = await asyncio.wait_for(
-        Bench(tool, planner=PLANNERS[name]).run(("edit", {"cell": "a"}), ("edit", {"cell": "b"})), timeout=5
+        Bench(tool, planner=PLANNERS[name]).run(("edit", {"cell": "a"}), ("edit", {"cell": "b"})), timeout=60
     )
 
     assert outcomes(result) == [Outcome.OK] * 2
@@ -328,7 +328,7 @@ async def test_identity_parallelism_and_withheld_calls_hold_together_under_all_p
         planner=plan_parallel,
     )
 
-    report = await asyncio.wait_for(bench.agent.execute("go"), timeout=5)
+    report = await asyncio.wait_for(bench.agent.execute("go"), timeout=60)
 
     contexts = [record.context for record in report.calls]
     assert [(c.call_id, c.call_index, c.turn_index) for c in contexts] == [

@@ -52,7 +52,7 @@ async def test_a_mode_that_is_chosen_while_a_large_call_is_decided_about_counts(
     def slowly(*args: object, **more: object) -> object:
         decision = decide(*args)  # type: ignore[arg-type]
         begun.set()
-        released.wait(10)
+        released.wait(60)
         return decision
 
     monkeypatch.setattr(Review, "decide", slowly)

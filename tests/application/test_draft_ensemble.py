@@ -65,7 +65,7 @@ class Room(PanelRoom):
         command = ExpandedCommand(name=INIT_COMMAND, file=INIT_SOURCE, sha256="ab", text=PROMPT)
         await self.events.record(TurnStarted(prompt="/init", command=command))
         self.choice.begin_turn()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.consensus.send_with_tools(
                 UserMessage(PROMPT), tools, on_event=self.streamed.append
             )

@@ -84,7 +84,7 @@ class Room(PanelRoom):
         return await self.go_on(prompt)
 
     async def go_on(self, said: str | UserMessage | None) -> LlmResponse:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.consensus.send_with_tools(said, (), on_event=self.streamed.append)
 
     @property
@@ -328,7 +328,7 @@ def test_only_scores_in_their_field_choose_whatever_fails(
     moderator: list[Any] = [additions()] if moderates else [text("A is best"), text("10/10")]
 
     async def run() -> tuple[str | None, str]:
-        room = PanelRoom(Ensemble, {**scripts, "mod": moderator}, secs=0.05)
+        room = PanelRoom(Ensemble, {**scripts, "mod": moderator}, secs=0.5)
         try:
             said = await room.discuss()
         except NoPanelAnswer:

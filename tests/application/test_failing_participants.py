@@ -53,7 +53,7 @@ def endless() -> Step:
 REFUSED = LlmResponse(content=(TextBlock("no"),), stop_reason=REFUSAL)
 WAYS: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "down": (lambda: [DOWN], "it is down"),
-    "silent": (lambda: [Step(answer=text("late"), gate=asyncio.Event())], "no answer within 0.05 s"),
+    "silent": (lambda: [Step(answer=text("late"), gate=asyncio.Event())], "no answer within 0.5 s"),
     "endless": (lambda: [endless()], "more than 1,000,000 characters"),
     "refusing": (lambda: [REFUSED, REFUSED], "refus"),
     "empty": (lambda: [text(" "), text(" ")], ""),
@@ -128,7 +128,7 @@ async def test_who_fails_where_fields_are_wanted_is_named_and_an_answer_stands(s
     form, scripts = make()
     answers, said = WAYS[way]
     scripts[name][place : place + 1] = answers()
-    room = PanelRoom(form, scripts, secs=0.05 if way == "silent" else 600.0)
+    room = PanelRoom(form, scripts, secs=0.5 if way == "silent" else 600.0)
     answer = await room.discuss()
     assert "cron" in answer
     assert (said or "it did not call") in find_reasons(room)
@@ -147,7 +147,7 @@ async def test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goe
     scripts["a"][1:] = [reviews(C=5)] if down == "b" else []
     if down == "b":
         scripts["c"][1] = reviews(A=9)
-    room = PanelRoom(form, scripts, secs=0.05 if way == "silent" else 600.0)
+    room = PanelRoom(form, scripts, secs=0.5 if way == "silent" else 600.0)
     assert (await room.discuss()).startswith("cron")
     assert find_reasons(room).count(said or "it said nothing") == len(down)
     assert {label for label, status in room.statuses().items() if status != "answered"} == set(down.upper())
@@ -158,7 +158,7 @@ async def test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goe
 async def test_where_all_fail_each_is_named_and_nobody_else_is_asked(form: Any, way: str) -> None:
     _, said = WAYS[way]
     scripts = {name: first_answers(way) for name in "abc"}
-    room = PanelRoom(form, {**scripts, "mod": []}, secs=0.05 if way == "silent" else 600.0)
+    room = PanelRoom(form, {**scripts, "mod": []}, secs=0.5 if way == "silent" else 600.0)
     with pytest.raises(NoPanelAnswer) as failed:
         await room.discuss()
     assert str(failed.value).count(said or "it said nothing") == 3

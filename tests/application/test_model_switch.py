@@ -185,7 +185,7 @@ class Waiting:
         return self.bench.front
 
     async def begun(self) -> None:
-        await asyncio.wait_for(self.waits.wait(), 20)
+        await asyncio.wait_for(self.waits.wait(), 60)
 
 
 class _Ear:
@@ -220,7 +220,7 @@ async def test_a_waiting_request_goes_out_at_once_on_the_model_chosen_meanwhile(
         await waiting.begun()
 
         await waiting.front.models.choose("scripted/model-1")
-        report = await asyncio.wait_for(turn, 20)
+        report = await asyncio.wait_for(turn, 60)
 
         assert (report.status, report.text) == (RunStatus.COMPLETED, "hello")
         assert len(waiting.first.bodies) == len(waiting.other.bodies) == 1
@@ -236,7 +236,7 @@ async def test_results_that_wait_go_out_on_the_model_chosen_meanwhile_with_the_t
         await waiting.begun()
 
         await waiting.front.models.choose("scripted/model-1")
-        report = await asyncio.wait_for(turn, 20)
+        report = await asyncio.wait_for(turn, 60)
 
         body = waiting.other.bodies[0]
         assert report.text == "hello"
@@ -257,7 +257,7 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
         await waiting.front.models.choose("scripted/model-1")
         await waiting.begun()
         await waiting.front.models.choose("scripted/again")
-        report = await asyncio.wait_for(turn, 20)
+        report = await asyncio.wait_for(turn, 60)
 
         assert report.text == "hello"
         assert said(waiting.bench) == ["go"]
@@ -271,7 +271,7 @@ async def test_a_person_who_stops_the_wait_is_obeyed() -> None:
 
         turn.cancel()
 
-        assert (await asyncio.wait_for(turn, 20)).status is RunStatus.INTERRUPTED
+        assert (await asyncio.wait_for(turn, 60)).status is RunStatus.INTERRUPTED
         assert waiting.bench.conversation.messages == (UserMessage("go"),)
 
 
@@ -286,7 +286,7 @@ async def test_a_person_who_stops_and_switches_at_once_has_stopped(stop_comes_fi
         for act in acts if stop_comes_first else reversed(acts):
             act()
 
-        assert (await asyncio.wait_for(turn, 20)).status is RunStatus.INTERRUPTED
+        assert (await asyncio.wait_for(turn, 60)).status is RunStatus.INTERRUPTED
         assert turn.cancelling() == 0
         assert waiting.other.bodies == []
         waiting.other.script = [CHATTY]
@@ -298,14 +298,14 @@ async def test_a_request_that_has_begun_to_be_answered_is_not_abandoned() -> Non
     quick = Refuse(status=429, headers={"retry-after": "0"})
     async with two_servers([quick, stalled], []) as waiting:
         turn = asyncio.create_task(waiting.agent.execute("go"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not waiting.bench.observer.of(TextDelta):  # noqa: ASYNC110 - any condition of the record
                 await asyncio.sleep(0.005)
 
         await waiting.front.models.choose("scripted/model-1")
         turn.cancel()
 
-        assert (await asyncio.wait_for(turn, 20)).status is RunStatus.INTERRUPTED
+        assert (await asyncio.wait_for(turn, 60)).status is RunStatus.INTERRUPTED
         assert waiting.other.bodies == []
 
 

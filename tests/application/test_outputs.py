@@ -159,7 +159,7 @@ async def test_an_output_that_has_to_be_fetched_does_not_stop_the_loop() -> None
 
     class Elsewhere(FakeBlobStore):
         def open_lines(self, blob_id: str) -> LineSource:
-            assert fetched.wait(10), "the loop that has to set this is stopped"
+            assert fetched.wait(60), "the loop that has to set this is stopped"
             return super().open_lines(blob_id)
 
     store = Elsewhere()

@@ -33,7 +33,7 @@ async def test_three_slow_reads_and_a_write_take_the_time_of_the_slowest_chain()
             ("read", {"cell": "c"}),
         )
     )
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not task.done():
             for _ in range(20):  # let everything that can run come to its next wait
                 await asyncio.sleep(0)

@@ -114,7 +114,7 @@ class Planning:
             "tasks": [{"id": "parser", "description": "write it", "writes": ["src/**"]}],
         }
         calls = ((a_context(call_id=call_id), a_call("create_plan", arguments, id_=call_id)),)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.runtime.run(
                 ToolBatch(
                     id="batch-1",

@@ -165,7 +165,7 @@ async def test_an_answer_waits_for_no_message_that_is_under_way() -> None:
     await sending.wait()
     person.answers.set()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert await asking == Approve(about(1).request.packet.digest)
 
 
@@ -182,7 +182,7 @@ async def test_whoever_stops_the_turn_over_a_message_that_hangs_stops_it() -> No
     asking.cancel()
     await asyncio.sleep(0)
     asking.cancel()
-    await asyncio.wait((asking,), timeout=5)
+    await asyncio.wait((asking,), timeout=60)
 
     assert asking.cancelled()
 
@@ -207,7 +207,7 @@ async def test_a_message_that_was_not_taken_has_told_of_nothing_else_that_waits(
     approver = phones.in_front_of(Person(), failing)
     asking = [asyncio.ensure_future(approver.ask(about(number))) for number in range(2)]
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await phones.until(2)
     for each in asking:
         each.cancel()

@@ -102,7 +102,7 @@ class Bench:
             (a_context(i), a_call("write", {"cell": cell, "text": text}, id_=f"call-{i}"))
             for i, cell in enumerate(cells or ("x",))
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.runtime.run(ToolBatch(id="batch-1", calls=calls, scope=RequestedScope(task=task)))
 
     @property

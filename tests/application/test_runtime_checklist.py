@@ -60,7 +60,7 @@ async def test_a_mixed_batch_runs_lane_by_lane_under_partition() -> None:
         reader(read), FakeTool("write", write, access=lambda _: Access.of(writes=["/ws/z"])), planner=partition
     )
 
-    await asyncio.wait_for(bench.run(("read", {}), ("read", {}), ("write", {}), ("read", {})), timeout=5)
+    await asyncio.wait_for(bench.run(("read", {}), ("read", {}), ("write", {}), ("read", {})), timeout=60)
 
     assert sorted(order[:2]) == ["read 0", "read 1"]
     assert order[2:] == ["write 2", "read 3"]
@@ -85,7 +85,7 @@ async def test_one_tool_is_safe_with_one_input_and_unsafe_with_another() -> None
     bench = Bench(tool, planner=partition)
     look, change = ("shell", {"text": "look"}), ("shell", {"text": "change"})
 
-    result = await asyncio.wait_for(bench.run(look, look, change, change), timeout=5)
+    result = await asyncio.wait_for(bench.run(look, look, change, change), timeout=60)
 
     assert outcomes(result) == [Outcome.OK] * 4
     assert [one.is_concurrency_safe for one in bench.runtime.executions] == [True, True, False, False]
@@ -125,7 +125,7 @@ async def test_calls_of_a_safe_lane_overlap_and_those_of_an_unsafe_one_never() -
         reader(safe), FakeTool("write", unsafe, access=lambda _: Access.of(writes=["/w"])), planner=partition
     )
 
-    result = await asyncio.wait_for(bench.run(*[("read", {})] * 3, *[("write", {})] * 3), timeout=5)
+    result = await asyncio.wait_for(bench.run(*[("read", {})] * 3, *[("write", {})] * 3), timeout=60)
 
     assert outcomes(result) == [Outcome.OK] * 6
     assert most == 1
@@ -193,7 +193,7 @@ async def test_at_any_moment_the_records_say_what_waits_runs_is_done_and_reporte
 
     bench = Bench(reader(work), FakeTool("alone", work, access=lambda _: EXCLUSIVE))
     task = asyncio.create_task(bench.run(("read", {}), ("read", {}), ("alone", {})))
-    await asyncio.wait_for(second_runs.wait(), timeout=5)
+    await asyncio.wait_for(second_runs.wait(), timeout=60)
 
     done, runs, waits = bench.runtime.executions
 
@@ -267,7 +267,7 @@ async def test_a_message_goes_out_now_and_the_new_context_only_when_the_batch_ha
 
     bench = Bench(FakeTool("change", change), FakeTool("look", look))
 
-    await asyncio.wait_for(bench.run(("change", {}), ("look", {})), timeout=5)
+    await asyncio.wait_for(bench.run(("change", {}), ("look", {})), timeout=60)
 
     assert seen_beside == [None]
     kinds = [type(event) for event in bench.observer.of(CallProgressed, StateMerged)]
@@ -300,7 +300,7 @@ async def test_modifiers_of_a_concurrent_batch_are_applied_in_call_order_however
         turns[finish[0]].set()
         bench = Bench(reader(append))
 
-        await asyncio.wait_for(bench.run(*[("read", {})] * 5), timeout=5)
+        await asyncio.wait_for(bench.run(*[("read", {})] * 5), timeout=60)
 
         assert list_in(bench.runtime.state) == ["0", "1", "2", "3", "4"]
 

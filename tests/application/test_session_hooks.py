@@ -154,7 +154,7 @@ async def test_hooks_that_hang_at_the_end_are_cut_off_and_that_is_said(monkeypat
     await bench.front.open()
     await bench.agent.execute("hi")
 
-    await asyncio.wait_for(bench.front.aclose(), timeout=5)
+    await asyncio.wait_for(bench.front.aclose(), timeout=60)
 
     assert any("cut off at the end of the session" in each.message for each in bench.observer.of(NoticeGiven))  # type: ignore[attr-defined]
 

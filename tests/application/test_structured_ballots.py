@@ -263,7 +263,7 @@ def test_votes_on_calls_and_plans_are_what_was_cast_in_fields(
             call=a_call("run_command", {"command": "make"}), context=a_context(), seal=Seal(cwd="/w")
         )
         paper = PLAN_PAPER if is_plan else None
-        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             counted = group.create_task(voting.gather(packet, RequestedScope(task="make it"), feed, paper))
             group.create_task(open_in_order(gateway, gates, order))
         return counted.result().verdict.value, {each.reviewer: each.vote for each in feed.ballots}

@@ -109,7 +109,7 @@ class FakeSessions:
         return self.opened[task.prompt]
 
     async def all_run(self, count: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(self.opened) < count:  # noqa: ASYNC110 - opening a session is not told
                 await asyncio.sleep(0)
             for each in self.opened.values():

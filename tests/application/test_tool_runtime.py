@@ -113,7 +113,7 @@ async def test_calls_that_wait_for_each_other_all_run_at_once() -> None:
         await barrier.wait()
         return "met"
 
-    result = await asyncio.wait_for(Bench(reader(meet)).run(*[("read", {})] * 4), timeout=5)
+    result = await asyncio.wait_for(Bench(reader(meet)).run(*[("read", {})] * 4), timeout=60)
 
     assert outcomes(result) == [Outcome.OK] * 4
 
@@ -595,7 +595,7 @@ async def test_after_an_exclusive_call_what_the_waiting_calls_touch_is_computed_
     direct = FakeTool("direct", meet, access=lambda _: Access.of(writes=["/ws/a"]))
 
     result = await asyncio.wait_for(
-        Bench(alone, through_link, direct).run(("alone", {}), ("through", {}), ("direct", {})), timeout=5
+        Bench(alone, through_link, direct).run(("alone", {}), ("through", {}), ("direct", {})), timeout=60
     )
 
     assert outcomes(result) == [Outcome.OK] * 3

@@ -70,7 +70,7 @@ class Bench:
 
     async def verdict(self, packet: ReviewPacket | None = None, task: str = "do it") -> Verdict:
         self.feed = self.voting.feed()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return (await self.voting.gather(packet or _packet(), RequestedScope(task=task), self.feed)).verdict
 
     @property
@@ -220,17 +220,17 @@ async def test_a_model_that_cannot_be_had_is_an_error_and_the_others_still_vote(
 
 
 async def test_a_reviewer_that_never_answers_holds_nobody_up() -> None:
-    bench = Bench(secs=0.05, a=[Step(answer=ballot("approve"), gate=asyncio.Event())], b=[ballot("approve")])
+    bench = Bench(secs=0.5, a=[Step(answer=ballot("approve"), gate=asyncio.Event())], b=[ballot("approve")])
     assert await bench.verdict() is Verdict.UNCLEAR
     assert bench.votes == {"a": Vote.ERROR, "b": Vote.APPROVE}
-    assert bench.reasons["a"] == "no vote within 0.05 s"
+    assert bench.reasons["a"] == "no vote within 0.5 s"
 
 
 async def test_a_reviewer_whose_requests_keep_failing_until_its_time_is_up_is_quoted() -> None:
     waits = StreamRetry(attempt=1, delay_secs=30, reason="p is overloaded (529)")
-    bench = Bench(secs=0.05, a=[Step(answer=ballot("approve"), first=[waits], gate=asyncio.Event())])
+    bench = Bench(secs=0.5, a=[Step(answer=ballot("approve"), first=[waits], gate=asyncio.Event())])
     await bench.verdict()
-    assert bench.reasons["a"] == "no vote within 0.05 s; p is overloaded (529)"
+    assert bench.reasons["a"] == "no vote within 0.5 s; p is overloaded (529)"
 
 
 async def test_a_reviewer_that_keeps_failing_rests_and_is_asked_again_later() -> None:
@@ -262,7 +262,7 @@ async def test_every_ballot_is_reported_as_it_arrives_and_its_tokens_are_counted
     feed, packet = bench.voting.feed(), _packet("rm x")
     arrived: list[tuple[str, ...]] = []
     stop = feed.watch(lambda: (arrived.append(feed.awaited), gate.set()))
-    await asyncio.wait_for(bench.voting.gather(packet, RequestedScope(), feed), 5)
+    await asyncio.wait_for(bench.voting.gather(packet, RequestedScope(), feed), 60)
     stop()
     assert arrived == [("p/b",), ()]
     first, _second = bench.seen.of(VoteCast)
@@ -383,7 +383,7 @@ async def test_the_others_are_asked_only_after_the_first_and_then_at_the_same_ti
     await bench.gateway.all_wait(1)
     assert len(bench.gateway.sessions) == 1
     gates["a"].set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while len(bench.gateway.sessions) < 3:  # noqa: ASYNC110 - opening a session is not told
             await asyncio.sleep(0)
         for session in bench.gateway.sessions[1:]:
@@ -395,7 +395,7 @@ async def test_the_others_are_asked_only_after_the_first_and_then_at_the_same_ti
 
 async def test_a_first_reviewer_that_never_answers_is_not_waited_for_longer_than_it_may_take() -> None:
     silent = Step(answer=ballot("approve"), gate=asyncio.Event())
-    bench = Bench(secs=0.05, escalate_below=0.8, a=[silent], b=[ballot("approve")], c=[ballot("approve")])
+    bench = Bench(secs=0.5, escalate_below=0.8, a=[silent], b=[ballot("approve")], c=[ballot("approve")])
     assert await bench.verdict() is Verdict.APPROVED
     assert bench.votes["a"] is Vote.ERROR
 

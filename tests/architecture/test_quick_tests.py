@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.long_tests import LONG_TESTS, may_have_long_tests
+
 ROOT = Path(__file__).parents[2]
 
 REPRESENTED = {
@@ -134,6 +136,21 @@ def test_every_file_of_tests_has_a_quick_test_or_is_named_here() -> None:
     }
 
     assert without == set(REPRESENTED)
+
+
+@pytest.mark.parametrize(
+    ("source", "may"),
+    [
+        ("@pytest.mark.long\ndef test_a(): ...", True),
+        ("from hypothesis import given", True),
+        ("def test_a_long_text(): ...", False),
+    ],
+)
+def test_the_long_run_imports_the_files_that_name_its_tests(source: str, may: bool, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(source)
+
+    assert may_have_long_tests(tmp_path / "test_it.py") is may
+    assert f'-m "{LONG_TESTS}"\n' in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("test", REPRESENTED.values())

@@ -38,7 +38,7 @@ async def interrupt(folder: Path, step: str) -> tuple[int, str, str]:
         assert line, (await process.communicate())[1].decode()
         seen += line
     process.send_signal(signal.SIGINT)
-    out, err = await asyncio.wait_for(process.communicate(), timeout=60)
+    out, err = await asyncio.wait_for(process.communicate(), timeout=120)
     assert process.returncode is not None
     return process.returncode, seen + out.decode(), err.decode()
 

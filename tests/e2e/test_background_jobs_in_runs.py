@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import signal
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_stream_schema import WHOLE, problems
-from tests.infrastructure.commands.command_bench import alive_with, eventually
+from tests.infrastructure.commands.command_bench import a_sleep, alive_with, eventually
 from tests.support.headless_run import configure_for, environment, run, start
 from tests.support.sse_server import Hang, Say, ScriptedCall, SseServer
 
@@ -34,11 +33,6 @@ def project(tmp_path: Path) -> Path:
 
 def call(id_: str, tool: str, **arguments: object) -> ScriptedCall:
     return ScriptedCall(id_, tool, json.dumps(arguments))
-
-
-def a_sleep() -> str:
-    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
-    return f"600.{secrets.randbelow(10**12):012d}"
 
 
 def starts(sleep: str) -> Say:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.infrastructure.commands.command_bench import alive_with
+from tests.infrastructure.commands.command_bench import a_sleep, alive_with
 from tests.support.liveness import wait_until
 from tests.support.terminal import Terminal
 
@@ -29,11 +28,6 @@ def app(project: Path, *arguments: str, rows: int = 40, columns: int = 120) -> T
     return Terminal(project, project.parent / "home", rows=rows, columns=columns, arguments=list(arguments))
 
 
-def a_sleep() -> str:
-    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
-    return f"600.{secrets.randbelow(10**12):012d}"
-
-
 def send_away(terminal: Terminal, sleep: str) -> None:
     terminal.wait_for("offline")
     terminal.submit(f"run `sleep {sleep}`")
@@ -51,7 +45,7 @@ def test_a_command_sent_to_the_background_dies_with_a_killed_app_and_resuming_sa
         assert alive_with(sleep)
 
         terminal.process.kill(signal.SIGKILL)
-        assert terminal.has_ended(within=20)
+        assert terminal.has_ended(within=120)
 
     wait_until(lambda: not alive_with(sleep), "the end of the background command")
     with app(project, "--continue") as terminal:

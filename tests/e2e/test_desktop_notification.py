@@ -17,7 +17,7 @@ import pytest
 from quorum.tui.terminal.notifications import encode_notification
 
 PROGRAMS = ("Xvfb", "dbus-daemon", "dbus-monitor", "dunst", "kitty")
-PATIENCE_SECS = 60.0
+PATIENCE_SECS = 120.0
 TEXT = "run_command needs your answer · app"
 SAY = """
 import os, sys

@@ -126,7 +126,7 @@ async def kill_once(rig: DiscussionRig, requests: dict[str, int], project: Path,
     """Start a run, and kill it once a participant has answered and so many requests were made."""
     process = await rig.start(project, *arguments, "--output", "stream-json")
     assert process.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while json.loads(await process.stdout.readline())["type"] != "panel_answered":
             pass
         while rig.requests != requests:  # noqa: ASYNC110 - servers tell nobody

@@ -152,7 +152,7 @@ def test_ended_before_the_app_is_loaded_it_gives_the_terminal_back(
             loading.terminal.type(end)
         else:
             loading.terminal.process.kill(end)
-        assert loading.terminal.has_ended(within=60)
+        assert loading.terminal.has_ended(within=120)
         process = loading.terminal.process
         assert LEFT in loading.terminal.raw + str(process.before)
         process.close()

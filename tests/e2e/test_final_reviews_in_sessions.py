@@ -278,7 +278,7 @@ async def _continue_killed(stage: SessionStage, events: Sequence[Event]) -> None
 
 async def _until_answered(review: ReviewRig) -> None:
     """The first reviewer has answered about the change, and the second one is being asked."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not any(type(event).__name__ == "PanelAnswered" for event in review.seen.events):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         while len(review.asked("p/b")) < 2:  # noqa: ASYNC110

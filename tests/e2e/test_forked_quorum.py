@@ -50,7 +50,7 @@ async def test_a_fork_that_is_ended_by_a_signal_says_by_which(tmp_path: Path) ->
         configure_for(tmp_path, model)
         model.script = [Hang("silent")]
         process = await fork_quorum(QUORUM, "run", "hi", cwd=tmp_path, env=environment(tmp_path))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not model.bodies:  # noqa: ASYNC110 - it is in another process
                 await asyncio.sleep(0.02)
             process.kill()

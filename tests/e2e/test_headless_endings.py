@@ -258,7 +258,7 @@ async def test_a_signal_while_a_command_runs_interrupts_the_run_and_ends_the_com
         cwd=project,
         env=environment(home),
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not (project / "began").exists():  # noqa: ASYNC110 - "started" is told before it is
             await asyncio.sleep(0.01)
         process.send_signal(number)

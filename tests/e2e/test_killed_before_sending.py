@@ -35,7 +35,7 @@ def left_behind(folder: Path) -> list[Path]:
 
 
 def wait_for_file(folder: Path, terminal: Terminal) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not any(each.stat().st_size for each in left_behind(folder)):
         assert time.monotonic() < deadline, terminal.painted[-2000:]
         select.select([terminal.process.child_fd], [], [], 0.02)

@@ -137,7 +137,7 @@ class Panel:
         self._answered = dict(answered)
 
     def _expect_requests(self) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while self._rig.requests != self._asked and time.monotonic() < deadline:
             time.sleep(0.01)
         assert self._rig.requests == self._asked

@@ -42,7 +42,7 @@ class Front:
         )
 
     async def idle(self) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while self.turns.busy:
                 self._changed.clear()
                 await self._changed.wait()
@@ -224,7 +224,7 @@ async def test_a_custom_command_that_was_waiting_for_trust_comes_back_to_be_edit
         await session.turn(prompt="zero")
         serving = asyncio.create_task(front.turns.serve(session.agent))
         front.turns.submit("/fix 12")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             await person.asked.wait()
         # what a process that is killed here has recorded
         state = replay_state(await session.agent.record.archive.read(session.agent.session_id))
@@ -253,7 +253,7 @@ async def test_a_custom_command_that_was_refused_waits_no_more(tmp_path: Path) -
         await session.turn(prompt="zero")
         serving = asyncio.create_task(turns.serve(session.agent))
         turns.submit("/fix 12")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             why = await failure
         assert session.agent.run.unsent == ()
         serving.cancel()

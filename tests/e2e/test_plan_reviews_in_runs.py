@@ -68,7 +68,7 @@ async def test_a_vote_of_a_killed_process_is_not_asked_for_again(tmp_path: Path,
     async with quorum_rig(tmp_path / "home", [plan("one")], [[NO], [Hang("silent")]]) as rig:
         process = await start("go", *SKETCH, cwd=project, env=environment(rig.home))
         assert process.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             async for line in process.stdout:
                 if json.loads(line)["type"] == "vote_cast":
                     break

@@ -66,7 +66,7 @@ class Steps:
         self.wait_until(lambda: self.asked == counts, f"{counts} requests")
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not condition():
             assert time.monotonic() < deadline, (what, self.asked)
             time.sleep(0.01)

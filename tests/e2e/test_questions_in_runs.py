@@ -35,7 +35,7 @@ async def inbox(*arguments: str, cwd: Path, home: Path) -> Ended:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(), timeout=60)
+    out, err = await asyncio.wait_for(process.communicate(), timeout=120)
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
 

@@ -217,7 +217,7 @@ def a_plan(id_: str, writes: str) -> ScriptedCall:
 
 async def asked_anew(client: RpcClient, former: str) -> dict[str, Any]:
     """The question that follows the one with this digest."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while (question := (await client.call("state.get"))["question"]) is None or question[
             "digest"
         ] == former:

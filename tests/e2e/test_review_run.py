@@ -85,7 +85,7 @@ def follow_a_finding(project: Path, home: Path) -> None:
             terminal.type(ESCAPE)
             terminal.wait_for("F1 high app.py:2")
         terminal.type("e")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not (edited := project.parent / "edited").exists() or not edited.read_text(encoding="utf-8"):
             assert time.monotonic() < deadline, terminal.painted[-2000:]
             time.sleep(0.05)
@@ -280,7 +280,7 @@ async def test_after_kill_9_nothing_that_was_answered_is_asked_again(
         process = await rig.start(project, "review", "--format", "stream-json")
         assert process.stdout is not None
         seen: list[str] = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while seen.count(ahead) < count:
                 seen.append(json.loads(await process.stdout.readline())["type"])
         process.send_signal(signal.SIGKILL)
@@ -309,7 +309,7 @@ async def test_ctrl_c_is_exit_130(tmp_path: Path, project: Path) -> None:
     ) as rig:
         process = await rig.start(project, "review", "--format", "stream-json")
         assert process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while json.loads(await process.stdout.readline())["type"] != "panel_started":
                 pass
         process.send_signal(signal.SIGINT)

@@ -18,7 +18,7 @@ from tests.support.browser_client import ServedQuorum, serve_a_browser
 from tests.support.headless_run import QUORUM, configure, environment
 
 PASSWORD = "correct horse battery"
-_PATIENCE_SECS = 60.0
+_PATIENCE_SECS = 120.0
 
 # What a command of a model tries: the page, by its name and with the cookie, had it got hold of both.
 ATTACK = """

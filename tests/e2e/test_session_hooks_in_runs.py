@@ -84,7 +84,7 @@ async def test_a_safe_start_runs_no_hook_and_says_so(home: Path, project: Path) 
 @pytest.mark.long
 async def test_a_run_that_is_terminated_has_its_end_seen(home: Path, project: Path) -> None:
     process = await start("run `touch began; sleep 300`", "--mode", "auto", cwd=project, env=environment(home))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not (project / "began").exists():  # noqa: ASYNC110 - "started" is told before it is
             await asyncio.sleep(0.01)
         process.send_signal(signal.SIGTERM)

@@ -197,7 +197,7 @@ async def test_a_session_in_use_is_neither_gone_on_with_nor_pruned(home: Path, p
         words = ("--resume", session, "--output", "stream-json", "two")
         other = await start(*words, cwd=project, env=environment(home))
         assert other.stdout is not None
-        while b'"turn_started"' not in await asyncio.wait_for(other.stdout.readline(), timeout=30):
+        while b'"turn_started"' not in await asyncio.wait_for(other.stdout.readline(), timeout=120):
             pass
 
         refused = await asyncio.to_thread(quorum, "run", "--resume", session, "three")
@@ -205,7 +205,7 @@ async def test_a_session_in_use_is_neither_gone_on_with_nor_pruned(home: Path, p
         kept = await asyncio.to_thread(quorum.sessions, "prune", "--keep", "0", "--yes")
         copy = await asyncio.to_thread(quorum.sessions, "fork", session)
         other.terminate()
-        await asyncio.wait_for(other.communicate(), timeout=30)
+        await asyncio.wait_for(other.communicate(), timeout=120)
 
     assert (refused.code, refused.out) == (2, "")
     assert f"process {other.pid}" in refused.err
@@ -391,7 +391,7 @@ def test_prune_asks_on_a_terminal(quorum: Quorum, answer: str, left: int) -> Non
             stderr=theirs,
         )
         os.write(ours, answer.encode())
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     finally:
         os.close(ours)
         os.close(theirs)
@@ -413,7 +413,7 @@ def test_a_table_on_a_terminal_is_as_wide_as_it(quorum: Quorum) -> None:
             stdout=theirs,
             stderr=subprocess.PIPE,
         )
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
         lines = os.read(ours, 65_536).decode().splitlines()
     finally:
         os.close(ours)

@@ -121,7 +121,7 @@ def test_a_review_that_was_open_when_the_app_was_killed_is_asked_again(project: 
         terminal.submit("replace first with second in a.py")
         terminal.wait_for("y yes")
         terminal.process.kill(signal.SIGKILL)
-        assert terminal.has_ended(within=20)
+        assert terminal.has_ended(within=120)
 
     with app(project, "--continue") as terminal:
         terminal.wait_for("interrupted: the process ended here")

@@ -206,7 +206,7 @@ async def test_what_waits_outlives_a_kill_while_reviewers_vote_and_they_are_aske
         server.respond = answer
         words = ("run", "--mode", "staged", "--output", "json")
         killed = await start_quorum(*words, "do it", cwd=project, env=env, is_program=True)
-        await asyncio.wait_for(asked.wait(), 60)
+        await asyncio.wait_for(asked.wait(), 120)
         killed.kill()
         await killed.wait()
         server.respond = lambda body: cast if "cast_ballot" in json.dumps(body) else Say(pieces=["done"])

@@ -195,7 +195,7 @@ def test_a_signal_that_ends_it_ends_it_with_the_terminal_restored(
     with app(project) as terminal:
         terminal.wait_for("offline")
         os.kill(pid_of(terminal), number)
-        assert terminal.has_ended(within=60)
+        assert terminal.has_ended(within=120)
         raw = terminal.raw + str(terminal.process.before)
         terminal.process.close()
 

@@ -10,7 +10,7 @@ import pytest
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import MessageAdded, UserCommandFinished
-from tests.infrastructure.commands.command_bench import alive_with
+from tests.infrastructure.commands.command_bench import a_sleep, alive_with
 from tests.support.liveness import wait_until
 from tests.support.real_session import SessionStage, call
 from tests.support.terminal import ESCAPE, Terminal
@@ -86,7 +86,7 @@ def app(project: Path, *arguments: str) -> Terminal:
 
 @pytest.mark.long
 def test_in_a_terminal_it_runs_is_ended_by_escape_and_is_unknown_after_a_crash(tmp_path: Path) -> None:
-    project = tmp_path / "project"
+    project, one, other = tmp_path / "project", a_sleep(), a_sleep()
     project.mkdir()
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -95,17 +95,17 @@ def test_in_a_terminal_it_runs_is_ended_by_escape_and_is_unknown_after_a_crash(t
         terminal.submit("!echo forty-$((40+2)); test -t 0 || echo no-$((1))-terminal")
         terminal.wait_for("forty-42")
         terminal.wait_for("no-1-terminal")
-        terminal.submit("!sleep 8543.2")
+        terminal.submit(f"!sleep {one}")
         terminal.wait_for("esc ends your command")
-        wait_until(lambda: alive_with("8543.2"), "it never ran")
+        wait_until(lambda: alive_with(one), "it never ran")
         terminal.type(ESCAPE)
         terminal.wait_for("cancelled")
-        wait_until(lambda: not alive_with("8543.2"), "it outlived its end")
-        terminal.submit("!sleep 7775.31")
-        wait_until(lambda: alive_with("7775.31"), "it never ran")
+        wait_until(lambda: not alive_with(one), "it outlived its end")
+        terminal.submit(f"!sleep {other}")
+        wait_until(lambda: alive_with(other), "it never ran")
         terminal.process.kill(signal.SIGKILL)
-        wait_until(lambda: not alive_with("7775.31"), "it outlived quorum")
+        wait_until(lambda: not alive_with(other), "it outlived quorum")
     with app(project, "--continue") as terminal:
-        terminal.wait_for("not run again: `sleep 7775.31`")
+        terminal.wait_for(f"not run again: `sleep {other}`")
         terminal.wait_for("unknown")
-        assert not alive_with("7775.31")
+        assert not alive_with(other)

@@ -276,7 +276,7 @@ async def test_a_request_that_crashes_here_is_answered_with_an_error(
     with caplog.at_level(logging.ERROR):
         await channel.open()
         try:
-            told = await asyncio.wait_for(peer.told, 20)
+            told = await asyncio.wait_for(peer.told, 60)
         finally:
             await channel.aclose()
 

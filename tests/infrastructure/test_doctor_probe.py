@@ -222,13 +222,13 @@ async def test_a_provider_that_never_ends_is_given_up_and_delays_no_other(provid
     await providers.add("p", "openai-chat", LISTING)
     asked = (Question("hanging", "hanging/m", ("ask",)), Question("p"))
 
-    stalled, listed = await probe(asked, providers.load(), providers.machine.environ, limit_secs=1.5)
+    stalled, listed = await probe(asked, providers.load(), providers.machine.environ, limit_secs=5)
 
     assert stalled.state is FAIL
     assert "hanging/m (ask): " in stalled.text
-    assert "1.5 s" in stalled.text
+    assert "5 s" in stalled.text
     assert listed.state is OK
-    await asyncio.wait_for(hanging.disconnected.wait(), 10)
+    await asyncio.wait_for(hanging.disconnected.wait(), 60)
 
 
 def test_what_is_not_ready_is_not_asked():

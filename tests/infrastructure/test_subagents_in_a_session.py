@@ -106,7 +106,7 @@ async def test_each_task_gets_exactly_one_result_in_order_whoever_fails_and_whoe
         await rig.gateway.are_asked(3)
         for name in "cba":
             gates[name].set()
-        report = await asyncio.wait_for(running, 20)
+        report = await asyncio.wait_for(running, 60)
         assert report.status is RunStatus.COMPLETED
         wanted = [
             ("the task failed: the server is down", True) if name in down else (f"from {name}", False)
@@ -133,7 +133,7 @@ async def test_esc_ends_every_subagent_and_each_call_has_its_result(stage: Sessi
     async with task_rig(stage, scripts, person=FakePerson(never)) as rig:
         rig.script([task("a"), task("b")])
         running = asyncio.create_task(rig.session.agent.run.execute("go"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             match step:
                 case "review":
                     await at_review.wait()
@@ -163,7 +163,7 @@ async def test_a_review_of_its_call_names_the_task_and_the_person_stops_the_whol
     asks = calls_response(call("read_file", path=".env"), text="I look at the key.")
     scripts = {"read the settings": [asks], "other": [hangs]}
     async with task_rig(stage, scripts, person=person) as rig:
-        report = await asyncio.wait_for(rig.turn([task("other"), task("read the settings")]), 20)
+        report = await asyncio.wait_for(rig.turn([task("other"), task("read the settings")]), 60)
         assert report.status is RunStatus.INTERRUPTED
         assert person.requests[0].packet.asked_by == "task: read the settings"
         assert person.requests[0].preamble == "I look at the key."
@@ -245,7 +245,7 @@ async def test_the_mode_of_its_owner_holds_for_it_at_any_time(stage: SessionStag
         await rig.gateway.are_asked(1)
         await rig.session.agent.review.set_mode(Mode.READ_ONLY)
         gate.set()
-        await asyncio.wait_for(working, 20)
+        await asyncio.wait_for(working, 60)
         (end,) = (e for e in rig.inner(f"{rig.id}-t1") if isinstance(e, CallFinished))
         assert end.outcome is Outcome.REJECTED
         assert not person.requests

@@ -249,7 +249,7 @@ def test_a_process_of_the_import_ends_with_the_one_that_started_it():
         started = int(starter.stdout.readline())
         starter.kill()
         try:
-            starter.communicate(timeout=20)  # until nobody has its output any more
+            starter.communicate(timeout=60)  # until nobody has its output any more
         except subprocess.TimeoutExpired:
             os.kill(started, signal.SIGKILL)
             raise

@@ -34,7 +34,7 @@ from tests.support.headless_run import QUORUM
 
 Choose = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[str | None]]
 Fill = Callable[[str, Any], Awaitable[dict[str, Any] | None]]
-PATIENCE_SECS = 60.0
+PATIENCE_SECS = 120.0
 
 
 async def fill_in_nothing(message: str, mode: Any) -> dict[str, Any] | None:
@@ -215,7 +215,7 @@ async def _serve(
         await agent.close()
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), timeout=10)
+            await asyncio.wait_for(process.wait(), timeout=120)
         except TimeoutError:
             process.kill()
             await process.wait()

@@ -22,7 +22,7 @@ from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.tabs.carrying import CarriedApp
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
 
-_PATIENCE_SECS = 60.0
+_PATIENCE_SECS = 120.0
 UNHURRIED = TypingPace(hold_secs=0, burst_secs=0, enter_secs=0)
 """Of keys that tests press: each is deliberate, however soon it comes."""
 _PLACING = re.compile(r"\x1b\[\d+;1H")

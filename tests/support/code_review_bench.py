@@ -112,7 +112,7 @@ class Bench:
         )
 
     async def run(self, text: str = "Review main..HEAD") -> str:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             said = LlmRequest(messages=(UserMessage(text),))
             return (await self.review.respond(said)).text_content()
 

@@ -72,7 +72,7 @@ class DiscussionRig:
         process = await self.start(project, *arguments, "--output", "stream-json", "queue or cron?")
         assert process.stdout is not None
         seen: list[str] = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while seen.count(awaited) < count:
                 seen.append(json.loads(await process.stdout.readline())["type"])
         process.kill()

@@ -22,7 +22,7 @@ from quorum.infrastructure.container import Container
 from tests.support.real_session import LedgerThat, SessionStage, call
 from tests.support.session_parts import change_ledger
 
-_PATIENCE_SECS = 60
+_PATIENCE_SECS = 120.0
 
 
 @dataclass(frozen=True)

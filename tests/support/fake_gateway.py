@@ -63,7 +63,7 @@ class FakeGateway:
 
     async def all_wait(self, count: int) -> None:
         """Until so many sessions are open, and each of them waits at its gate."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(self.sessions) < count:  # noqa: ASYNC110 - opening a session is not told
                 await asyncio.sleep(0)
             for session in self.sessions:

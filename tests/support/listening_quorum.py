@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.headless_run import Ended, Started, environment, run_quorum, start_quorum
 from tests.support.rpc_client import RpcClient
 
-_PATIENCE_SECS = 60.0
+_PATIENCE_SECS = 120.0
 
 
 @dataclass

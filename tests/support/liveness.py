@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_PATIENCE_SECS = 60.0  # on a busy machine: none of what is waited for comes about by itself
+_PATIENCE_SECS = 120.0  # on a busy machine: none of what is waited for comes about by itself
 
 
 def is_alive(pid: int) -> bool:

@@ -28,7 +28,7 @@ class OtlpReceiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.bodies.append((self.path, body))
                 if receiver.hangs:
-                    receiver.released.wait(30)
+                    receiver.released.wait()
                     return
                 self.send_response(receiver.status)
                 self.send_header("Content-Length", str(len(receiver.answer)))

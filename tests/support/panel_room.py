@@ -65,7 +65,7 @@ class PanelRoom:
         self.streamed: list[StreamEvent] = []
 
     async def discuss(self, question: str | None = "queue or cron?") -> str:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             response = await self.session.send_with_tools(question, (), on_event=self.streamed.append)
         return response.text_content()
 
@@ -83,7 +83,7 @@ class PanelRoom:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what models do is not told
             await asyncio.sleep(0)
 

@@ -28,7 +28,7 @@ USER = "quorum"
 REQUIRED = "QUORUM_TESTS_NEED_POSTGRES"
 """Where this is set, as continuous integration does, a missing server is a failure."""
 _DEBIAN = Path("/usr/lib/postgresql")
-_START_SECS = 60.0
+_START_SECS = 180.0
 _PR_SET_PDEATHSIG = 1
 _TEMPLATE = "made"
 

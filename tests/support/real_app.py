@@ -29,7 +29,7 @@ from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 from tests.support.records import no_record
 
-_PATIENCE_SECS = 60.0
+_PATIENCE_SECS = 120.0
 
 
 class _Unheard:

@@ -24,7 +24,7 @@ from quorum.infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader
 from tests.support.gate_rig import GateAnswer, GateRig
 
 PROGRAM = str(Path(__file__).parents[2] / "quorum" / "__main__.py")
-PATIENCE_SECS = 60.0
+PATIENCE_SECS = 120.0
 
 
 class ResidentRig(GateRig):

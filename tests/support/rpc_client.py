@@ -9,7 +9,7 @@ from typing import Any
 
 from quorum.infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader, encode_frame
 
-_PATIENCE_SECS = 60.0
+_PATIENCE_SECS = 120.0
 
 
 class RpcFailed(Exception):

@@ -72,7 +72,7 @@ class TaskGateway(FakeGateway):
 
     async def are_asked(self, count: int) -> None:
         """Until so many tasks were given to their subagents' models."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.asked) < count:  # noqa: ASYNC110 - being asked is not told
                 await asyncio.sleep(0.01)
 
@@ -84,7 +84,7 @@ class TaskGateway(FakeGateway):
 
     async def all_end(self, count: int) -> None:
         """Until so many subagents wait for the last answer of their scripts."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len([each for each in self.asked if not each.script]) < count:  # noqa: ASYNC110 - not told
                 await asyncio.sleep(0.01)
 

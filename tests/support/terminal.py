@@ -226,4 +226,4 @@ def run_until_killed(
             yield terminal
         finally:
             terminal.process.kill(signal.SIGKILL)
-            assert terminal.has_ended(within=30)
+            assert terminal.has_ended(within=120)

@@ -184,7 +184,7 @@ async def test_what_waits_for_a_task_learns_that_it_is_not_done_any_more(how):
     else:
         rig.turns.return_waiting()
 
-    assert await asyncio.wait_for(waiting, 10) is False
+    assert await asyncio.wait_for(waiting, 60) is False
     assert not done
 
 
@@ -196,7 +196,7 @@ async def test_what_waits_for_a_task_learns_of_its_end():
         done.append(agent)
 
     serving = asyncio.create_task(rig.turns.serve(rig.agent))
-    assert await asyncio.wait_for(rig.turns.perform(QueuedTask("works", work)), 10)
+    assert await asyncio.wait_for(rig.turns.perform(QueuedTask("works", work)), 60)
     serving.cancel()
 
     assert done == [rig.agent]

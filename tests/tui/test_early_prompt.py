@@ -194,7 +194,7 @@ def test_a_terminal_that_goes_away_ends_nothing(line: Line) -> None:
     prompt.begin()
 
     os.close(far)
-    prompt._reader.join(20)
+    prompt._reader.join(60)
 
     assert not prompt._reader.is_alive()
     prompt.close()

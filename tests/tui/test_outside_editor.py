@@ -259,7 +259,7 @@ async def test_the_editor_does_not_outlive_the_app(tmp_path, lent, editor):
         await stage.until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
     pid = int((tmp_path / "pid").read_text())
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while is_alive(pid):  # noqa: ASYNC110 - its end is on its way, and nobody tells of it
             await asyncio.sleep(0.01)
 

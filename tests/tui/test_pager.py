@@ -54,7 +54,7 @@ class Stuck(KeptLines):
 
     def find(self, needle, start, *, backwards):
         self.begun.set()
-        self.free.wait(20)
+        self.free.wait(60)
         return super().find(needle, start, backwards=backwards)
 
 
@@ -67,7 +67,7 @@ class Slow(KeptLines):
 
     def read_lines(self, start, count):
         self.begun.set()
-        self.free.wait(20)
+        self.free.wait(60)
         return super().read_lines(start, count)
 
 
@@ -228,7 +228,7 @@ async def test_the_way_to_the_end_says_that_it_counts(tmp_path):
 
         def count_so_far(self):
             if self.counted:
-                self.free.wait(20)
+                self.free.wait(60)
             return super().count_so_far()
 
     source = Slow(numbered(5_000))

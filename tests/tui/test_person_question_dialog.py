@@ -40,7 +40,7 @@ class Asking:
 
     async def reply(self) -> PersonReply | None:
         assert self.task is not None
-        answer = await asyncio.wait_for(self.task, 20)
+        answer = await asyncio.wait_for(self.task, 60)
         assert isinstance(answer, Approve)
         assert answer.digest == self.packet.digest
         return answer.reply

@@ -120,7 +120,7 @@ async def test_what_is_held_back_is_shown_also_where_nothing_follows() -> None:
 
     observer.notify(ADDED)
     assert not told.is_set()
-    await asyncio.wait_for(told.wait(), 20)
+    await asyncio.wait_for(told.wait(), 60)
 
     assert observer.pop_events() == [ADDED]
 

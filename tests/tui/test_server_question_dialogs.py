@@ -58,7 +58,7 @@ class Asking:
 
     async def answer(self) -> ServerAnswer:
         assert self.task is not None
-        return await asyncio.wait_for(self.task, 20)
+        return await asyncio.wait_for(self.task, 60)
 
 
 @asynccontextmanager

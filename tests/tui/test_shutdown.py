@@ -42,7 +42,7 @@ def test_a_process_that_does_not_end_in_time_is_cut_off_with_its_terminal_restor
     process.shutdown.begin(3)
     process.shutdown.begin(4)
 
-    assert process.is_cut_off.wait(10)
+    assert process.is_cut_off.wait(60)
     assert process.acts == ["restore", 3]
 
 

@@ -420,7 +420,7 @@ async def test_leaving_ends_what_runs_in_every_tab_and_says_how_to_go_on_with_ea
         await stage.send("two")
         await stage.agent.reached.wait()
         stage.hit("ctrl+q")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             for agent in stage.agents:
                 await agent.put_away.wait()
         await stage.until(lambda: not stage.app.is_running)

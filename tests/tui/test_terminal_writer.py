@@ -40,7 +40,7 @@ def pty():
     yield made
     made.writer.stop()
     made.close()
-    made.writer.join(10)
+    made.writer.join(60)
     made.file.close()
 
 
@@ -64,7 +64,7 @@ def test_a_terminal_that_is_gone_is_reported_and_blocks_nobody(pty):
     for _ in range(100):
         pty.writer.write(SCREEN)
 
-    assert reported.wait(10)
+    assert reported.wait(60)
     pty.writer.stop()
     assert not pty.writer.is_alive()
 
@@ -75,7 +75,7 @@ def test_who_waits_for_a_stalled_terminal_goes_on_when_it_goes_away(pty):
     pty.read(1)  # it has begun, and nothing more is read
     pty.close()
 
-    wrote.join(10)
+    wrote.join(60)
     assert not wrote.is_alive()
 
 
@@ -86,7 +86,7 @@ def test_nobody_waits_for_a_stalled_terminal_any_more_once_there_is_a_hurry(pty)
     pty.read(1)
     pty.writer.hurry()
 
-    wrote.join(10)
+    wrote.join(60)
     assert not wrote.is_alive()
     pty.writer.stop()  # returns, although the terminal takes nothing
 

@@ -52,7 +52,7 @@ async def test_deltas_are_seen_without_anybody_asking_for_a_frame():
     app = TranscriptApp()
     async with app.run_test(size=(60, 12)) as pilot:
         app.view.apply(ev.TextDelta(text="hello"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "   hello" not in app.lines():
                 await pilot.pause()
 
@@ -112,7 +112,7 @@ async def test_the_mouse_wheel_scrolls():
         app.show(many(60))
         wheel = MouseScrollUp(app.view, 5, 5, 0, 0, 0, False, False, False)
         app.view.post_message(wheel)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while app.view.is_at_end:
                 await pilot.pause()
         assert not app.view.is_at_end
@@ -348,7 +348,7 @@ async def test_nothing_ticks_while_nothing_happens():
     app = TranscriptApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.view.apply(ev.TextDelta(text="hello"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while app.view._pace._timer._active.is_set() or app.view._live._active.is_set():
                 await pilot.pause()
 

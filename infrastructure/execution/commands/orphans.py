@@ -33,7 +33,7 @@ def kill_orphans(marker: str, *, group: int | None, supervisor: int | None = Non
     marked = {pid for pid in table if any(name == marker for name, _ in read_markers(pid))}
     found = marked | find_family(table, roots=marked | ({supervisor} if supervisor else set()), group=group)
     hit = {pid for pid in found if send(pid, signal.SIGKILL)}
-    return hit, found - hit
+    return hit, (found - hit) & list_processes().keys()  # the others are gone: they ended just now
 
 
 class OrphanFinder:

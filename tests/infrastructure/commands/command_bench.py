@@ -7,14 +7,17 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+import pytest
 
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.text.output import Printed
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
 
 # Forks twice, leaves the session, shrugs off TERM: what is hardest to find again. Its arguments say who it is.
@@ -80,6 +83,11 @@ class Daemon:
         return bool(alive_with(str(self.ready)))
 
 
+def a_sleep() -> str:
+    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
+    return f"600.{secrets.randbelow(10**12):012d}"
+
+
 def alive_with(argument: str) -> list[int]:
     """Processes, zombies aside, one of whose arguments is this."""
     found = []
@@ -98,3 +106,28 @@ async def eventually(condition: Callable[[], object], within: float = 60.0) -> N
     while not condition():
         assert time.monotonic() < deadline, "this did not become true in time"
         await asyncio.sleep(0.01)
+
+
+async def reach_time_limit(running: Awaitable[object], *, once: Callable[[], object]) -> ToolError:
+    """How a command fails whose time is up `once` this holds, however long a busy machine takes to start it."""
+    started: list[SupervisedProcess] = []
+    start = SupervisedProcess.__init__
+
+    def remember(process: SupervisedProcess, *args: object, **options: object) -> None:
+        start(process, *args, **options)  # type: ignore[arg-type]
+        started.append(process)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SupervisedProcess, "__init__", remember)
+        call = asyncio.ensure_future(running)
+        await eventually(lambda: call.done() or once())
+        for process in started:
+            process._expire()
+        with pytest.raises(ToolError) as failed:
+            await call
+    return failed.value
+
+
+async def run_out_of_time(running: Awaitable[object], *, once: Callable[[], object]) -> str:
+    """What is said of a command whose time is up `once` this holds."""
+    return str(await reach_time_limit(running, once=once))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from quorum.application.background_jobs import BackgroundJobs
@@ -21,6 +22,17 @@ from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver
 
 
+@dataclass(frozen=True)
+class HeldJob:
+    """`command` is what was sent to the background."""
+
+    command: str
+    _go: Path
+
+    def go_on(self) -> None:
+        self._go.touch()
+
+
 class JobBench:
     """`run` and `jobs` are the two tools."""
 
@@ -31,8 +43,10 @@ class JobBench:
         most: int = 20,
         inspect_secs: float = 600.0,
         open_spill: Callable[[], Spill] | None = None,
+        settle_secs: float = 0.2,
         **options: object,
     ) -> None:
+        self.root = root
         self.observer = RecordingObserver()
         self.on_written: Callable[[Event], object] = lambda _event: None
         self.ledger = FakeLedger("session-1", lambda event: self.on_written(event))
@@ -46,7 +60,7 @@ class JobBench:
             most=most,
             inspect_secs=inspect_secs,
         )
-        self._run = tool_in(root, jobs=self.jobs, open_spill=open_spill, settle_secs=0.2, **options)
+        self._run = tool_in(root, jobs=self.jobs, open_spill=open_spill, settle_secs=settle_secs, **options)
         self._jobs = Jobs(self.jobs)
 
     async def run(
@@ -60,6 +74,12 @@ class JobBench:
     async def background(self, command: str, **arguments: JsonValue) -> str:
         """The same, in the background."""
         return await self.run(command, background=True, **arguments)
+
+    async def held(self, command: str) -> HeldJob:
+        """A job that waits, however long, until it may do this."""
+        job = HeldJob(f"until [ -e go ]; do sleep 0.02; done; {command}", self.root / "go")
+        await self.background(job.command)
+        return job
 
     async def ask(self, action: str, **arguments: JsonValue) -> str:
         """What the tool `jobs` answers."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import secrets
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from quorum.domain.errors import LedgerError, ToolError
 from quorum.domain.events.event import CallProgressed, Event, JobEnded, JobProgressed, JobStarted
 from quorum.domain.text.output import Text
 from quorum.infrastructure.store.blobs.file_store import FileBlobStore
-from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
+from tests.infrastructure.commands.command_bench import Daemon, a_sleep, alive_with, eventually
 from tests.infrastructure.commands.job_bench import JobBench
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -50,14 +49,9 @@ def bench(root: Path) -> JobBench:
     return JobBench(root)
 
 
-def a_sleep() -> str:
-    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
-    return f"600.{secrets.randbelow(10**12):012d}"
-
-
 async def fetch(url: str) -> int:
     def get() -> int:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return int(answer.status)
 
     return await asyncio.to_thread(get)
@@ -92,18 +86,19 @@ async def test_a_server_is_started_read_and_stopped(root: Path, bench: JobBench)
 
 
 async def test_its_end_is_on_record_and_reported_to_the_model(bench: JobBench) -> None:
-    await bench.background("sleep 0.4; echo built; exit 3")
+    job = await bench.held("echo built; exit 3")
     await bench.ask("list")
+    job.go_on()
     await eventually(lambda: bench.pending.any_waiting)  # added once the end is recorded
 
     started = next(e for e in bench.ledger.events if isinstance(e, JobStarted))
-    assert (started.job_id, started.command) == ("job-1", "sleep 0.4; echo built; exit 3")
+    assert (started.job_id, started.command) == ("job-1", job.command)
     assert started in bench.ledger.urgent
     ended = bench.ended()
     assert (ended.status, ended.exit_code, ended.output) == (JobStatus.ENDED, 3, "built")
     (note,) = bench.notes
     assert note == ended.note
-    assert re.match(r"The background command job-1 ended after .*: exit code 3\. Its command line: sleep", note)
+    assert re.match(r"The background command job-1 ended after .*: exit code 3\. Its command line: until", note)
     assert note.endswith("\nThe end of what it printed, each line of it behind a bar:\n| built")
 
 
@@ -113,8 +108,9 @@ async def test_an_end_that_is_read_while_it_goes_on_record_is_not_reported_again
             bench.jobs.note_read(bench.jobs.find("job-1"), 6)
 
     bench.on_written = read
-    await bench.background("sleep 0.4; echo built")
+    waiting = await bench.held("echo built")
     (job,) = bench.jobs.all
+    waiting.go_on()
     await bench.jobs.wait_for(job, 60)
 
     assert bench.ended().status is JobStatus.ENDED
@@ -122,9 +118,11 @@ async def test_an_end_that_is_read_while_it_goes_on_record_is_not_reported_again
 
 
 async def test_reading_waits_for_the_end_no_longer_than_it_was_asked_to(bench: JobBench) -> None:
-    await bench.background("sleep 0.5; echo built")
-
-    said = await bench.ask("read", job_id="job-1", wait_secs=60)
+    job = await bench.held("echo built")
+    reading = asyncio.create_task(bench.ask("read", job_id="job-1", wait_secs=60))
+    await asyncio.sleep(0)
+    job.go_on()
+    said = await reading
 
     assert re.fullmatch(r"job-1 ended after \S+ m?s: exit code 0\ncharacters 0 to 6 of 6:\nbuilt", said)
     assert bench.notes == []  # the model has just read of it
@@ -151,27 +149,30 @@ async def test_what_the_person_says_ends_a_wait_at_once_and_leaves_the_job_alone
 
     bench.pending.add(PendingMessage(UserMessage("stop waiting")))
 
-    said = await asyncio.wait_for(waiting, 10)
+    said = await asyncio.wait_for(waiting, 60)
     assert said.startswith("job-1 is running for")
     assert said.endswith("the wait was cut short: the person says something, which follows the results")
-    again = await asyncio.wait_for(bench.ask("read", job_id="job-1", wait_secs=600), 10)
+    again = await asyncio.wait_for(bench.ask("read", job_id="job-1", wait_secs=600), 60)
     assert "the wait was cut short" in again  # nothing has carried it to the model yet
     await bench.jobs.close()
 
 
 @pytest.mark.long
 async def test_what_was_said_and_taken_back_before_a_wait_does_not_end_it(bench: JobBench) -> None:
-    await bench.background("sleep 1; echo built")
+    job = await bench.held("echo built")
     bench.pending.add(PendingMessage(UserMessage("never mind")))
     bench.pending.take_back()
+    reading = asyncio.create_task(bench.ask("read", job_id="job-1", wait_secs=60))
+    await asyncio.sleep(0)
+    job.go_on()
 
-    said = await bench.ask("read", job_id="job-1", wait_secs=60)
-
-    assert said.endswith("built")
+    assert (await reading).endswith("built")
     assert bench.ended().status is JobStatus.ENDED
 
 
-async def test_what_ends_at_once_has_its_result_at_once_and_is_no_job(bench: JobBench) -> None:
+async def test_what_ends_at_once_has_its_result_at_once_and_is_no_job(root: Path) -> None:
+    bench = JobBench(root, settle_secs=60)
+
     assert await bench.background("echo busy; exit 4") == "busy\nexit code 4"
     assert await bench.ask("list") == "no command was sent to the background in this session"
     assert not bench.ledger.events
@@ -194,7 +195,8 @@ async def test_an_offset_gives_what_is_new_and_says_so_where_there_is_nothing(be
 async def test_a_job_that_floods_is_kept_within_bounds_and_whole_in_the_store(root: Path) -> None:
     store = FileBlobStore(root / "blobs")
     bench = JobBench(root, open_spill=store.open_spill, max_output_bytes=4096)
-    await bench.background("sleep 0.4; seq 1 300000")
+    job = await bench.held("seq 1 300000")
+    job.go_on()
 
     said = await bench.ask("read", job_id="job-1", wait_secs=60)
 
@@ -281,7 +283,7 @@ async def test_a_time_limit_is_kept_where_one_is_given(bench: JobBench) -> None:
     said = await bench.ask("read", job_id="job-1", wait_secs=60)
 
     assert bench.ended().status is JobStatus.TIMED_OUT
-    assert said.startswith("job-1 was ended after 1.")
+    assert re.match(r"job-1 was ended after [1-9]", said)
     assert "its time limit" in said
 
 
@@ -297,7 +299,7 @@ async def test_the_usual_time_limit_does_not_bind_it(root: Path) -> None:
 
 
 async def test_a_command_that_a_call_waits_for_goes_on_and_the_call_has_its_one_result(root: Path) -> None:
-    bench = JobBench(root, timeout_secs=2)
+    bench = JobBench(root)
     call = asyncio.create_task(bench.run("echo one; read < go; echo two", call_id="call-7"))
     os.mkfifo(root / "go")
     await eventually(lambda: bench.jobs.foreground)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
 import signal
 from pathlib import Path
@@ -11,7 +12,13 @@ from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
-from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually, tool_in
+from tests.infrastructure.commands.command_bench import (
+    RecordingControls,
+    context_with,
+    eventually,
+    run_out_of_time,
+    tool_in,
+)
 
 
 async def run(tool: RunCommand, command: str, **arguments: object) -> str:
@@ -153,8 +160,12 @@ async def test_an_environment_too_large_for_the_system_is_said_to_be(root: Path)
 
 @pytest.mark.long
 async def test_a_timeout_is_an_error_that_shows_what_was_printed(tool: RunCommand) -> None:
-    with pytest.raises(ToolError, match=r"ended after 1 s.*\nstarted$"):
-        await run(tool, "echo started; sleep 600", timeout_secs=1)
+    controls = RecordingControls()
+    given = {"command": "echo started; sleep 600", "timeout_secs": 60}
+
+    said = await run_out_of_time(tool.execute(given, context_with(controls)), once=lambda: controls.reports)
+
+    assert re.search(r"ended after 60 s.*\nstarted$", said)
 
 
 @pytest.mark.long

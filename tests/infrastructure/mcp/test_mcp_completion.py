@@ -58,7 +58,7 @@ async def test_when_typing_goes_on_the_server_is_told_that_its_answer_is_not_wan
     async with ServerBench(tmp_path, plain=a_server(plan)) as bench:
         await bench.servers.settle()
         asking = asyncio.create_task(bench.servers.complete_argument(QUERY))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not asked.exists():  # noqa: ASYNC110 - the server is another process
                 await asyncio.sleep(0.01)
             asking.cancel()

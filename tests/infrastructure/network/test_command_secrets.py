@@ -148,7 +148,7 @@ def test_certificates_that_were_cleared_away_are_written_again(tmp_path: Path) -
 def test_a_program_that_hangs_is_not_waited_for_by_each_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command_secrets, "_COMMAND_SECS", 0.1)
+    monkeypatch.setattr(command_secrets, "_COMMAND_SECS", 1)
     ran, now = tmp_path / "ran", [0.0]
     table = Table(command=("sh", "-c", f"echo . >> {ran}; exec sleep 60"))
     given = CommandSecrets({"TOKEN": table}, {"PATH": "/usr/bin:/bin"}, clock=lambda: now[0])

@@ -407,7 +407,7 @@ async def test_a_client_learns_of_a_server_that_ends_before_it_asks_once_more(au
         client.connect() as stream,
     ):
         await stream.write(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             answer = await read_all(stream)
 
     assert answer.endswith(b"\r\n\r\nok")
@@ -432,7 +432,7 @@ async def test_a_client_that_goes_before_its_answer_leaves_no_connection(
             await asked.wait()
             if says_so:
                 await stream.write_eof()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await is_left.wait()
 
 

@@ -29,7 +29,7 @@ def _read(
     dialect: Dialect, body: bytes, content_type: str = "text/event-stream"
 ) -> tuple[LlmResponse | ProviderError, list[StreamEvent]]:
     async def reading() -> tuple[LlmResponse | ProviderError, list[StreamEvent]]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await read_body(dialect, body, 64, content_type)
 
     return asyncio.run(reading())

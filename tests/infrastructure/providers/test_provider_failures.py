@@ -259,13 +259,13 @@ async def test_an_error_instead_of_an_answer_may_be_tried_again(rig: ServerRig) 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_silent_stream_times_out_and_keeps_what_came(dialect: Any) -> None:
-    async with server_rig(dialect, timeout_secs=0.2) as rig:
+    async with server_rig(dialect, timeout_secs=1) as rig:
         rig.script(Say(pieces=("so",), ending="stall"))
         error, _ = await _failure(rig)
         assert error.kind is ProviderErrorKind.TIMEOUT
-        assert "sent nothing for 0.2 s" in str(error)
+        assert "sent nothing for 1 s" in str(error)
         assert len(rig.conversation.messages) == 2
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await rig.server.disconnected.wait()
 
 
@@ -349,7 +349,7 @@ async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
     rig.script(Say(pieces=("so",), ending="stall"))
     received = asyncio.Event()
     sending = asyncio.create_task(rig.session.send_streaming("hi", lambda _event: received.set()))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await received.wait()
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):

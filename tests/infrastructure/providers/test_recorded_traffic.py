@@ -309,7 +309,7 @@ async def test_an_answer_that_falls_silent_is_an_error_and_the_connection_is_clo
 ) -> None:
     conversation = _named(name)
     with replay.ReplayServer(conversation, split="event", faults=[{"kind": "stall"}]) as server:
-        client = _open_client(conversation["api"], server.base_url, timeout_secs=0.5)
+        client = _open_client(conversation["api"], server.base_url, timeout_secs=1)
         outcome, _ = await _exchange(client)
         await client.aclose()
     assert isinstance(outcome, ProviderError)

@@ -132,7 +132,7 @@ async def test_an_answer_that_makes_up_a_result_is_ended_there_and_its_call_runs
     parser: ToolParser, call: str, result: str
 ) -> None:
     pieces = [*call, *result, "The file holds x. " * 8, CALL.replace("a.py", "made_up.py")]
-    async with SseServer("openai-chat") as server, asyncio.timeout(20):
+    async with SseServer("openai-chat") as server, asyncio.timeout(60):
         server.script.append(Say(pieces=pieces, ending="stall"))
         response = await _send(server, parser)
         await server.disconnected.wait()

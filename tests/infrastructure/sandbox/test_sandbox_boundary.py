@@ -246,7 +246,7 @@ async def test_the_network_is_reached_only_where_it_is_on(household: Household) 
         household.network = True
         opened = await household.run(command)
 
-        accepting.join(10)
+        accepting.join(60)
     assert "ConnectionRefusedError" in closed
     assert opened == "connected\nexit code 0"
 

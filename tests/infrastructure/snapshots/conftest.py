@@ -9,7 +9,7 @@ import pytest
 
 from quorum.infrastructure.files.inotify import Inotify
 
-_PATIENCE_SECS = 60.0
+_PATIENCE_SECS = 120.0
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -40,7 +39,7 @@ from quorum.infrastructure import telemetry_choice
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.schema import Settings, TelemetryTable
 from quorum.infrastructure.extras import render_install_command
-from quorum.infrastructure.telemetry import names
+from quorum.infrastructure.telemetry import names, otlp
 from quorum.infrastructure.telemetry.otlp import TelemetryObserver
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from tests.support.fake_ports import RecordingObserver
@@ -223,17 +222,15 @@ def test_a_collector_that_is_not_there_changes_nothing(capfd: pytest.CaptureFixt
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_collector_that_never_answers_holds_nothing_up() -> None:
+def test_a_collector_that_never_answers_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp, "REQUEST_SECS", 600)
     with receiving(hangs=True) as receiver:
         observer, inner = observe(receiver.endpoint, closing_secs=0.2)
-        began = time.monotonic()
         for event in EVENTS:
             observer.notify(event)
         observer.close()
-        took = time.monotonic() - began
 
     assert inner.events == list(EVENTS)
-    assert took < 3.0
 
 
 def test_a_failure_of_the_library_is_none_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def _logged_pids(folder: Path) -> list[int]:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - another process gives no event to wait for
             await asyncio.sleep(0.02)
 
@@ -55,7 +55,7 @@ async def test_a_cli_that_dies_while_it_is_waited_for_is_an_error_and_the_next_p
         rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("back",)))
         received = asyncio.Event()
         sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await received.wait()
             os.kill(rig.log("launched")[0], signal.SIGKILL)
             with pytest.raises(ProviderError, match="ended") as caught:

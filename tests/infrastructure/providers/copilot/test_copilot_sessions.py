@@ -296,7 +296,7 @@ async def test_an_interrupted_answer_without_text_leaves_the_session_usable(rig:
     rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("ok",)))
     received = asyncio.Event()
     sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await received.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -315,7 +315,7 @@ async def test_a_session_that_does_not_stop_when_asked_is_given_up(
         rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("ok",)))
         received = asyncio.Event()
         sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await received.wait()
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -326,9 +326,9 @@ async def test_a_session_that_does_not_stop_when_asked_is_given_up(
 
 
 async def test_silence_ends_the_request(tmp_path: Path) -> None:
-    async with copilot_rig(tmp_path, timeout_secs=0.2) as rig:
+    async with copilot_rig(tmp_path, timeout_secs=2) as rig:
         rig.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("ok",)))
-        with pytest.raises(ProviderError, match=r"sent nothing for 0\.2 s") as caught:
+        with pytest.raises(ProviderError, match=r"sent nothing for 2 s") as caught:
             await rig.session.send("x")
         assert (caught.value.kind, caught.value.partial) == (ProviderErrorKind.TIMEOUT, True)
         assert (await rig.session.send("y")).text_content() == "ok"

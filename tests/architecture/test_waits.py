@@ -1,0 +1,33 @@
+"""Tests wait long enough for what has to come: what hangs is found by the limit of every test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+_WAIT = re.compile(r"(?:asyncio\.timeout\(|wait_for\(.*, (?:timeout=)?|has_ended\(within=)(\d+(?:\.\d+)?)\)")
+_LEAST_SECS = 30
+
+# Here the time itself is what is tested, or the wait is tried again.
+SHORT = {
+    "tests/application/test_endless_answers.py",
+    "tests/e2e/test_first_start.py",
+    "tests/e2e/test_full_screen.py",
+    "tests/e2e/test_pending_messages_survive_crashes.py",
+    "tests/e2e/test_terminal_states.py",
+    "tests/infrastructure/mcp/test_mcp_questions.py",
+    "tests/tui/test_typing_storm.py",
+}
+
+
+def test_no_test_fails_because_the_machine_is_slow_for_half_a_minute() -> None:
+    short = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("*.py")
+        for wait in _WAIT.findall(path.read_text(encoding="utf-8"))
+        if float(wait) < _LEAST_SECS
+    }
+
+    assert short == SHORT
