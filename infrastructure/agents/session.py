@@ -13,7 +13,7 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.calls.execution import CallControls, Seal, ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.conversation.session_kind import name_external_model
 from quorum.domain.errors import ToolError

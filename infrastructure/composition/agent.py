@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from quorum.application.context.context_manager import ContextGauge, ContextManager
-from quorum.application.context.summariser import Summariser
+from quorum.application.context.context_manager import ContextGauge, ContextManager, Summariser
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
@@ -15,8 +14,7 @@ from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.server_questions import ServerQuestions
-from quorum.application.subagents.defined_tasks import DefinedTasks
-from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.subagents.plan_task_runner import DefinedTasks, PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
 from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.dialogue import Dialogue

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.calls.tool import ToolParser
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.review.ballot import DEFAULT_MIN_VOTES, LONGEST_LENS, BadQuorumRule, QuorumRule, parse_lens
 from quorum.domain.review.quorum_result import DEFAULT_ESCALATE_BELOW

@@ -12,7 +12,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from quorum.domain.calls.language_servers import LanguageServerState, LanguageServerStatus
+from quorum.domain.calls.diagnostics import LanguageServerState, LanguageServerStatus
 from quorum.domain.errors import ToolError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable

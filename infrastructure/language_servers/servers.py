@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
-from quorum.domain.calls.language_servers import LanguageServerStatus
+from quorum.domain.calls.diagnostics import LanguageServerStatus
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import DiagnosticsReported
 from quorum.infrastructure.language_servers.channel import LanguageServerFailed

@@ -30,8 +30,8 @@ from quorum.domain.events.event import (
     TurnStarted,
     UsageCounted,
     VoteCast,
+    event_from_json,
 )
-from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.infrastructure.telemetry import names
 

@@ -51,7 +51,7 @@ from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.response import ReasoningBlock
 from quorum.domain.events import event as ev
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import event_from_json
 
 _FOLLOWED = frozenset(
     event.type

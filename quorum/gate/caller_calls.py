@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.note_fields import ANY_FIELDS, CODEX_GROUPS, find_note_fields
 from quorum.gate.payload import BadPayload, read_optional, require, require_fields

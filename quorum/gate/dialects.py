@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer

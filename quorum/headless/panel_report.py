@@ -25,7 +25,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 if TYPE_CHECKING:  # loaded with the first panel: few runs have one
     from quorum.application.view.entries import Entry
     from quorum.application.view.panel_entry import PanelEntry, PanelMember
-    from quorum.application.view.panels import Panels
+    from quorum.application.view.session_view import Panels
 
 
 class PanelReport:
@@ -63,7 +63,7 @@ class PanelReport:
                 return
 
     def _follow_panel(self, event: PanelEvent) -> None:
-        from quorum.application.view.panels import Panels
+        from quorum.application.view.session_view import Panels
 
         if self._panels is None:
             self._panels = Panels(self._entries, clock=lambda: 0.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from quorum.domain.sessions.session_summary import SessionSummary
-from quorum.domain.subagents.session_ids import compute_id_length
+from quorum.domain.subagent_task import compute_id_length
 from quorum.domain.text.amounts import format_age
 from quorum.domain.text.printable import make_printable
 from quorum.text_table import Column, render_text_table

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.packet import CallEffect
 from quorum.gate.agent_forms import name_as_claude
 from quorum.gate.caller_calls import translate_call
 from quorum.gate.note_fields import (
