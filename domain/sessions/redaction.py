@@ -1,7 +1,8 @@
 """A text taken out of the records of a session, wherever they are kept.
 
 What is known to be secret by now is taken out of a copy that may leave the machine. It verifies as the session
-does: each record that lost something is redacted, and an entry in its chain of redactions, behind those of the session, says so. The session itself is not changed.
+does: each record that lost something is redacted, and an entry in its chain of redactions, behind those of the
+session, says so. The session itself is not changed.
 """
 
 from __future__ import annotations

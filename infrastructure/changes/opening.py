@@ -17,8 +17,8 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.changes.approved_changes import ApprovedChanges
 from quorum.infrastructure.changes.read_change import ReadChange
+from quorum.infrastructure.changes.repository_changes import ApprovedChanges
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import Settings
 

@@ -21,7 +21,6 @@ from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import CommandTerms
-from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.changes.opening import build_final_review
 from quorum.infrastructure.changes.shown_content import RepositoryFiles
@@ -44,6 +43,11 @@ from quorum.infrastructure.secrets.known import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from quorum.infrastructure.tools.builtin.parts import Workers
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
+from quorum.infrastructure.tools.registration import (
+    build_tool_offer,
+    choose_offered_agents,
+    decide_server_tools,
+)
 
 if TYPE_CHECKING:
     from quorum.application.agents.external_turns import ExternalTurns
@@ -87,7 +91,7 @@ class ConversationParts:
             cwd=root,
             environ=environ,
             secret_names=shared.secret_names,
-            is_offered=session_tools.decide_server_tools(settings, kind),
+            is_offered=decide_server_tools(settings, kind),
             learn=given.mask.learn,
             credentials=given.server_credentials,
         )
@@ -104,7 +108,7 @@ class ConversationParts:
             schemas=PhaseTools(core.events, calls.tool_set).list_schemas,
             events=core.events,
             pending_messages=calls.pending_messages,
-            offers=session_tools.build_tool_offer(settings),
+            offers=build_tool_offer(settings),
             is_wanted=self.tool_servers.is_wanted,
             has_small_window=self.context_manager.has_small_window,
             compute_room=self.gauge.compute_room_for_tools,
@@ -154,7 +158,7 @@ class ConversationParts:
                 lambda: self.context_manager.learn_whether_small(models.session.model),
             ),
             skills=calls.skills,
-            agents=session_tools.choose_offered_agents(calls.agents, calls.tools),
+            agents=choose_offered_agents(calls.agents, calls.tools),
             folders=folders,
         )
         self.memory: Final = Memory(

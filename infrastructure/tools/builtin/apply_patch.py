@@ -33,7 +33,7 @@ from quorum.domain.text.patch import (
 )
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.diff import render_unified_diff
-from quorum.infrastructure.files.transaction import FileStep, change_together
+from quorum.infrastructure.files.replacing import FileStep, change_together
 from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin.drafting import (
     decode_file,
