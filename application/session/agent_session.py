@@ -15,7 +15,7 @@ from quorum.application.event_bus import EventBus
 from quorum.application.goal.goal_service import NO_GOALS_HERE, GoalService
 from quorum.application.identifiers import generate_id
 from quorum.application.inbox import Inbox
-from quorum.application.instructions.memory import Memory
+from quorum.application.instructions.project_instructions import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService

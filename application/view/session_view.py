@@ -19,12 +19,13 @@ from quorum.application.view.entries import (
     Kept,
     Notice,
     NoticeKind,
+    PanelEntry,
+    PanelMember,
     Phase,
     PromptEntry,
     Restoration,
     StoredOutput,
 )
-from quorum.application.view.panel_entry import PanelEntry, PanelMember
 from quorum.application.view.present import Present
 from quorum.application.view.status import SessionStatus
 from quorum.application.view.turn_timings import TurnTimings

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from quorum.application.panel.panel import Panel
 from quorum.application.ports.changes import OpenTools
-from quorum.application.turn.final_review_step import FinalReviewStep
-from quorum.application.turn.run_agent import TurnParts
+from quorum.application.turn.run_agent import FinalReviewStep, TurnParts
 from quorum.domain.code_review.change import Change, CodeReviewPolicy
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from quorum.application.context.context_manager import ContextGauge, ContextManager, Summariser
-from quorum.application.instructions.memory import Memory
-from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
+from quorum.application.instructions.project_instructions import Memory, ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
 from quorum.application.plan_service import PhaseTools
 from quorum.application.ports.subagents import SubagentSessions

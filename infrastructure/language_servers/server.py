@@ -32,8 +32,13 @@ from quorum.infrastructure.language_servers.channel import (
     RefusedByServer,
     UnknownRequest,
 )
-from quorum.infrastructure.language_servers.found_problems import FoundProblems, is_error
-from quorum.infrastructure.language_servers.positions import PositionEncoding, build_uri, read_uri
+from quorum.infrastructure.language_servers.found_problems import (
+    FoundProblems,
+    PositionEncoding,
+    build_uri,
+    is_error,
+    read_uri,
+)
 from quorum.infrastructure.language_servers.sources import SourceFiles, find_changes, select_below
 from quorum.infrastructure.models.shared.json_fields import (
     read_object_field,

@@ -39,10 +39,10 @@ from quorum.application.view.entries import (
     Entry,
     Notice,
     NoticeKind,
+    PanelEntry,
     Phase,
     PromptEntry,
 )
-from quorum.application.view.panel_entry import PanelEntry
 from quorum.application.view.present import Step, StepStatus
 from quorum.application.view.session_view import SessionView
 from quorum.application.view.wording import PROCESS_ENDED

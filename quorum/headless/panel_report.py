@@ -23,8 +23,7 @@ from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # loaded with the first panel: few runs have one
-    from quorum.application.view.entries import Entry
-    from quorum.application.view.panel_entry import PanelEntry, PanelMember
+    from quorum.application.view.entries import Entry, PanelEntry, PanelMember
     from quorum.application.view.session_view import Panels
 
 
@@ -74,7 +73,7 @@ class PanelReport:
         """The last one."""
         if not self._entries:
             return None
-        from quorum.application.view.panel_entry import PanelEntry
+        from quorum.application.view.entries import PanelEntry
 
         last = self._entries[-1]
         return last if isinstance(last, PanelEntry) else None

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.cli.sessions.table import render_table
+from quorum.cli.sessions.actions import render_table
 from quorum.domain.subagent_task import compute_id_length
 from quorum.domain.text.amounts import format_age
 from quorum.text_table import fit_text, measure_text_cells
