@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 from quorum.application.calls.outputs import Outputs
 from quorum.application.cancellation import run_to_end
 from quorum.application.event_bus import EventBus
-from quorum.application.ports.jobs import BackgroundCommand
+from quorum.application.ports.subagents import BackgroundCommand
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import (

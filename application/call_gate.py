@@ -14,7 +14,7 @@ from quorum.application.review.review import Review
 from quorum.application.turn.recovery import Recovery, plan_recovery
 from quorum.application.turn.run_tally import RunTally
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.proposed_call import ProposedCall
+from quorum.domain.calls.packet import ProposedCall
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock

@@ -29,8 +29,7 @@ from quorum.application.review.ballot_paper import (
 from quorum.application.structured_answer import Unreadable
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.tool import ToolCall
-from quorum.domain.calls.tool_parser import TOOL_PARSERS
+from quorum.domain.calls.tool import TOOL_PARSERS, ToolCall
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings

@@ -16,8 +16,8 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import choose_roles
 from quorum.infrastructure.config.session_choices import choose_asked_models
 from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.event_observers import log_events, send_telemetry
 from quorum.infrastructure.execution.program import close_process_to_inspection
-from quorum.infrastructure.logged_events import log_events
 from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
@@ -25,7 +25,6 @@ from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.staging.entered import find_layer_over
 from quorum.infrastructure.storage import open_blob_store
-from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.warming_up import warm_up_session
 
 if TYPE_CHECKING:

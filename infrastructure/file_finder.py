@@ -21,8 +21,8 @@ from typing import TypeAlias
 import re2
 from msgspec import Struct
 
+from quorum.application.ports.workspace import FoundFile
 from quorum.application.program_lookup import filter_environment, find_program
-from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
 from quorum.domain.text.fuzzy import fit
 from quorum.infrastructure.blocking import Stop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from quorum.domain.request_rate import RequestRate
+from quorum.application.ports.storage import RequestRate
 
 
 class LocalPacer:

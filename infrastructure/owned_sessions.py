@@ -31,7 +31,7 @@ from quorum.domain.events.event import ErrorOccurred, SessionFinished, SessionSt
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import ContinuedSession
-from quorum.domain.subagents.subagent_task import Asker, SubagentTask
+from quorum.domain.subagent_task import Asker, SubagentTask
 from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.session_choices import AskedModels

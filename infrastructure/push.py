@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from quorum.application.review.pushing import Push, PushMessage
 from quorum.domain.errors import ConfigError, PushFailed, ToolError
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.config.push_table import PushTable
+from quorum.infrastructure.config.session_tables import PushTable
 from quorum.infrastructure.execution.commands.sealing import expand_declared_command, find_declared_program
 from quorum.infrastructure.execution.program import open_program
 

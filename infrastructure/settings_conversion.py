@@ -16,10 +16,10 @@ from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.secrets.patterns import CLOUD_KEYS
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits
 from quorum.infrastructure.config.command_template import CustomToolDeclaration
-from quorum.infrastructure.config.custom_tool_table import build_declaration
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.tools_table import build_declaration
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 
 

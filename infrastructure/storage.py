@@ -38,8 +38,7 @@ from quorum.infrastructure.tools import built_in_tools as built_in_tools
 
 if TYPE_CHECKING:
     from quorum.infrastructure.store.objects.object_store import ObjectStore
-    from quorum.infrastructure.store.sql.copying import CopyReport
-    from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
+    from quorum.infrastructure.store.sql.copying import CopyReport, WholeSessionWriter
 
 _DEFAULT_SCHEME = "sqlite"
 URL_SETTING = "[storage] url"
@@ -130,8 +129,7 @@ def copy_sessions(
 
 def open_whole_writer(storage: Storage) -> WholeSessionWriter:
     """What writes sessions that happened elsewhere. Raises ConfigError for a storage that cannot keep them."""
-    from quorum.infrastructure.store.sql.copying import SqlStorage
-    from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
+    from quorum.infrastructure.store.sql.copying import SqlStorage, WholeSessionWriter
 
     if not isinstance(storage, SqlStorage):
         raise ConfigError(f"sessions of other agents cannot be kept in {storage.place}")

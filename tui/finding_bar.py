@@ -19,8 +19,16 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
-from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Call,
+    Entry,
+    Notice,
+    PanelEntry,
+    PromptEntry,
+    Restoration,
+)
 from quorum.domain.calls.server_tools import format_tool_name, is_of_server
 from quorum.tui.transcript.cells.lines import Flow, TextSpan, clean_program_text, is_continued
 from quorum.tui.transcript.draw.cards import Drawing

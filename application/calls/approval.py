@@ -29,7 +29,6 @@ from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_first
 from quorum.domain.review.decision import UNUSABLE_EDIT, Decision
-from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permission_rules import Answer
@@ -44,6 +43,7 @@ from quorum.domain.review.questions import (
     ApproveFolder,
     ApproveRest,
     DecisionLabel,
+    EarlierPlan,
     Edit,
     NobodyThere,
     Reject,

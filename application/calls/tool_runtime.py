@@ -37,7 +37,7 @@ from quorum.domain.goal.goal import ApprovedChecks
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.state import CallEnd
-from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.subagent_task import Asker
 from quorum.domain.text.output import ToolOutput
 
 _STOPPED = "the result was withheld: the turn was interrupted before the hooks had seen it"

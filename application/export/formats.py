@@ -15,8 +15,16 @@ from itertools import count
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, assert_never
 
-from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from quorum.application.export.narration import build_account
+from quorum.application.export.narration import (
+    Account,
+    CallCard,
+    Entry,
+    ExportRemark,
+    Said,
+    Thought,
+    TurnHead,
+    build_account,
+)
 from quorum.application.export.session_json import mask_lines, render_json
 from quorum.application.ports.storage import SessionArchive
 from quorum.application.whole_file import write_whole_file

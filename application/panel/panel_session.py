@@ -11,9 +11,9 @@ from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.panel.panel import Panel, PanelQuestion
 from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
+from quorum.domain.conversation.exchanges import render_transcript
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import Delta, LlmResponse
-from quorum.domain.conversation.transcript import render_transcript
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
     ConsensusChanged,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quorum.domain.calls.language_servers import LanguageServerStatus
+from quorum.domain.calls.diagnostics import LanguageServerStatus
 from quorum.domain.events.event import DiagnosticsReported
 
 

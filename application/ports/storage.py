@@ -10,7 +10,6 @@ from msgspec import Struct
 from quorum.domain.errors import SessionInUse
 from quorum.domain.events.event import Event
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.request_rate import RequestRate
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.review.signing import ApprovalSignature
 from quorum.domain.sessions.pruning import Pruned
@@ -327,3 +326,33 @@ class Storage(Protocol):
     def close(self) -> None:
         """Write what waits, and let go. Blocks. Raises LedgerError for events that could not be written."""
         ...
+
+
+_BURST_SECS = 10.0
+
+
+class RequestRate(Struct, frozen=True):
+    """At most so many requests in a minute, on average. A bucket is full at first, and filled evenly."""
+
+    per_minute: int
+
+    @property
+    def per_second(self) -> float:
+        """How many tokens come in a second."""
+        return self.per_minute / 60
+
+    @property
+    def burst(self) -> float:
+        """How many tokens a bucket holds: those of ten seconds, and at least one.
+
+        Providers count shorter spans than a minute; a full minute at once would be refused.
+        """
+        return max(1.0, self.per_second * _BURST_SECS)
+
+    def refill(self, tokens: float, secs: float) -> float:
+        """The tokens of a bucket after so many seconds."""
+        return min(self.burst, tokens + max(0.0, secs) * self.per_second)
+
+    def compute_wait(self, tokens: float) -> float:
+        """Seconds until a request may be sent that left so many tokens: below zero, it waits for its own."""
+        return max(0.0, -tokens / self.per_second)

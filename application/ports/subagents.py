@@ -1,17 +1,19 @@
-"""Ports to the sessions in which subagents work."""
+"""Ports to work beside the session: of subagents in sessions of their own, and in the background."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Protocol
 
-from quorum.application.ports.jobs import BackgroundCommand
 from quorum.application.ports.people import Observer
 from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import JobPage, JobResult
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import QuorumError
 from quorum.domain.events.subagents import SubagentOutcome
-from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.subagent_task import SubagentTask
+from quorum.domain.text.output import Printed
 
 
 class SubagentStopped(QuorumError):
@@ -78,4 +80,41 @@ class SubagentPort(Protocol):
 
     def take_needs_approval(self) -> bool:
         """Whether a call of a subagent was withheld since the last time because nobody could approve it."""
+        ...
+
+
+class BackgroundCommand(Protocol):
+    """A running command, and what it prints."""
+
+    def follow(self, report: Callable[[Printed], None]) -> None:
+        """From now on `report` gets the last lines as they look now, some times a second at most."""
+        ...
+
+    def read_page(self, offset: int | None, most: int) -> JobPage:
+        """At most `most` characters of finished lines from character `offset` on; None: the last of them."""
+        ...
+
+    async def inspect(self) -> tuple[str, ...]:
+        """Set protected paths aside that it has made although nobody was asked about it; what is new to say of
+        that, a sentence each."""
+        ...
+
+    def end(self) -> None:
+        """Ask that it ends, with all it started. Does not wait."""
+        ...
+
+    async def wait_for_result(self) -> JobResult:
+        """How it ended, once nothing of it is alive. Cancelled, it ends it first."""
+        ...
+
+
+class BackgroundWork(Protocol):
+    """Work of which nothing depends on that it is done: what is not done yet is done when it is needed."""
+
+    def begin(self) -> None:
+        """Do it from now on, once the front end had time to come up. Needs a running event loop."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop, and wait until nothing of it runs any more."""
         ...

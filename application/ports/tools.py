@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from quorum.domain.calls.command_end import CommandRun
 from quorum.domain.calls.execution import Orphan, Seal, ToolExecutionContext
 from quorum.domain.calls.tool import ToolCall, ToolDefinition, ToolResultMessage, ToolSpec
-from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.shell.command_line import ShellVerdict
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Printed, ToolOutput

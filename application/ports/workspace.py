@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.effects import Effects, FileState, KeptFiles
-from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.conversation.attachment import AttachedFile, Attachment
 from quorum.domain.sessions.restoration import RestoreStep
 from quorum.domain.text.json_value import JsonObject
@@ -149,3 +148,18 @@ class SecretFinder(Protocol):
     def learn_from_call(self, arguments: JsonObject) -> bool:
         """Take note of what a call would put into a sensitive file; whether that was news. Never raises."""
         ...
+
+
+class FoundFile(Struct, frozen=True):
+    """A path from the working directory; that of a folder ends with a slash. Surrogates stand for bytes.
+
+    `hits` are the places of the letters that the query hit.
+    """
+
+    path: str
+    hits: tuple[int, ...] = ()
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it holds others."""
+        return self.path.endswith("/")

@@ -21,10 +21,10 @@ from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.mcp.server_question import FormField, ServerAction, ServerAddress, ServerAnswer, ServerForm
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally
-from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plan_terms import PlanComparison
 from quorum.domain.review.questions import (
+    EarlierPlan,
     Edit,
     NobodyThere,
     Reject,

@@ -8,39 +8,55 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
+from quorum.application.calls.hook_chain import SessionHooks
 from quorum.application.calls.outputs import Outputs
 from quorum.application.context.context_manager import ContextManager
 from quorum.application.event_bus import EventBus
 from quorum.application.goal.goal_service import NO_GOALS_HERE, GoalService
+from quorum.application.identifiers import generate_id
 from quorum.application.inbox import Inbox
-from quorum.application.instructions.memory import Memory
+from quorum.application.instructions.project_instructions import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService
 from quorum.application.ports.changes import ReviewedFiles
 from quorum.application.ports.diagnostics import LanguageServerControl, NoLanguageServers
 from quorum.application.ports.instructions import OfferCatalog
-from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.mcp import ToolServers
+from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.rules import RuleService
+from quorum.application.ports.subagents import BackgroundWork
 from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
 from quorum.application.ports.workspace import FileFinder
 from quorum.application.review.review import Review
 from quorum.application.session.rewind import Rewind
-from quorum.application.session.session_exchanges import SessionExchanges
-from quorum.application.session.session_hooks import SessionHooks
-from quorum.application.session.session_models import SessionContext, SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import SpendLimiter
+from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.subagents.subagent_runner import find_background_ends, find_subagent_ends
 from quorum.application.turn.recovery import describe_orphans
 from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.switchable_session import ReasoningEfforts, SwitchableSession, describe_refusal
 from quorum.application.turn.user_commands import UserCommandRunner, describe_lost_commands
-from quorum.domain.errors import GoalRefused
+from quorum.domain.conversation.context_account import ContextAccount
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.exchanges import (
+    ContextExtent,
+    SessionResult,
+    SharedContext,
+    render_context,
+    render_result,
+)
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ConversationError, GoalRefused, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
+    ContextReceived,
+    ModelChanged,
     NoticeGiven,
+    ResultReceived,
     SessionFinished,
     SessionRenamed,
     SessionResumed,
@@ -330,3 +346,223 @@ def describe_changed_place(work: LayerWork) -> str:
             f"until the person has reviewed them.{left} {_READ_AGAIN}"
         )
     return f"From now on this session works in the person's folder itself.{left} {_READ_AGAIN}"
+
+
+_TITLE = 60
+
+
+class SessionExchanges:
+    """The exchanges of the session of this id and `kind`.
+
+    What it is told waits among the `pending_messages` for the next request, also after a crash. It is there
+    without secrets.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        kind: SessionKind,
+        events: EventBus,
+        pending_messages: PendingMessages,
+    ) -> None:
+        self._session_id = session_id
+        self._kind = kind
+        self._events = events
+        self._pending_messages = pending_messages
+        for note_id, note in events.state.unread_notes.items():
+            self._put(note_id, note)
+
+    @property
+    def opener(self) -> str:
+        """The id of the session that it was opened from; empty where it was opened from none."""
+        return self._events.state.origin.session_id if self._events.state.origin is not None else ""
+
+    @property
+    def depth(self) -> int:
+        """How many sessions it follows, each opened from the one before it."""
+        return self._events.state.origin.depth if self._events.state.origin is not None else 0
+
+    def share(self, extent: ContextExtent) -> SharedContext:
+        """What a session that is opened from this one is told."""
+        count, note = render_context(self._events.state.messages, extent)
+        return SharedContext(
+            session_id=self._session_id,
+            title=self._title,
+            extent=extent,
+            exchanges=count,
+            depth=self.depth + 1,
+            note=None if note is None else self._events.hide(note),
+        )
+
+    @property
+    def result(self) -> SessionResult | None:
+        """Its last answer, for another session; None where it has none."""
+        state = self._events.state
+        if (note := render_result(state.messages, self._kind)) is None:
+            return None
+        return SessionResult(
+            session_id=self._session_id,
+            title=self._title,
+            form=self._kind,
+            responses=state.responses,
+            note=self._events.hide(note),
+        )
+
+    def has(self, result: SessionResult) -> bool:
+        """Whether this answer of another session was taken over."""
+        return self._events.state.results.get(result.session_id, 0) >= result.responses
+
+    async def receive_context(self, shared: SharedContext) -> None:
+        """The session was opened from another one. Raises LedgerError."""
+        received = ContextReceived(
+            note_id=generate_id(),
+            session_id=shared.session_id,
+            title=shared.title,
+            extent=shared.extent,
+            exchanges=shared.exchanges,
+            depth=shared.depth,
+            note=shared.note,
+        )
+        await self._events.announce(received)
+        if shared.note is not None:
+            self._put(received.note_id, shared.note)
+
+    async def receive_result(self, result: SessionResult) -> None:
+        """Take over the last answer of another session. Raises LedgerError."""
+        received = ResultReceived(
+            note_id=generate_id(),
+            session_id=result.session_id,
+            title=result.title,
+            form=result.form,
+            responses=result.responses,
+            note=result.note,
+        )
+        await self._events.announce(received)
+        self._put(received.note_id, result.note)
+
+    def _put(self, note_id: str, note: str) -> None:
+        self._pending_messages.add(PendingMessage(UserMessage(note), note_id))
+
+    @property
+    def _title(self) -> str:
+        """Its first prompt, on a short line."""
+        prompt = next((turn.prompt for turn in self._events.state.turns if turn.prompt), "")
+        line = " ".join(self._events.hide(prompt).split())
+        return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
+
+
+class SessionModels:
+    """Tells and changes the model of a session. `gateway` reaches the models of all providers."""
+
+    def __init__(
+        self, session: SwitchableSession, *, gateway: LlmGateway, events: EventBus, efforts: ReasoningEfforts
+    ) -> None:
+        self._session = session
+        self._efforts = efforts
+        self._gateway = gateway
+        self._events = events
+        self._choosing = asyncio.Lock()
+
+    @property
+    def current(self) -> str:
+        """The full name of the model chosen, "provider/model"."""
+        return self._session.model
+
+    @property
+    def effort(self) -> Effort:
+        """The reasoning effort that the model is asked for."""
+        return self._efforts.get_effort(self.current)
+
+    def get_effort(self, model: str) -> Effort:
+        """The reasoning effort that another model would be asked for."""
+        return self._efforts.get_effort(model)
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """The efforts that the API of a model takes, the least first; none where it does not reason."""
+        return self._efforts.list_taken(model)
+
+    async def choose(self, model: str, effort: Effort | None = None) -> None:
+        """Choose another model or effort; None keeps the one set for the model. It holds from the next request
+        on, and for one that waits to be repeated.
+
+        Raises ProviderError(CONFIGURATION), and leaves all as it was, where it cannot be had.
+        """
+        async with self._choosing:
+            current = self.current, self.effort
+            if effort is None:
+                effort = self._efforts.get_effort(model)
+            elif effort not in (taken := self._efforts.list_taken(model)) and self._is_known(model):
+                raise ProviderError(
+                    describe_refusal(model, effort, taken), kind=ProviderErrorKind.CONFIGURATION
+                )
+            if (model, effort) == current:
+                return
+            before = self._efforts.choose(model, effort)
+            try:
+                session = await self._session.open(model)
+                await self._events.record(ModelChanged(model=session.model, effort=effort))
+            except BaseException:
+                self._efforts.choose(model, before)
+                raise
+            self._session.switch(session)
+
+    def _is_known(self, model: str) -> bool:
+        """Whether there is such a provider; else the failure to open a session says so better."""
+        return model.partition("/")[0] in self.providers
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the providers there are."""
+        return self._gateway.providers
+
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        return self._gateway.configured_providers
+
+    async def list_models(self, provider: str) -> tuple[str, ...]:
+        """The models a provider lists, each as "provider/model". Raises ProviderError."""
+        return await self._gateway.list_models(provider)
+
+    async def aclose(self) -> None:
+        """Close the connections to all models."""
+        await self._gateway.aclose()
+
+
+class SessionContext:
+    """Measures and compacts the conversation of a session, for the model that it has at the time. `refusal`
+    says why there is none to measure."""
+
+    def __init__(self, manager: ContextManager, models: SessionModels, refusal: str = "") -> None:
+        self._refusal = refusal
+        self._manager = manager
+        self._models = models
+
+    @property
+    def use(self) -> tuple[int, int]:
+        """How many tokens the next request takes of the model's window, about, and how many there are.
+
+        0 stands for a window that is not known, or for a model that has none.
+        """
+        if self._refusal:
+            return 0, 0
+        use = self._manager.gauge.measure(self._models.current)
+        return use.tokens, use.window or 0
+
+    @property
+    def account(self) -> ContextAccount:
+        """What fills the model's window, reckoned from the whole conversation."""
+        if self._refusal:
+            return ContextAccount(tokens=0, window=0, limit=0, freed=0, shares=(), largest=())
+        return self._manager.build_account(self._models.current)
+
+    async def compact(self, focus: str) -> str:
+        """Let a summary take the place of the conversation so far; what that came to, in a sentence.
+
+        `focus` is what to keep in view; it may be empty. Raises ProviderError and ConversationError, and leaves
+        all as it was, where there is none to be had.
+        """
+        if self._refusal:
+            raise ConversationError(self._refusal)
+        done = await self._manager.compact(self._models.current, focus or None)
+        return f"about {done.tokens_before:,} → {done.tokens_after:,} tokens"

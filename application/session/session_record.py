@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -12,7 +13,11 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import Event, SessionStarted
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.secrets.patterns import MASK
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.text.amounts import format_amount
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True, dict=True):
@@ -88,3 +93,37 @@ class SessionRecord(Struct, frozen=True, kw_only=True, dict=True):
     def past_at(self) -> tuple[int, ...]:
         """When each event of the past happened, in milliseconds since 1970."""
         return tuple(record.at_ms for record in self.records if record.event is not None)
+
+
+def mask_record(record: SessionRecord, mask: SecretMask, notices: Sequence[str]) -> SessionRecord:
+    """The record as people may see it: without the secrets that are known by now, and with more to say."""
+    shown, hidden = mask_late_secrets(record.records, mask, record.session_id)
+    return replace(record, records=shown, notices=(*record.notices, *((hidden,) if hidden else ()), *notices))
+
+
+def mask_late_secrets(
+    records: Sequence[LedgerRecord], mask: SecretMask, session_id: str
+) -> tuple[tuple[LedgerRecord, ...], str]:
+    """The records as they may be shown now, and a sentence about those that hold what is known by now to be a
+    secret; empty where none does. What is on disk stays as it is."""
+    shown: list[LedgerRecord] = []
+    pairs: list[tuple[Event, Event]] = []
+    for record in records:
+        if (event := record.event) is not None and (masked := mask.mask_known_in_event(event)) is not event:
+            pairs.append((event, masked))
+            record = replace(record, event=masked)
+        shown.append(record)
+    if not pairs:
+        return tuple(records), ""
+    names = sorted(set().union(*(_collect_words(masked) - _collect_words(event) for event, masked in pairs)))
+    count = format_amount(len(pairs), "record")
+    holds = "hold" if len(pairs) > 1 else "holds"
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return tuple(shown), (
+        f"{count} of this session {holds} what was not known to be a secret then ({listed}); it is hidden, and "
+        f"`quorum sessions redact {session_id} -` takes it out of the file"
+    )
+
+
+def _collect_words(event: Event) -> set[str]:
+    return set(MASK.findall(json.dumps(event.to_json(), ensure_ascii=False)))

@@ -7,17 +7,22 @@ process did not live to record are found in the subagent's (`find_subagent_ends`
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 
 from quorum.application.cancellation import run_to_end
 from quorum.application.event_bus import EventBus
-from quorum.application.ports.jobs import BackgroundCommand
 from quorum.application.ports.storage import Ledger
-from quorum.application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
-from quorum.application.subagents.subagent_progress import SubagentProgress, describe_call
+from quorum.application.ports.subagents import (
+    BackgroundCommand,
+    SubagentSession,
+    SubagentSessions,
+    SubagentStopped,
+)
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import Job, JobPage, JobResult
+from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import (
@@ -31,17 +36,24 @@ from quorum.domain.errors import (
     explain_unforeseen,
 )
 from quorum.domain.events.event import (
+    CallFinished,
+    CallQueued,
     CallStarted,
     EffectsObserved,
     ErrorOccurred,
     Event,
     FilesKept,
     ResponseCompleted,
+    RetryScheduled,
+    ReviewRequested,
     SessionFinished,
     SessionResumed,
+    SessionStarted,
     SubagentFinished,
     SubagentProgressed,
     SubagentStarted,
+    TextDelta,
+    TurnFinished,
     UsageCounted,
 )
 from quorum.domain.events.report import RunStatus
@@ -49,8 +61,9 @@ from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import OpenCall
-from quorum.domain.subagents.session_ids import build_subagent_id
-from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.subagent_task import SubagentTask, build_subagent_id
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Printed
 
 _ROLE = """\
@@ -438,3 +451,98 @@ class BackgroundSubagent:
         return JobResult(
             exit_code=None, output=report, last_lines=shown, is_cut=is_long, has_answered=outcome.is_answer
         )
+
+
+_LONGEST_SUBJECT = 60
+_KEPT_LINES = 20
+# The arguments that tell best what a call is about.
+_SUBJECTS = ("path", "command", "pattern", "url", "query", "name", "blob_id")
+
+
+class SubagentProgress:
+    """Keeps up with a subagent. `doing` is what it does now; `tools` are the calls that run, oldest first.
+
+    `lines` are the last lines that it has said, of which the last may still grow.
+    """
+
+    def __init__(self) -> None:
+        self.model = ""
+        self.answers = 0
+        self.spending = Spending()
+        self.is_asking = False
+        self.is_over = False
+        self.lines: deque[str] = deque([""], maxlen=_KEPT_LINES)
+        self._running: dict[ToolExecutionContext, str] = {}
+        self._is_waiting = False
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case SessionStarted(model=model):
+                self.model = model
+            case TextDelta(text=text):
+                self._say(text)
+            case ResponseCompleted():
+                self.answers += 1
+                self._is_waiting = False
+                if self.lines[-1]:
+                    self.lines.append("")
+            case RetryScheduled():
+                self._is_waiting = True
+            case CallStarted():
+                self.is_asking = False
+                self._running[event.context] = describe_call(event.tool, event.arguments)
+            case CallFinished():
+                self.is_asking = False
+                self._running.pop(event.context, None)
+            case CallQueued(waiting_for=waiting_for):
+                self.is_asking = waiting_for == "review"
+            case ReviewRequested():
+                self.is_asking = True
+            case UsageCounted():
+                self.spending = event.add_to(self.spending)
+            case TurnFinished():
+                self.is_over = True
+                self.is_asking = False
+                self._running.clear()
+            case _:
+                return
+
+    def _say(self, text: str) -> None:
+        first, *rest = text.split("\n")
+        self.lines[-1] += first
+        self.lines.extend(rest)
+
+    @property
+    def doing(self) -> str:
+        """What it does now, in a few words."""
+        if self.is_over:
+            return "done"
+        if self.is_asking:
+            return "waits for your review"
+        if self._running:
+            others = len(self._running) - 1
+            last = list(self._running.values())[-1]
+            return f"{last} (and {others} more)" if others else last
+        return "waits for the model to be there again" if self._is_waiting else "thinks"
+
+    @property
+    def amounts(self) -> str:
+        """What it used so far."""
+        usage = self.spending.usage
+        parts = [format_amount(self.answers, "answer"), format_amount(usage.context, "token")]
+        cost: Decimal | None = self.spending.cost_usd
+        return " · ".join([*parts, f"${cost:,.2f}"] if cost else parts)
+
+    @property
+    def sentence(self) -> str:
+        """Both, on one line."""
+        return f"{self.doing} · {self.amounts}"
+
+
+def describe_call(tool: str, arguments: JsonObject) -> str:
+    """A call in a few words: its tool, and what it is about."""
+    named = (arguments.get(name) for name in _SUBJECTS)
+    subject = next((" ".join(each.split()) for each in named if isinstance(each, str) and each.strip()), "")
+    if len(subject) > _LONGEST_SUBJECT:
+        subject = f"{subject[: _LONGEST_SUBJECT - 1]}…"
+    return f"{tool} {subject}".rstrip()

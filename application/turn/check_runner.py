@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
 from quorum.application.event_bus import EventBus
-from quorum.application.goal.goal_service import GoalService
-from quorum.application.goal.workspace_changes import WorkspaceDifference
+from quorum.application.goal.goal_service import GoalService, WorkspaceDifference
 from quorum.application.identifiers import generate_id
 from quorum.application.program_lookup import find_own_command
 from quorum.application.steering import PendingMessage

@@ -19,8 +19,7 @@ from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.server_tools import OfferedTools
-from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.calls.tool_parser import may_hold_call
+from quorum.domain.calls.tool import ToolResultMessage, may_hold_call
 from quorum.domain.conversation.context_size import LEAST_FOR_A_CALL, compute_larger_output
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.effort import Effort

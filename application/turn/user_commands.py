@@ -21,14 +21,14 @@ from quorum.application.ports.tools import UserShellPort
 from quorum.application.review.review import Review
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.application.turn.switchable_session import SESSIONS_OWN, SwitchableSession, complete_model_name
-from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.summary import extract_styles, extract_text
-from quorum.domain.calls.user_command import (
+from quorum.domain.calls.command_end import (
     CommandRun,
     UserCommand,
     describe_lost_command,
     describe_user_command,
 )
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.summary import extract_styles, extract_text
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import LedgerError, ProviderError
 from quorum.domain.events.event import UserCommandFinished, UserCommandProgressed, UserCommandStarted

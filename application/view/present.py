@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
-from quorum.application.view.changed_files import ChangedFiles
 from quorum.application.view.entries import Batch, Call, NoticeKind, Phase, Remark
-from quorum.application.view.jobs import JobViews
 from quorum.application.view.wording import describe_hook_answer
+from quorum.domain.calls.job import JobStatus, JobStopper, describe_job_end, shorten_job_end
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
 from quorum.domain.plan.progress import describe_step_changes, encode_step_list, read_step_list
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.unified_diff import parse_diff
 
 _HOOK_RUNS_KEPT = 100
 
@@ -211,3 +211,151 @@ def _read_steps(value: JsonValue) -> tuple[Step, ...]:
             status = next((one for one in StepStatus if one == item.get("status")), StepStatus.PENDING)
             steps.append(Step(text, status, is_approved=isinstance(item.get("id"), str)))
     return tuple(steps)
+
+
+class ChangedFile(Struct, frozen=True):
+    """A file as the diffs of calls name it, and how many lines they added to it and removed from it.
+
+    It has no lines where no edit changed it.
+    """
+
+    path: str
+    added: int = 0
+    removed: int = 0
+
+
+class ChangedFiles:
+    """Counts the diffs of calls that ended well, and what else changed. What went back with its turn counts
+    no more."""
+
+    def __init__(self) -> None:
+        self._diffs: list[tuple[int, ChangedFile]] = []
+        self._undone: list[tuple[int, list[tuple[int, ChangedFile]]]] = []
+
+    def add(self, diff: str, turn: int) -> None:
+        """A call of the turn of this number changed files like this."""
+        self._undone.clear()
+        self._diffs += ((turn, file) for file in _list_files(diff))
+
+    def add_unread(self, paths: Iterable[str], turn: int) -> None:
+        """A call of the turn of this number changed these files in ways that no diff tells."""
+        self._undone.clear()
+        self._diffs += ((turn, ChangedFile(path)) for path in paths)
+
+    def take_back(self, turn: int) -> None:
+        """The files are as they were before the turn of this number."""
+        self._undone.append((turn, self._diffs))
+        self._diffs = [(made, file) for made, file in self._diffs if made < turn]
+
+    def redo(self, turn: int) -> None:
+        """The files are as they were before the last return to before the turn of this number."""
+        while self._undone:
+            number, diffs = self._undone.pop()
+            if number == turn:
+                self._diffs = diffs
+                return
+
+    def list_files(self) -> tuple[ChangedFile, ...]:
+        """Each file once, the one changed last in front."""
+        files: dict[str, ChangedFile] = {}
+        for _, one in self._diffs:
+            before = files.pop(one.path, ChangedFile(one.path))
+            files[one.path] = ChangedFile(one.path, before.added + one.added, before.removed + one.removed)
+        return tuple(reversed(files.values()))
+
+
+def _list_files(diff: str) -> Iterator[ChangedFile]:
+    counts: dict[str, list[int]] = {}
+    for line in parse_diff(diff):
+        if line.sign in ("+", "-"):
+            counts.setdefault(line.path, [0, 0])[line.sign == "-"] += 1
+    return (ChangedFile(path, added, removed) for path, (added, removed) in counts.items() if path)
+
+
+_ENDED_KEPT = 20
+
+
+class JobView(Struct):
+    """One job. `began` is by the view's clock, in seconds; `duration_secs` is known once it has ended.
+    `subagent_id` is the session of one that is a task."""
+
+    job_id: str
+    command: str
+    began: float
+    status: JobStatus = JobStatus.RUNNING
+    ending: str = ""
+    exit_code: int | None = None
+    last_line: str = ""
+    duration_secs: float = 0.0
+    blob_id: str | None = None
+    subagent_id: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        return self.status is JobStatus.RUNNING
+
+    def summarise_state(self, now: float) -> str:
+        """How it stands, in two words and a time."""
+        return shorten_job_end(self.status, self.exit_code, self.count_seconds(now))
+
+    def count_seconds(self, now: float) -> float:
+        """How long it runs, or ran."""
+        return max(0.0, now - self.began) if self.is_running else self.duration_secs
+
+
+class JobViews:
+    """The jobs of a session, oldest first; of those that have ended the last 20 are kept."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._jobs: dict[str, JobView] = {}
+
+    @property
+    def all(self) -> tuple[JobView, ...]:
+        """Those that run and those that ended last."""
+        return tuple(self._jobs.values())
+
+    @property
+    def running(self) -> tuple[JobView, ...]:
+        return tuple(job for job in self._jobs.values() if job.is_running)
+
+    def start(self, event: JobStarted) -> None:
+        self._jobs[event.job_id] = JobView(
+            event.job_id,
+            event.command,
+            self._now() - event.ran_secs,
+            subagent_id=event.subagent_id if isinstance(event.subagent_id, str) else "",
+        )
+
+    def show_progress(self, event: JobProgressed) -> bool:
+        """A job printed something; whether that changes what is seen of it."""
+        job = self._jobs.get(event.job_id)
+        last = _format_last_line(event.text)
+        if job is None or job.last_line == last:
+            return False
+        job.last_line = last
+        return True
+
+    def end(self, event: JobEnded) -> str:
+        """A job ended; what there is to say of that, in a sentence."""
+        ending = describe_job_end(
+            event.status, event.exit_code, event.stopper, event.duration_secs, reader=JobStopper.PERSON
+        )
+        if (job := self._jobs.get(event.job_id)) is None:
+            return f"{event.job_id} {ending}"
+        job.status, job.ending, job.exit_code = event.status, ending, event.exit_code
+        job.duration_secs, job.blob_id = event.duration_secs, event.blob_id
+        job.last_line = _format_last_line(event.output) or job.last_line
+        ended = [each for each in self._jobs.values() if not each.is_running]
+        for each in ended[:-_ENDED_KEPT]:
+            del self._jobs[each.job_id]
+        return f"{event.job_id} {ending}: {job.command}"
+
+    def rest(self) -> None:
+        """Nothing of the past runs any more; the end of a job without one may still be reported."""
+        for job in self.running:
+            job.status, job.ending = JobStatus.UNKNOWN, describe_job_end(JobStatus.UNKNOWN, None, None, 0.0)
+
+
+def _format_last_line(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")

@@ -1,9 +1,12 @@
-"""What a diagnostics command printed before and after edits, line by line, and what of it is new."""
+"""What language servers and diagnostics commands say of edits, line by line, and what of it is new."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
 
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
@@ -60,3 +63,26 @@ def limit_lines(
 
 def _normalise(line: str) -> str:
     return compile_once(_COUNTED).sub(r"\1", compile_once(_NUMBERS).sub("#", line))
+
+
+class LanguageServerState(StrEnum):
+    """Whether a server does its work."""
+
+    NOT_STARTED = "not started"
+    STARTING = "starting"
+    RUNNING = "running"
+    FAILED = "failed"
+
+
+class LanguageServerStatus(Struct, frozen=True, kw_only=True):
+    """One server. `problem` is why it failed last, empty where it did not; `errors` and `warnings` count what
+    it says of the files that it was asked about."""
+
+    name: str
+    command: str
+    languages: tuple[str, ...]
+    state: LanguageServerState
+    version: str = ""
+    problem: str = ""
+    errors: int = 0
+    warnings: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -129,3 +129,35 @@ _TRAINED_ON_PATCHES = r"(?:^|[^a-z0-9])(?:gpt-(?:4\.1|oss|[5-9])|o[3-9](?![a-z0-
 def is_offered(tool: str, model: str) -> bool:
     """Whether a model, named "provider/model", is offered a tool without anybody having asked for it."""
     return tool != PATCH_TOOL or compile_once(_TRAINED_ON_PATCHES).search(model.casefold()) is not None
+
+
+ToolParser: TypeAlias = Literal[
+    "",
+    "hermes",
+    "qwen-coder",
+    "llama",
+    "mistral",
+    "deepseek",
+    "glm",
+    "kimi",
+    "granite",
+    "gpt-oss",
+    "functionary",
+    "gemma",
+    "minimax",
+    "command",
+    "lfm2",
+    "internlm",
+    "phi",
+    "nemotron",
+    "json",
+]
+TOOL_PARSERS: tuple[ToolParser, ...] = tuple(each for each in get_args(ToolParser) if each)
+"""In the order in which they are tried where the family is not known."""
+
+_MARKS = ("{", "<", "[", ">>>")
+
+
+def may_hold_call(text: str) -> bool:
+    """Whether a text has what calls of every family have: a quick answer, of which only the no is certain."""
+    return any(mark in text for mark in _MARKS)

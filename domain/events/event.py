@@ -3,12 +3,15 @@
 Events about reviews, plans, memory, MCP servers, jobs and diagnostics are defined here, others in modules
 beside it. A *durable* event is part of the record of a session; an *ephemeral* one only feeds what is on the
 screen and may be merged with its neighbours for a slow observer.
+
+What is missing takes its default, so that what an older version wrote can be read; keys that are not known are
+passed over. Everything else that does not fit is an error: a record is never guessed at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias, get_args
 
 from msgspec import UNSET, UnsetType, field
 
@@ -16,6 +19,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobStatus, JobStopper
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.errors import UnreadableEvent
 from quorum.domain.events.agents import (
     AgentConnected,
     AgentModeChanged,
@@ -116,7 +120,7 @@ from quorum.domain.events.turn import (
     TurnStarted,
     UsageCounted,
 )
-from quorum.domain.fact import CallStage, CanonicalPlace, Fact, PersonInput
+from quorum.domain.fact import SCHEMA_VERSION, CallStage, CanonicalPlace, Fact, PersonInput
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.mcp.server_question import ServerAction
 from quorum.domain.plan.phase import PhaseScope
@@ -128,7 +132,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.shell.network_hosts import AskedHost
-from quorum.domain.struct_json import check_version
+from quorum.domain.struct_json import Unfit, check_version
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Styles
@@ -548,3 +552,27 @@ Event: TypeAlias = (
     | TurnFinished
     | SessionFinished
 )
+
+
+_KINDS: Mapping[str, type[Event]] = {kind.type: kind for kind in get_args(Event)}
+
+
+def event_from_json(value: JsonObject) -> Event:
+    """The event whose `to_json` made this, but for what JSON leaves out: controls, projected content.
+
+    Raises UnreadableEvent, which names the type and the field: for a type that is not known, a newer version of
+    the schema, a field that is missing or of the wrong kind.
+    """
+    type_ = value.get("type")
+    if not isinstance(type_, str):
+        raise UnreadableEvent("an event without a type cannot be read")
+    kind = _KINDS.get(type_)
+    if kind is None:
+        raise UnreadableEvent(
+            f"an event of the unknown type {type_!r} cannot be read; a newer version may know it"
+        )
+    try:
+        check_version(value, "v", newest=SCHEMA_VERSION)
+        return kind.from_json(value)
+    except Unfit as problem:
+        raise UnreadableEvent(f"an event of the type {type_} cannot be read: {problem}") from None

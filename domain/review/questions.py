@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.ballot import Ballot
 from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.plan_terms import PlanComparison
 from quorum.domain.review.signing import ApprovalSignature, SigningTerms
@@ -239,3 +239,11 @@ class RemoteAnswer(Struct, frozen=True, kw_only=True):
             reply = None if self.reason is None else PersonReply.decode(self.reason)
             return Approve(self.digest, by=self.answered_by, reply=reply)
         return Reject(self.reason, by=self.answered_by)
+
+
+class EarlierPlan(Struct, frozen=True, kw_only=True):
+    """The plan of round `number`, as Markdown, and the votes on it."""
+
+    number: int
+    text: str
+    ballots: tuple[Ballot, ...]

@@ -4,11 +4,16 @@ Each record's link is a hash over the link before it, the session and the record
 The digest is a hash of salt and payload; so a payload can be taken out, and the chain holds all the same. How a
 call ended and what was decided about it stand in the link as they are: no redaction can change them. Records of
 earlier versions have links without them, or with those of the event itself only. What was taken out since is in
-a chain of its own (`redaction_log.py`).
+a chain of its own, that of the redactions.
 
 A payload says the format of its link. In every format, also those to come, the payload is a JSON object with
 that number, and the digest is made in the same way: so a version that does not know a format says that a newer
 one wrote the record, and still sees that its payload was changed.
+
+Each entry says which record lost something and when, with the digest of the payload before and after. A record
+that is marked as redacted has to end with the digest that its last entry gives, so a replaced payload is not
+taken for a redaction. The entries are not records of the session themselves: the process that writes the
+session would fail on a record that another process adds.
 """
 
 from __future__ import annotations
@@ -19,17 +24,12 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from itertools import takewhile
 
 from msgspec import Struct
 
+from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.redaction_log import (
-    NO_LINK,
-    RedactionEntry,
-    hash_fields,
-    is_recorded,
-    keep_linked_entries,
-)
 from quorum.domain.sessions.session_summary import Verification
 from quorum.domain.text.json_value import JsonObject
 
@@ -366,3 +366,129 @@ def parse_payload(payload: bytes) -> JsonObject:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+NO_LINK = bytes(32)
+"""What stands for the link before the first entry of a chain."""
+
+
+def hash_fields(*fields: str | bytes) -> bytes:
+    """The SHA-256 of fields, each with its length before it: no two lists of fields have the same bytes."""
+    pieces: list[bytes] = []
+    for field in fields:
+        data = field.encode("utf-8", "surrogatepass") if isinstance(field, str) else field
+        pieces += (len(data).to_bytes(8, "big"), data)
+    return hashlib.sha256(b"".join(pieces)).digest()
+
+
+_PURPOSE = b"quorum redactions 1"
+
+
+class RedactionEntry(Struct, frozen=True, kw_only=True):
+    """One redaction of one record. `at_ms` is milliseconds since 1970, UTC; `record_link` the record's link.
+
+    `before` and `after` are salted digests of the payload; the salt of the former is gone.
+    """
+
+    seq: int
+    at_ms: int
+    record_seq: int
+    record_link: bytes
+    before: bytes
+    after: bytes
+    link: bytes = b""
+
+    def link_after(self, session_id: str, previous: bytes) -> RedactionEntry:
+        """The same entry after the one with the link `previous`; NO_LINK for the first."""
+        numbers = (str(self.seq), str(self.at_ms), str(self.record_seq))
+        digests = (self.record_link, self.before, self.after)
+        return replace(self, link=hash_fields(_PURPOSE, previous, session_id, *numbers, *digests))
+
+
+def keep_linked_entries(session_id: str, entries: Iterable[RedactionEntry]) -> list[RedactionEntry]:
+    """The entries up to the first that is not linked to those before it."""
+    found: list[RedactionEntry] = []
+    previous = NO_LINK
+    for entry in entries:
+        if entry.seq != len(found) or entry.link_after(session_id, previous).link != entry.link:
+            break
+        found.append(entry)
+        previous = entry.link
+    return found
+
+
+def relink(
+    session_id: str, entries: Iterable[RedactionEntry], links: Mapping[bytes, bytes]
+) -> list[RedactionEntry]:
+    """The entries of some records for another session.
+
+    `links`: the former link of each of these records, with its new one.
+    """
+    relinked: list[RedactionEntry] = []
+    previous = NO_LINK
+    for entry in entries:
+        if entry.record_link in links:
+            moved = replace(entry, seq=len(relinked), record_link=links[entry.record_link])
+            relinked.append(moved.link_after(session_id, previous))
+            previous = relinked[-1].link
+    return relinked
+
+
+def is_recorded(
+    entries: Sequence[RedactionEntry], *, record_link: bytes, digest: bytes, redaction: bytes | None
+) -> bool:
+    """Whether a record's entries lead from its first digest to what stands there now, one after the other."""
+    stands = digest
+    for entry in entries:
+        if entry.record_link != record_link or entry.before != stands:
+            return False
+        stands = entry.after
+    return stands == (digest if redaction is None else redaction)
+
+
+def fork_records(
+    chain: Iterable[ChainedRecord],
+    redactions: Sequence[RedactionEntry],
+    *,
+    session_id: str,
+    new_id: str,
+    before: int | None,
+) -> tuple[list[ChainedRecord], list[RedactionEntry]]:
+    """The records of `session_id`, those from `before` on left out, as those of `new_id`, and their redactions.
+
+    Times and payloads stay as they are. Raises LedgerError where there is nothing to copy, or a record among
+    them does not fit: linked anew, it would look as if it did.
+    """
+    copied = list(takewhile(lambda record: before is None or record.seq < before, chain))
+    if not copied:
+        what = "no records" if before is None else f"no records before {before}"
+        raise LedgerError(f"session {session_id[:70]!a} has {what}, so there is nothing to fork")
+    linked = _relink_chain(copied, session_id, new_id)
+    links = {record.link: copy.link for record, copy in zip(copied, linked, strict=True)}
+    entries = relink(new_id, keep_linked_entries(session_id, redactions), links)
+    checked = verify(new_id, linked, entries)
+    if checked.broken_at is not None:
+        raise _build_unfit_error(session_id, checked.broken_at, checked.reason)
+    return linked, entries
+
+
+def _relink_chain(chain: list[ChainedRecord], old: str, new: str) -> list[ChainedRecord]:
+    linked: list[ChainedRecord] = []
+    was, is_now = NO_LINK, NO_LINK
+    for seq, record in enumerate(chain):
+        event = parse_payload(record.payload)
+        if wrong := find_flaw(record, old, was, seq, event) or explain_newer_format(seq, event):
+            raise _build_unfit_error(old, seq, wrong)
+        # In its own format: what the link of an old record does not cover may have changed since.
+        link_format = find_format(record, old, was, event)
+        assert link_format is not None
+        was = record.link
+        linked.append(relink_record(record, new, is_now, link_format))
+        is_now = linked[-1].link
+    return linked
+
+
+def _build_unfit_error(session_id: str, seq: int, reason: str) -> LedgerError:
+    return LedgerError(
+        f"session {session_id} cannot be forked: {reason}; records before {seq} can be forked alone"
+    )

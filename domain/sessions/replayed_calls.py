@@ -7,12 +7,12 @@ from typing import TypeAlias, assert_never
 
 from msgspec import UNSET, Struct
 
+from quorum.domain.calls.command_end import UserCommand
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook_points import HookPoint, explain_ask
 from quorum.domain.calls.job import Job
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
-from quorum.domain.calls.user_command import UserCommand
 from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,

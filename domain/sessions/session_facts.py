@@ -9,8 +9,7 @@ from decimal import Decimal, InvalidOperation
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, declare_format
-from quorum.domain.sessions.redaction_log import NO_LINK
+from quorum.domain.sessions.ledger_chain import NO_LINK, ChainedRecord, chain_record, declare_format
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST_TITLE = 200

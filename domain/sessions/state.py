@@ -8,19 +8,18 @@ from itertools import takewhile
 
 from msgspec import Struct, field
 
+from quorum.domain.calls.command_end import UserCommand
 from quorum.domain.calls.effects import FileChange, FileState
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.job import Job
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolCall
-from quorum.domain.calls.user_command import UserCommand
 from quorum.domain.conversation.cost import SpendCap, Spending
 from quorum.domain.conversation.history import AssistantMessage, Message, Moment, UserMessage
 from quorum.domain.events.session import ToolsListed
 from quorum.domain.events.subagents import ContextReceived, SubagentOutcome
-from quorum.domain.goal.claimed_tests import WorkEntry
-from quorum.domain.goal.goal import Goal
+from quorum.domain.goal.goal import Goal, WorkEntry
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.panel_answer import Consensus, OpenPanel, PlanChoice

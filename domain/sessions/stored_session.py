@@ -11,11 +11,16 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from quorum.domain.errors import LedgerError, QuorumError
-from quorum.domain.events.event import Event
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import Event, event_from_json
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.ledger_chain import ChainCheck, ChainedRecord, parse_payload, verify
-from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
+from quorum.domain.sessions.ledger_chain import (
+    NO_LINK,
+    ChainCheck,
+    ChainedRecord,
+    RedactionEntry,
+    parse_payload,
+    verify,
+)
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
 from quorum.domain.struct_json import Unfit, decode_struct, struct_to_json
 from quorum.domain.text.fuzzy import list_similar_names

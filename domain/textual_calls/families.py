@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.calls.tool import ToolParser
 from quorum.domain.textual_calls.forms import (
     KEY,
     BareObjectForm,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
+from quorum.domain.calls.tool import TOOL_PARSERS, ToolParser
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.textual_calls.families import RESULTS, Family, PlainBlock, get_family
 from quorum.domain.textual_calls.forms import (

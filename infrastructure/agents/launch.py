@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from quorum.application.ports.agents import ReportedCall
 from quorum.application.program_lookup import explain_missing, filter_environment, find_program
-from quorum.domain.calls.proposed_call import ProposedCall
+from quorum.domain.calls.packet import ProposedCall
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.program_tables import AgentProgramTable
 from quorum.infrastructure.config.schema import Settings

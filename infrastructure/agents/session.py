@@ -13,7 +13,7 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.calls.execution import CallControls, Seal, ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.conversation.session_kind import name_external_model
 from quorum.domain.errors import ToolError
@@ -30,6 +30,7 @@ from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.event_observers import log_events, send_telemetry
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
 from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.execution.sandbox.opening import open_identity_store
@@ -37,9 +38,7 @@ from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.files.workspace import escape_path
 from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change
 from quorum.infrastructure.gate.sessions import CallerParts, build_caller_parts
-from quorum.infrastructure.logged_events import log_events
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
-from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools.builtin import run_command
 from quorum.infrastructure.tools.builtin.drafting import carry_out, read_content
 

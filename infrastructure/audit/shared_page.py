@@ -10,7 +10,7 @@ from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
-from quorum.domain.sessions.redaction_log import NO_LINK
+from quorum.domain.sessions.ledger_chain import NO_LINK
 from quorum.domain.sessions.stored_session import StoredSession
 
 _PARTS = Path(__file__).parent / "page"

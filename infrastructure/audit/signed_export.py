@@ -20,8 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.sessions.ledger_chain import ChainedRecord
-from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.ledger_chain import ChainedRecord, RedactionEntry
 from quorum.domain.sessions.stored_session import StoredSession
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.paths import locate_state_folder

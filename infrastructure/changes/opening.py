@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 from quorum.application.panel.panel import Panel
 from quorum.application.ports.changes import OpenTools
-from quorum.application.turn.final_review_step import FinalReviewStep
-from quorum.application.turn.run_agent import TurnParts
+from quorum.application.turn.run_agent import FinalReviewStep, TurnParts
 from quorum.domain.code_review.change import Change, CodeReviewPolicy
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.changes.approved_changes import ApprovedChanges
 from quorum.infrastructure.changes.read_change import ReadChange
+from quorum.infrastructure.changes.repository_changes import ApprovedChanges
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.schema import Settings
 

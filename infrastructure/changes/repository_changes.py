@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import re
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,7 +32,6 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import Stop, run_in_thread
-from quorum.infrastructure.changes.approved_changes import ApprovedChanges
 from quorum.infrastructure.changes.git_reader import GitReader
 from quorum.infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent
 from quorum.infrastructure.changes.worktree_changes import (
@@ -557,3 +558,50 @@ def _read_text(found: JsonObject, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise ToolError(f'what gh shows of the pull request has no "{name}"')
     return value
+
+
+_MOST_KEPT = 2_000
+_MOST_BYTES_OF_APPROVALS = 1_000_000
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+class ApprovedChanges:
+    """A file of commits by what was asked about them. What of it cannot be read is as if it were not there:
+    more is reviewed then, never less. All methods block."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def find(self, *asked: str) -> str:
+        """The commit that was approved when this was asked; empty where none was."""
+        return self._read().get(_compute_digest(asked), "")
+
+    def keep(self, commit: str, *asked: str) -> None:
+        """Remember that this commit was approved. Raises OSError."""
+        kept = self._read()
+        kept.pop(_compute_digest(asked), None)
+        kept[_compute_digest(asked)] = commit
+        latest = dict(list(kept.items())[-_MOST_KEPT:])
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number, name = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}-")
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                json.dump(latest, file, indent=1)
+            os.replace(name, self._file)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def _read(self) -> dict[str, str]:
+        try:
+            with self._file.open("rb") as file:
+                found = json.loads(file.read(_MOST_BYTES_OF_APPROVALS))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        if not isinstance(found, dict):
+            return {}
+        return {k: v for k, v in found.items() if isinstance(v, str) and _COMMIT.fullmatch(v)}
+
+
+def _compute_digest(asked: tuple[str, ...]) -> str:
+    return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogatepass")).hexdigest()

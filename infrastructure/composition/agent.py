@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from quorum.application.context.context_manager import ContextGauge, ContextManager
-from quorum.application.context.summariser import Summariser
-from quorum.application.instructions.memory import Memory
-from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
+from quorum.application.context.context_manager import ContextGauge, ContextManager, Summariser
+from quorum.application.instructions.project_instructions import Memory, ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
 from quorum.application.plan_service import PhaseTools
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.server_questions import ServerQuestions
-from quorum.application.subagents.defined_tasks import DefinedTasks
-from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.subagents.plan_task_runner import DefinedTasks, PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
 from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import CommandTerms
-from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.changes.opening import build_final_review
 from quorum.infrastructure.changes.shown_content import RepositoryFiles
@@ -46,6 +42,11 @@ from quorum.infrastructure.secrets.known import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from quorum.infrastructure.tools.builtin.parts import Workers
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
+from quorum.infrastructure.tools.registration import (
+    build_tool_offer,
+    choose_offered_agents,
+    decide_server_tools,
+)
 
 if TYPE_CHECKING:
     from quorum.application.agents.external_turns import ExternalTurns
@@ -89,7 +90,7 @@ class ConversationParts:
             cwd=root,
             environ=environ,
             secret_names=shared.secret_names,
-            is_offered=session_tools.decide_server_tools(settings, kind),
+            is_offered=decide_server_tools(settings, kind),
             learn=given.mask.learn,
             credentials=given.server_credentials,
         )
@@ -106,7 +107,7 @@ class ConversationParts:
             schemas=PhaseTools(core.events, calls.tool_set).list_schemas,
             events=core.events,
             pending_messages=calls.pending_messages,
-            offers=session_tools.build_tool_offer(settings),
+            offers=build_tool_offer(settings),
             is_wanted=self.tool_servers.is_wanted,
             has_small_window=self.context_manager.has_small_window,
             compute_room=self.gauge.compute_room_for_tools,
@@ -156,7 +157,7 @@ class ConversationParts:
                 lambda: self.context_manager.learn_whether_small(models.session.model),
             ),
             skills=calls.skills,
-            agents=session_tools.choose_offered_agents(calls.agents, calls.tools),
+            agents=choose_offered_agents(calls.agents, calls.tools),
             folders=folders,
         )
         self.memory: Final = Memory(

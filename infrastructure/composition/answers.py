@@ -8,9 +8,8 @@ from typing import Final
 from quorum.application.conversation_session import ShapedExchange
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.panel import Panel
-from quorum.application.session.late_secrets import mask_record
-from quorum.application.session.session_models import SessionModels
-from quorum.application.session.session_record import SessionRecord
+from quorum.application.session.agent_session import SessionModels
+from quorum.application.session.session_record import SessionRecord, mask_record
 from quorum.application.turn.switchable_session import (
     FallbackModels,
     ReasoningEfforts,

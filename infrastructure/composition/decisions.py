@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from quorum.application.calls.batch_state import OneSession
+from quorum.application.calls.hook_chain import SessionHooks
 from quorum.application.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
@@ -17,14 +18,13 @@ from quorum.application.ports.tools import Tool
 from quorum.application.review.approvers import MaskingApprover, NotifyingApprover
 from quorum.application.review.review import Review
 from quorum.application.review.voting import Voting
-from quorum.application.session.session_hooks import SessionHooks
 from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import MeteredGateway
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
-from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.subagent_task import Asker
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.execution.commands.environment import build_command_environment

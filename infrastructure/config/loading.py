@@ -37,8 +37,13 @@ from quorum.infrastructure.config.project_trust import (
     restrict,
 )
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.toml_file import TomlFile
-from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, format_key, parse_value
+from quorum.infrastructure.config.toml_file import (
+    KeyPath,
+    TomlFile,
+    escape_unprintable,
+    format_key,
+    parse_value,
+)
 from quorum.infrastructure.config.validation import (
     MOST_PROBLEMS,
     Assignment,
@@ -265,7 +270,7 @@ class _Stack(Struct):
         """Add what the project's settings for other agents forbid, whatever else is set."""
         if not (files := list_limiting_files(cwd)):
             return
-        from quorum.infrastructure.config.foreign.project_limits import read_project_limits
+        from quorum.infrastructure.config.foreign_settings import read_project_limits
 
         for limits in read_project_limits(files, environ):
             for path, names in limits.added.items():

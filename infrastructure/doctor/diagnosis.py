@@ -40,11 +40,12 @@ from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.tools_table import RunCommandTable
 from quorum.infrastructure.debug_log import locate_debug_log_folder
 from quorum.infrastructure.doctor.finding import Finding, FindingState, fail, report_ok, warn
-from quorum.infrastructure.doctor.language_servers import check_language_servers
 from quorum.infrastructure.doctor.probe import plan_questions
 from quorum.infrastructure.doctor.probe import probe as ask_providers
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.language_servers.opening import open_language_servers
 from quorum.infrastructure.managed_policy import open_registry
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.prices.model_figures import is_paid_by_plan
@@ -54,6 +55,7 @@ from quorum.infrastructure.provider_types import (
     get_traits,
     split_program,
 )
+from quorum.infrastructure.settings_conversion import list_key_names
 from quorum.infrastructure.staging.probing import find_obstacle
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
@@ -516,3 +518,45 @@ async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> t
         (fail if state.required else warn)("sandbox", state.description, state.remedy),
         warn("mode sandboxed", f"cannot be chosen: {state.why}", state.remedy),
     )
+
+
+_REMEDY = "install it, or correct command of [lsp.{}] (docs/language-servers.md)"
+
+
+async def check_language_servers(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
+    """Whether each of them starts in this folder."""
+    workspace, table = Workspace([Path(os.getcwd())]), settings.tools.run_command
+    policy = PathPolicy(
+        roots=(str(workspace.cwd),), protected=settings.review.protected, sensitive=settings.review.sensitive
+    )
+    sandbox = Sandbox(
+        choice=table.sandbox,
+        policy=policy,
+        environ=environ,
+        readable=table.sandbox_readable,
+        writable=table.sandbox_writable,
+    )
+    try:
+        opened = open_language_servers(
+            settings.lsp, workspace, policy, environ, list_key_names(settings), sandbox
+        )
+    except ConfigError as error:
+        return [fail("language server", str(error), "correct it")]
+    if opened is None:
+        return []
+    from quorum.infrastructure.language_servers.channel import LanguageServerFailed
+    from quorum.infrastructure.language_servers.server import LanguageServer
+
+    async def check(server: LanguageServer) -> Finding:
+        try:
+            await server.ensure()
+        except LanguageServerFailed as error:
+            text = f"{server.name} does not start: {error}"
+            return fail("language server", text, _REMEDY.format(server.name))
+        version = f", {server.version}" if server.version else ""
+        return report_ok("language server", f"{server.name} starts{version}")
+
+    try:
+        return list(await asyncio.gather(*map(check, opened.find_servers(None))))
+    finally:
+        await opened.aclose()

@@ -14,7 +14,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from quorum.application.conversation_session import ConversationSession
-from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.calls.tool import ToolParser
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind

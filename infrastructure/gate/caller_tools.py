@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import StaleSeal, ToolError

@@ -23,7 +23,7 @@ from msgspec import Struct
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.config.config_file import replace_content
-from quorum.infrastructure.config.foreign.foreign_file import (
+from quorum.infrastructure.config.foreign_file import (
     ForeignFile,
     parse_json_text,
     read_foreign_text,

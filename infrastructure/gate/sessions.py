@@ -20,8 +20,8 @@ from quorum.application.ports.tools import Tool
 from quorum.application.ports.workspace import FileKeeper
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.calls.hook_points import HookPoint
+from quorum.domain.calls.packet import ProposedCall
 from quorum.domain.calls.planners import PLANNERS
-from quorum.domain.calls.proposed_call import ProposedCall
 from quorum.domain.calls.tool import ToolDefinition, ToolSpec
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask

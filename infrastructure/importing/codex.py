@@ -25,14 +25,14 @@ from quorum.domain.importing.foreign_session import (
 )
 from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.config.foreign.codex_settings import (
-    CHECKED_WITH,
+from quorum.infrastructure.config.foreign_file import ForeignFile, read_table, read_toml_file
+from quorum.infrastructure.config.foreign_settings import (
+    CODEX_CHECKED_WITH,
     find_codex_rules,
     find_profile_limits,
     read_text_file,
 )
-from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_table, read_toml_file
-from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import name_memories
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import CODEX, list_tables, name_settings
@@ -86,7 +86,10 @@ def read_codex(places: ImportPlaces) -> AgentSetup:
     found.add(find_files(TakeoverKind.COMMAND, folder / "prompts", places.own / "commands"))
     found.add(find_files(TakeoverKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
     return AgentSetup(
-        agent="Codex", checked_with=CHECKED_WITH, findings=tuple(found.findings), problems=tuple(found.problems)
+        agent="Codex",
+        checked_with=CODEX_CHECKED_WITH,
+        findings=tuple(found.findings),
+        problems=tuple(found.problems),
     )
 
 

@@ -27,13 +27,13 @@ from quorum.domain.importing.foreign_session import (
 )
 from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
-from quorum.infrastructure.config.foreign.foreign_file import (
+from quorum.infrastructure.config.foreign_file import (
     ForeignFile,
     read_json_file,
     read_table,
     read_toml_file,
 )
-from quorum.infrastructure.config.foreign.other_settings import (
+from quorum.infrastructure.config.foreign_settings import (
     COPILOT_CHECKED,
     GEMINI_CHECKED,
     KIMI_CHECKED,
@@ -44,8 +44,7 @@ from quorum.infrastructure.config.foreign.other_settings import (
     find_kimi_rules,
     find_opencode_rules,
 )
-from quorum.infrastructure.config.toml_file import escape_path
-from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_path, escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import read_claude_server
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import (

@@ -16,18 +16,16 @@ from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.pattern import compile_once
-from quorum.infrastructure.instructions.frontmatter import (
+from quorum.infrastructure.instructions.markdown_files import (
     BadFrontmatter,
+    ContentPlaces,
     Frontmatter,
     FrontmatterField,
+    decode_text,
+    list_markdown_files,
     list_unknown_fields,
     parse_frontmatter,
     parse_text,
-)
-from quorum.infrastructure.instructions.markdown_files import (
-    ContentPlaces,
-    decode_text,
-    list_markdown_files,
     read_bytes,
 )
 from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers

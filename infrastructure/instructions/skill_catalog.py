@@ -17,8 +17,13 @@ from quorum.domain.instructions.offer_list import Skill, SkillFile, is_offer_nam
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustContent
 from quorum.domain.text.amounts import format_amount, format_size
-from quorum.infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
-from quorum.infrastructure.instructions.markdown_files import ContentPlaces, decode_text, read_bytes
+from quorum.infrastructure.instructions.markdown_files import (
+    BadFrontmatter,
+    ContentPlaces,
+    decode_text,
+    parse_frontmatter,
+    read_bytes,
+)
 from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
 from quorum.infrastructure.trust_decisions import TrustDecisions
 

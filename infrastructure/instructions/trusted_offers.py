@@ -24,19 +24,17 @@ from quorum.domain.sessions.trust import TrustContent, TrustItem
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.paths import resolve_trusted_place
-from quorum.infrastructure.instructions.frontmatter import (
+from quorum.infrastructure.instructions.markdown_files import (
     BadFrontmatter,
+    ContentPlaces,
     Frontmatter,
     FrontmatterField,
+    decode_text,
+    list_markdown_files,
     list_unknown_fields,
     parse_frontmatter,
     parse_text,
     parse_words,
-)
-from quorum.infrastructure.instructions.markdown_files import (
-    ContentPlaces,
-    decode_text,
-    list_markdown_files,
     read_bytes,
 )
 from quorum.infrastructure.trust_decisions import TrustDecisions

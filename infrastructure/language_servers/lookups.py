@@ -14,12 +14,12 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.files.workspace import Location
 from quorum.infrastructure.language_servers.channel import LanguageServerFailed
-from quorum.infrastructure.language_servers.found_problems import flatten
-from quorum.infrastructure.language_servers.positions import (
+from quorum.infrastructure.language_servers.found_problems import (
     CodeLocation,
     build_uri,
     encode_position,
     find_symbol,
+    flatten,
     read_line,
     read_locations,
     read_uri,

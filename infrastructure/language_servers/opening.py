@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.config.lsp_table import LanguageServerTable
+from quorum.infrastructure.config.program_tables import LanguageServerTable
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.commands.sealing import expand_declared_command
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
@@ -28,8 +28,7 @@ def open_language_servers(
     enabled = {name: table for name, table in tables.items() if table.enabled}
     if not enabled:
         return None
-    from quorum.infrastructure.language_servers.launching import ServerProgram
-    from quorum.infrastructure.language_servers.server import LanguageServer
+    from quorum.infrastructure.language_servers.server import LanguageServer, ServerProgram
     from quorum.infrastructure.language_servers.servers import LanguageServers
     from quorum.infrastructure.language_servers.sources import SourceFiles
 

@@ -8,16 +8,21 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import cast
 
 from msgspec import Struct
 
-from quorum.domain.calls.language_servers import LanguageServerState, LanguageServerStatus
+from quorum.domain.calls.diagnostics import LanguageServerState, LanguageServerStatus
 from quorum.domain.errors import ToolError
+from quorum.domain.shell.sandbox import SandboxOn
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.config.lsp_table import LANGUAGE_FILES, LanguageServerTable
+from quorum.infrastructure.config.program_tables import LANGUAGE_FILES, LanguageServerTable
+from quorum.infrastructure.execution.commands.sealing import find_declared_program
+from quorum.infrastructure.execution.sandbox.confinement import Launch
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.files.searching import Glob
 from quorum.infrastructure.files.workspace import Location
 from quorum.infrastructure.language_servers.channel import (
@@ -27,9 +32,13 @@ from quorum.infrastructure.language_servers.channel import (
     RefusedByServer,
     UnknownRequest,
 )
-from quorum.infrastructure.language_servers.found_problems import FoundProblems, is_error
-from quorum.infrastructure.language_servers.launching import ServerProgram
-from quorum.infrastructure.language_servers.positions import PositionEncoding, build_uri, read_uri
+from quorum.infrastructure.language_servers.found_problems import (
+    FoundProblems,
+    PositionEncoding,
+    build_uri,
+    is_error,
+    read_uri,
+)
 from quorum.infrastructure.language_servers.sources import SourceFiles, find_changes, select_below
 from quorum.infrastructure.models.shared.json_fields import (
     read_object_field,
@@ -562,3 +571,30 @@ def _read_pattern(watcher: JsonObject) -> str:
     )
     text = read_text_field(pattern, "pattern")
     return text if base is None else f"{base}/{text}"
+
+
+class ServerProgram(Struct, frozen=True, kw_only=True):
+    """The program of a server, with its arguments and environment, and where it runs."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    workspace: Path
+    sandbox: Sandbox
+
+    def prepare(self) -> tuple[Launch, Mapping[str, str]]:
+        """What to start, and its environment. Blocks. Raises LanguageServerFailed where there is no such
+        program, or no sandbox though the settings require one."""
+        name, *words = self.command
+        sandbox = self.sandbox
+        try:
+            is_confined = isinstance(sandbox.detect_state(), SandboxOn)
+            argv, environment = find_declared_program(
+                name, words, self.environment, cwd=self.workspace, is_confined=is_confined
+            )
+            if is_confined:
+                launch = sandbox.wrap(argv, self.workspace, environment, network=False, is_read_only=True)
+                return launch, environment
+            sandbox.confine()  # raises where the settings require a sandbox
+        except ToolError as error:
+            raise LanguageServerFailed(str(error)) from error
+        return Launch(argv=argv), environment

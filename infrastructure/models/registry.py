@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, assert_never
 
 from quorum.application.conversation_session import open_session
 from quorum.application.ports.models import LlmExchange, LlmSession, MessageShaper
-from quorum.application.ports.storage import ContentStore, RequestPacer
+from quorum.application.ports.storage import ContentStore, RequestPacer, RequestRate
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ProviderError, make_configuration_error
-from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.local_pacer import LocalPacer
 from quorum.infrastructure.models.shared.api_client import ApiClient, ProviderSettings

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from quorum.application.ports.tools import SealingTool, Tool
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
-from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter, is_offered
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
@@ -25,6 +25,8 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
 from quorum.infrastructure.own_code import find_name_conflict
 from quorum.infrastructure.settings_conversion import list_custom_declarations
 from quorum.infrastructure.tools.built_in_tools import build_tools
@@ -301,3 +303,32 @@ def _find_distribution(entry: EntryPoint) -> str:
 
 def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def build_tool_offer(settings: Settings) -> Callable[[str, str], bool]:
+    """Whether a tool is offered to a model: what `tools.enabled` names always is."""
+    enabled = frozenset(settings.tools.enabled)
+    return lambda tool, model: tool in enabled or is_offered(tool, model)
+
+
+def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str, bool], bool]:
+    """Whether a session of this kind has a tool of an MCP server, by its name and whether it only reads."""
+    enabled, disabled = frozenset(settings.tools.enabled), frozenset(settings.tools.disabled)
+
+    def is_offered(name: str, reads_only: bool) -> bool:
+        if name in disabled or (enabled and name not in enabled):
+            return False
+        match kind:
+            case SessionKind.AGENT:
+                return True
+            case SessionKind.ASK:
+                return reads_only
+            case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW | SessionKind.EXTERNAL:
+                return False
+
+    return is_offered
+
+
+def choose_offered_agents(agents: AgentCatalog, tools: Mapping[str, Tool]) -> AgentCatalog | None:
+    """The agents that are offered to the model: none where it cannot give tasks."""
+    return agents if "task" in tools else None

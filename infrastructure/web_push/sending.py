@@ -14,8 +14,7 @@ from quorum.domain.errors import ConfigError, PushFailed
 from quorum.domain.text.amounts import format_size
 from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.tools.web.retrieval import build_failure
-from quorum.infrastructure.web_push.browsers import Browser, PushBrowsers
-from quorum.infrastructure.web_push.encryption import MOST_BYTES, ServerKey, encrypt
+from quorum.infrastructure.web_push.browsers import MOST_BYTES, Browser, PushBrowsers, ServerKey, encrypt
 
 _LIMIT_SECS = 10.0
 _KEPT_SECS = 60 * 60

@@ -39,10 +39,10 @@ from quorum.application.view.entries import (
     Entry,
     Notice,
     NoticeKind,
+    PanelEntry,
     Phase,
     PromptEntry,
 )
-from quorum.application.view.panel_entry import PanelEntry
 from quorum.application.view.present import Step, StepStatus
 from quorum.application.view.session_view import SessionView
 from quorum.application.view.wording import PROCESS_ENDED
@@ -51,7 +51,7 @@ from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.response import ReasoningBlock
 from quorum.domain.events import event as ev
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import event_from_json
 
 _FOLLOWED = frozenset(
     event.type

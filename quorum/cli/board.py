@@ -42,7 +42,7 @@ def _show(options: ListInboxOptions, root: Path) -> int:
 
 def _render(board: SessionBoard, mask: Callable[[str], str], *, width: int | None) -> list[str]:
     from quorum.cli.inbox.report import render_inbox
-    from quorum.cli.sessions.table import render_table
+    from quorum.cli.sessions.actions import render_table
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
     now_ms = read_wall_clock_ms()

@@ -75,7 +75,7 @@ def _check_call(options: CheckCallOptions, root: Path) -> int:
     import asyncio
     import json
 
-    from quorum.infrastructure.permissions.trial import try_call
+    from quorum.infrastructure.permissions.in_force import try_call
 
     # Without a project's file that cannot be read no answer about a call holds.
     container = _compose(options, root, needs_project=True)
@@ -119,8 +119,7 @@ def _replay_rules(options: ReplayOptions, root: Path) -> int:
 
 
 def _list_rules(options: StartOptions, root: Path) -> int:
-    from quorum.infrastructure.permissions.in_force import open_rule_file
-    from quorum.infrastructure.permissions.trial import render_rule_list
+    from quorum.infrastructure.permissions.in_force import open_rule_file, render_rule_list
 
     container = _compose(options, root, needs_project=False)
     file = open_rule_file(os.environ)
@@ -132,8 +131,7 @@ def _remove_rule(options: RemoveRuleOptions, root: Path) -> int:
     import asyncio
 
     from quorum.domain.errors import ConfigError
-    from quorum.infrastructure.permissions.in_force import open_rule_file
-    from quorum.infrastructure.permissions.trial import find_saved_rule
+    from quorum.infrastructure.permissions.in_force import find_saved_rule, open_rule_file
 
     _compose(options, root, needs_project=False)
     if (file := open_rule_file(os.environ)) is None:

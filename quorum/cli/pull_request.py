@@ -17,7 +17,7 @@ from quorum.command_line.values import parse_pull_request, parse_session_name
 if TYPE_CHECKING:
     from quorum.application.export.pull_request_comment import SharedWork
     from quorum.domain.sessions.session_summary import SessionSummary
-    from quorum.infrastructure.changes.branch_files import BranchFiles
+    from quorum.infrastructure.changes.git_reader import BranchFiles
     from quorum.session_store import SessionStore
 
 
@@ -73,7 +73,7 @@ async def _gather_works(wish: PullRequestOptions, store: SessionStore) -> list[S
     from quorum.domain.errors import LedgerError
     from quorum.domain.sessions.stored_session import anchor_session
     from quorum.errors import UsageError
-    from quorum.infrastructure.changes.branch_files import read_branch_files
+    from quorum.infrastructure.changes.git_reader import read_branch_files
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
     branch = (

@@ -13,7 +13,7 @@ from quorum.command_line.shared import PLACES, SESSION
 
 if TYPE_CHECKING:
     from quorum.application.export.session_evidence import SessionEvidence
-    from quorum.domain.sessions.masked_copy import MaskedCopy
+    from quorum.domain.sessions.redaction import MaskedCopy
     from quorum.session_store import SessionStore
 
 _MOST_NAMED = 10
@@ -45,9 +45,8 @@ async def share(wish: ShareOptions, store: SessionStore) -> int:
     from quorum.application.export.session_evidence import gather_evidence
     from quorum.application.whole_file import write_whole_file
     from quorum.cli.confirmation import confirm
-    from quorum.cli.sessions.actions import load_audit_key
-    from quorum.cli.sessions.gone_outputs import describe_gone_outputs
-    from quorum.domain.sessions.masked_copy import mask_session
+    from quorum.cli.sessions.actions import describe_gone_outputs, load_audit_key
+    from quorum.domain.sessions.redaction import mask_session
     from quorum.errors import UsageError, complain
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
 

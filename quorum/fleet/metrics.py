@@ -50,7 +50,7 @@ async def send_fleet_metrics(
     if not is_installed("opentelemetry.exporter.otlp.proto.http"):
         complain([f"telemetry.otlp_endpoint is set, and no metrics are sent: {render_install_command('otel')}"])
         return
-    from quorum.infrastructure.telemetry.fleet_numbers import FleetNumbers
+    from quorum.infrastructure.telemetry.otlp import FleetNumbers
 
     def read() -> tuple[str, tuple[FleetGauge, ...]]:
         instance = fleet.claim_metrics(endpoint, sender, every_secs * _CLAIMED)

@@ -257,7 +257,7 @@ OF_SESSIONS = (
     "quorum.domain.review.hazards.inspection",
     # what is loaded at its first use
     "quorum.infrastructure.session_opening",
-    "quorum.infrastructure.session_tools",
+    "quorum.infrastructure.tools.registration",
     "quorum.infrastructure.address_guard",
     "quorum.infrastructure.composition.agent",
     "quorum.infrastructure.composition.answers",

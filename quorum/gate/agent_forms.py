@@ -14,8 +14,7 @@ from msgspec import Struct, field
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.caller_calls import is_plain_path
-from quorum.gate.note_fields import require_hook_fields
-from quorum.gate.payload import BadPayload, read_optional, require, require_object
+from quorum.gate.payload import BadPayload, read_optional, require, require_hook_fields, require_object
 
 _DROPPED = ""
 """In place of a name: the field changes nothing that is looked at here."""

@@ -6,10 +6,17 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.gate.note_fields import ANY_FIELDS, CODEX_GROUPS, find_note_fields
-from quorum.gate.payload import BadPayload, read_optional, require, require_fields
+from quorum.gate.payload import (
+    ANY_FIELDS,
+    CODEX_GROUPS,
+    BadPayload,
+    find_note_fields,
+    read_optional,
+    require,
+    require_fields,
+)
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _COMMAND_WORDS = frozenset(

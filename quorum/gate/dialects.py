@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer
@@ -27,13 +27,14 @@ from quorum.gate.agent_forms import (
     read_vibe,
 )
 from quorum.gate.caller_calls import find_shell_text, is_server_tool, name_unknown, translate_call
-from quorum.gate.note_fields import list_unknown_beside, require_hook_fields
 from quorum.gate.payload import (
     BadPayload,
+    list_unknown_beside,
     read_optional,
     require,
     require_absolute,
     require_fields,
+    require_hook_fields,
     require_object,
 )
 from quorum.infrastructure.tools.built_in_tools import find_built_in_traits

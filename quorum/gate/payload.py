@@ -1,12 +1,16 @@
-"""What a caller sends, read strictly: one bounded JSON object that all readers understand alike."""
+"""What a caller sends, read strictly: one bounded JSON object that all readers understand alike.
+
+Held against what the programs of the versions in docs/gate.md tell their models, and send.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import BinaryIO, NoReturn, TypeVar
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 
 MOST_BYTES = 4 << 20
 
@@ -95,3 +99,127 @@ def require_absolute(path: str, name: str) -> str:
     if not path.startswith("/") or "\0" in path:
         raise BadPayload(f"{name} is not an absolute path")
     return path
+
+
+ANY_FIELDS = "*"
+# What the caller asks its person. A hook before the call does not answer it, a permission does.
+QUESTIONS: Mapping[str, str] = {
+    "AskUserQuestion": "questions answers annotations metadata background",
+    "EnterPlanMode": "reason",
+    "ExitPlanMode": "plan planFilePath allowedPrompts options",
+}
+# What changes nothing but the caller's own notes, shows something of the caller itself, or is about commands
+# that it has begun. Not among them is what loads a skill: Claude Code runs the commands that the file of the
+# skill names, and asks no hook about them. Under the names of Claude Code, those of other agents have their
+# fields, too (`agent_forms.py`).
+NOTES: Mapping[str, str] = {
+    "TodoWrite": "todos title summary strategic_intent wait_for_previous",
+    "TaskCreate": "subject description activeForm metadata",
+    "TaskGet": (
+        "taskId task_id status reason block timeout shellId delay agent_id agent_ids wait since_turn message "
+        "scope include_completed pid lines delay_ms wait_for_previous processId from cursor waitMs maxBytes "
+        "seconds blockerKind"
+    ),
+    "TaskList": "active_only limit",
+    "TaskUpdate": "taskId subject description activeForm status addBlocks addBlockedBy owner metadata",
+    "TaskOutput": "task_id block timeout",
+    "TaskStop": "task_id shell_id reason",
+    "BashOutput": "bash_id filter",
+    "KillShell": "shell_id",
+    "CronList": "",
+    "ListAgents": "channel q cursor",
+    "ListMcpResourcesTool": "server",
+    "ToolSearch": "query max_results",
+    "ReportFindings": "level findings",
+    "StructuredOutput": ANY_FIELDS,  # the person names them
+}
+# How Codex begins the names of its tools for subagents, which goes by the model.
+CODEX_GROUPS = ("", "collaboration", "multi_agent_v1")
+_CODEX_AGENTS = {
+    "list_agents": "path_prefix",
+    "wait_agent": "targets ids timeout_ms",
+    "interrupt_agent": "target",
+    "close_agent": "target id",
+    "resume_agent": "id target",
+    "send_message": "target message",
+    "send_input": "target id message items interrupt",
+    "followup_task": "target message",
+}
+# Where other agents call tools so, they may be those of a server.
+CODEX_NOTES: Mapping[str, str] = {
+    "get_goal": "",
+    "update_goal": "status",
+    "update_plan": "explanation plan",
+    "clocksleep": "duration_ms",
+    "clockcurr_time": "",
+    "request_user_input": "questions",
+    "request_user_input_async": "questions",
+    "send_message_to_user_async": "message",
+    "list_mcp_resources": "server cursor",
+    "list_mcp_resource_templates": "server cursor",
+    **{f"{group}{tool}": fields for group in CODEX_GROUPS for tool, fields in _CODEX_AGENTS.items()},
+}
+
+
+def find_note_fields(tool: str, *, is_codex: bool, is_before_use: bool) -> str | None:
+    """The fields of a note, or of a question that the hook does not answer; None for any other tool."""
+    if tool in QUESTIONS:
+        return QUESTIONS[tool] if is_before_use else None
+    return NOTES.get(tool, CODEX_NOTES.get(tool) if is_codex else None)
+
+
+_HOOK_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
+# An unknown field beside the call may be for statistics. These words say that it is about what runs, or where.
+_ABOUT_THE_CALL = frozenset(
+    {
+        *("command", "commands", "cmd", "shell", "args", "arguments", "argv", "input", "inputs", "patch"),
+        *("modified", "updated", "override", "overrides", "rewritten"),
+        *("cwd", "workdir", "dir", "directory", "directories", "folder", "folders", "root", "roots"),
+        *("host", "hostname", "remote", "machine", "container", "env", "environment", "server"),
+        *("sandbox", "sandboxed", "unsandboxed", "escalated", "elevated", "privileged", "sudo", "bypass"),
+        *("script", "executable", "interpreter", "ssh", "docker", "vm", "chroot", "dangerously"),
+    }
+)
+# What is counted or numbered says neither, whatever it belongs to.
+_COUNTED = frozenset({"tokens", "count", "length", "size", "bytes", "ms", "duration", "version"})
+_TRACED = frozenset({"span", "trace", "session"})
+_KNOWN_BESIDE = frozenset(
+    {
+        *("cwd", "workspace_roots", "tool_input", "toolInput", "toolArgs", "input", "output", "args"),
+        *(
+            "mcp_context",
+            "tool_name",
+            "toolName",
+            "tool",
+            "original_request_name",
+            "hook_event_name",
+            "hookName",
+        ),
+        *("session_id", "sessionId", "sessionID", "parent_session_id", "conversation_id", "generation_id"),
+        *("turn_id", "prompt_id", "tool_use_id", "tool_call_id", "callID", "agent_id", "agent_type"),
+        *("transcript_path", "permission_mode", "permissionSuggestions", "permission_suggestions"),
+        *("model", "effort", "source", "client_type", "timestamp", "cursor_version", "user_email"),
+    }
+)
+_MOST_NAMED = 10
+
+
+def require_hook_fields(payload: JsonObject) -> None:
+    """Raises BadPayload where a field beside the call is not known, and its name says that it is about what
+    runs, or where. Others may come with each version of a program."""
+    for name in sorted(set(payload) - _KNOWN_BESIDE):
+        words = [word.lower() for word in compile_once(_HOOK_WORD).findall(name)]
+        if not _ABOUT_THE_CALL.isdisjoint(words) and not _is_for_statistics(words, payload[name]):
+            raise BadPayload(f"the hook has the field {name[:100]!r}, of which nothing is known here")
+
+
+def list_unknown_beside(payload: JsonObject) -> tuple[str, ...]:
+    """The names beside the call of which nothing is known, and which do not have to ask: they are recorded."""
+    parts = (payload, payload.get("input"), payload.get("output"))  # opencode has them in two
+    names = {name for part in parts if isinstance(part, Mapping) for name in part}
+    return tuple(name[:100] for name in sorted(names - _KNOWN_BESIDE)[:_MOST_NAMED])
+
+
+def _is_for_statistics(words: Sequence[str], value: JsonValue) -> bool:
+    is_traced = words[-1] == "id" and words[0] == "root" and not _TRACED.isdisjoint(words)
+    return (words[-1] in _COUNTED or is_traced) and not isinstance(value, bool | Mapping | list)

@@ -16,8 +16,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.gate import tui_client
 from quorum.gate.dialects import DIALECTS, IS_LEFT_OPEN, PRE_TOOL_USE
 from quorum.gate.gate_sessions import GateSessions, Load, UnaskedApprover
-from quorum.gate.note_fields import QUESTIONS
-from quorum.gate.payload import BadPayload, parse_payload, read_optional, require, require_object
+from quorum.gate.payload import QUESTIONS, BadPayload, parse_payload, read_optional, require, require_object
 
 NAME = "review_call"
 DESCRIPTION = (

@@ -23,9 +23,8 @@ from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # loaded with the first panel: few runs have one
-    from quorum.application.view.entries import Entry
-    from quorum.application.view.panel_entry import PanelEntry, PanelMember
-    from quorum.application.view.panels import Panels
+    from quorum.application.view.entries import Entry, PanelEntry, PanelMember
+    from quorum.application.view.session_view import Panels
 
 
 class PanelReport:
@@ -63,7 +62,7 @@ class PanelReport:
                 return
 
     def _follow_panel(self, event: PanelEvent) -> None:
-        from quorum.application.view.panels import Panels
+        from quorum.application.view.session_view import Panels
 
         if self._panels is None:
             self._panels = Panels(self._entries, clock=lambda: 0.0)
@@ -74,7 +73,7 @@ class PanelReport:
         """The last one."""
         if not self._entries:
             return None
-        from quorum.application.view.panel_entry import PanelEntry
+        from quorum.application.view.entries import PanelEntry
 
         last = self._entries[-1]
         return last if isinstance(last, PanelEntry) else None

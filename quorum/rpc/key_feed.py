@@ -15,9 +15,8 @@ from textual.message_pump import MessagePump
 
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
-from quorum.rpc.power import find_power
-from quorum.rpc.wording import find_risk
-from quorum.tui.agent.memory import MEMORY_MARK
+from quorum.rpc.power import find_power, find_risk
+from quorum.tui.agent.user_commands import MEMORY_MARK
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:

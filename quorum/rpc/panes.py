@@ -20,8 +20,7 @@ from textual.screen import Screen
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 
 if TYPE_CHECKING:
-    from quorum.application.view.entries import Call, Entry
-    from quorum.application.view.panel_entry import PanelMember
+    from quorum.application.view.entries import Call, Entry, PanelMember
     from quorum.domain.calls.execution import ToolExecution
     from quorum.tui.app.app import QuorumApp
     from quorum.tui.chat.chat_screen import ChatScreen
@@ -198,8 +197,7 @@ def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
 
 
 def _describe_entry(entry: Entry) -> dict[str, object]:
-    from quorum.application.view.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
-    from quorum.application.view.panel_entry import PanelEntry
+    from quorum.application.view.entries import AnswerEntry, Batch, Notice, PanelEntry, PromptEntry, Restoration
 
     shown: dict[str, object]
     match entry:

@@ -1,6 +1,8 @@
 """What a server shows: the app in a page with a terminal, the page of pending reviews, or both.
 
 Each open page with a terminal has an app of its own, behind a websocket.
+
+A packet is a kind (D: what a terminal would get, M: a JSON object), four bytes of length, and a payload.
 """
 
 from __future__ import annotations
@@ -9,25 +11,150 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import ExitStack
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from quorum.command_line.options import SessionOptions
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.printable import make_printable
 from quorum.errors import complain
+from quorum.infrastructure.execution.program import open_program
 from quorum.infrastructure.files.swept_folder import SERVE_PREFIX, open_swept_folder
-from quorum.infrastructure.web_push.browsers import open_push_browsers
-from quorum.serve.app_process import AppProcess, build_app_command
-from quorum.serve.approvals.notify import NotifyPage
-from quorum.serve.approvals.page import ApprovalsPage
+from quorum.infrastructure.web_push.browsers import Browser, PushBrowsers, open_push_browsers
+from quorum.serve.access import get_session
+from quorum.serve.approvals.page import ApprovalsPage, InboxQuestions, check_form
 from quorum.serve.approvals.pending import RemoteApp
-from quorum.serve.approvals.waiting import InboxQuestions
-from quorum.serve.html import render_page
+from quorum.serve.html import escape_line, read_form, render_page
 from quorum.serve.server import Site
 from quorum.session_store import open_recorded_inbox
+
+GREETING = b"__GANGLION__\n"
+DRIVER = "textual.drivers.web_driver:WebDriver"
+
+_MOST_PACKET_BYTES = 64 << 20
+_MOST_REPORTED_BYTES = 8 << 10
+_CLOSING_SECS = 15.0  # the app cuts itself off after twelve
+_OF_OTHER_TERMINALS = frozenset(
+    {"COLUMNS", "LINES", "ROWS", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY"}
+)
+
+
+def build_app_environment(inherited: Mapping[str, str], size: tuple[int, int]) -> dict[str, str]:
+    """The environment of an app in a browser: nothing in it is about the terminal that the server runs in."""
+    kept = {name: value for name, value in inherited.items() if name not in _OF_OTHER_TERMINALS}
+    return {
+        **kept,
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "TEXTUAL_DRIVER": DRIVER,
+        "TEXTUAL_COLOR_SYSTEM": "truecolor",
+        "COLUMNS": str(size[0]),
+        "ROWS": str(size[1]),
+    }
+
+
+def build_app_command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """What starts a quorum like this one; the working directory brings no module of its own into it."""
+    return (sys.executable, "-P", "-m", "quorum", *arguments)
+
+
+class AppProcess:
+    """A running app. `close` ends it as the end of a terminal does; when the server dies the app ends."""
+
+    def __init__(self, process: asyncio.subprocess.Process, exits: AsyncExitStack) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process, self._exits = process, exits
+        self._in, self._out = process.stdin, process.stdout
+        self._reported = b""
+        self._reporting = asyncio.create_task(self._collect(process.stderr), name="stderr of an app")
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], size: tuple[int, int], *, pass_fds: Sequence[int] = ()
+    ) -> AppProcess:
+        """Start it in a session of its own: Ctrl+C in the server's terminal is for the server."""
+        async with AsyncExitStack() as started:
+            process = await started.enter_async_context(
+                open_program(
+                    command,
+                    environment=build_app_environment(os.environ, size),
+                    stdin=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    pass_fds=pass_fds,
+                )
+            )
+            return cls(process, started.pop_all())
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return self._process.returncode is not None
+
+    async def stream_screen(self) -> AsyncIterator[bytes]:
+        """What a terminal would get, until the app ends."""
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            if await self._out.readexactly(len(GREETING)) != GREETING:
+                return
+            while True:
+                kind = await self._out.readexactly(1)
+                size = int.from_bytes(await self._out.readexactly(4), "big")
+                if size > _MOST_PACKET_BYTES:
+                    return
+                payload = await self._out.readexactly(size)
+                # Files to download and pages to open are not asked for by this app, and not taken from it.
+                if kind == b"D":
+                    yield payload
+                elif kind == b"M" and json.loads(payload).get("type") == "exit":
+                    return
+
+    async def type(self, text: str) -> None:
+        """Press keys. Half a surrogate pair is not text and becomes a question mark."""
+        await self._send(b"D", text.encode("utf-8", "replace"))
+
+    async def resize(self, columns: int, lines: int) -> None:
+        await self._tell({"type": "resize", "width": columns, "height": lines})
+
+    async def focus(self, *, has_focus: bool) -> None:
+        """The window has got or lost the focus."""
+        await self._tell({"type": "focus" if has_focus else "blur"})
+
+    async def close(self) -> str:
+        """End it, if it has not ended, and wait for that; returns what it printed on stderr."""
+        self._in.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSING_SECS):
+                # Its output is read to the end: an app that cannot write does not come to its end.
+                while await self._out.read(1 << 16):
+                    pass
+                await self._process.wait()
+        await self._exits.aclose()
+        await self._reporting
+        return make_printable(self._reported.decode("utf-8", "replace"), strip_ansi=True).strip()
+
+    def kill(self) -> None:
+        """End it at once; the supervisors of its commands end those."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _tell(self, meta: Mapping[str, object]) -> None:
+        await self._send(b"M", json.dumps(meta).encode())
+
+    async def _send(self, kind: bytes, payload: bytes) -> None:
+        with suppress(ConnectionError):  # it has ended; its output tells
+            self._in.write(b"%b%b%b" % (kind, len(payload).to_bytes(4, "big"), payload))
+            await self._in.drain()
+
+    async def _collect(self, stderr: asyncio.StreamReader) -> None:
+        while data := await stderr.read(1 << 12):
+            self._reported = (self._reported + data)[-_MOST_REPORTED_BYTES:]
+
 
 StartApp: TypeAlias = Callable[[tuple[int, int], bool], Awaitable[AppProcess]]
 """Starts an app on a screen of so many columns and lines; the flag has it continue the latest session."""
@@ -294,3 +421,52 @@ def _add_approvals(
     if (browsers := open_push_browsers(os.environ)) is not None:
         NotifyPage(browsers, url.rstrip("/")).add_routes(app)
     ApprovalsPage(list_apps, inbox).add_routes(app)
+
+
+_STYLE = "page.css"
+_WORKER = Path(__file__).parents[1] / "assets" / "push-worker.js"
+
+
+class NotifyPage:
+    """Subscribes browsers at this origin."""
+
+    def __init__(self, browsers: PushBrowsers, origin: str) -> None:
+        self._browsers, self._origin = browsers, origin
+
+    def add_routes(self, app: web.Application) -> None:
+        """Serve the page, and the script that shows messages: of the whole site, as its place says."""
+        app.router.add_get("/approvals/notify", self._show, allow_head=False)
+        app.router.add_post("/approvals/notify", self._subscribe)
+        app.router.add_get("/push-worker.js", _send_worker, allow_head=False)
+
+    async def _show(self, request: web.Request) -> web.Response:
+        try:
+            key = (await asyncio.to_thread(self._browsers.find_key)).public
+        except ConfigError as error:
+            raise web.HTTPInternalServerError(text=str(error)) from error
+        body = [
+            '<body class="page"><p><a href="/approvals">All pending reviews</a></p>',
+            "<h1>Notify this browser</h1><p>Its push service passes a sealed message on: the tool, the "
+            "folder's last name and the digest. Sessions send one where the settings have "
+            "<code>[[push]] browsers = true</code>.</p>",
+            f'<button class="main" id="subscribe" data-key="{escape_line(key)}" '
+            f'data-csrf="{get_session(request).csrf}">Tell this browser</button>'
+            '<p class="said" id="said" role="status"></p></body>',
+        ]
+        head = '<script src="/static/push.js" defer></script>\n'
+        return render_page("notify this browser", body, style=_STYLE, head=head)
+
+    async def _subscribe(self, request: web.Request) -> web.Response:
+        form = await read_form(request)
+        check_form(form, get_session(request))
+        named = {name: form.get(name, "") for name in ("endpoint", "p256dh", "auth")}
+        try:
+            await asyncio.to_thread(self._browsers.add, Browser(**named, origin=self._origin))
+        except ConfigError as error:
+            raise web.HTTPBadRequest(text=str(error)) from error
+        complain(["a browser is told from now on when a decision waits"])
+        return web.Response(text="subscribed")
+
+
+async def _send_worker(_request: web.Request) -> web.FileResponse:
+    return web.FileResponse(_WORKER)

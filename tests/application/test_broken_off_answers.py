@@ -10,8 +10,7 @@ from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import END_TURN, LlmResponse, StopKind, StopReason, TextBlock, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.events.event import AnswerBrokeOff, ResponseCompleted, UsageCounted
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import AnswerBrokeOff, ResponseCompleted, UsageCounted, event_from_json
 from quorum.domain.events.report import RunStatus
 from tests.application.test_run_agent import Bench, reads
 from tests.support.fake_session import Step

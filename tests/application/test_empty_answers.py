@@ -21,8 +21,7 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from quorum.domain.events.event import EmptyAnswerReceived
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import EmptyAnswerReceived, event_from_json
 from quorum.domain.events.report import RunStatus
 from tests.application.test_run_agent import Bench, reads
 from tests.support.fake_session import Step

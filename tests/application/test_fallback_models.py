@@ -22,8 +22,8 @@ from quorum.domain.events.event import (
     RetryScheduled,
     TurnStarted,
     UsageCounted,
+    event_from_json,
 )
-from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.replay import replay_state

@@ -8,8 +8,7 @@ from quorum.application.view.entries import AnswerEntry, Notice
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.events.event import CallLeaked
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import CallLeaked, event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord

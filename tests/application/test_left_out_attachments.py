@@ -9,8 +9,7 @@ from quorum.application.turn.dialogue import LeftOutAttachments
 from quorum.domain.conversation.history import Conversation, UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.events.event import AttachmentLeftOut
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import AttachmentLeftOut, event_from_json
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.support.fake_ports import RecordingObserver

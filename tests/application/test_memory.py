@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from quorum.application.event_bus import EventBus
-from quorum.application.instructions.memory import Memory
+from quorum.application.instructions.project_instructions import Memory
 from quorum.application.view.entries import Notice
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.session_kind import SessionKind

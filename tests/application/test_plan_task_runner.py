@@ -28,7 +28,7 @@ from quorum.domain.plan.plan import Plan, read_plan
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.state import OpenCall
-from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.subagent_task import SubagentTask
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_context
 from tests.support.fake_ledger import FakeLedger

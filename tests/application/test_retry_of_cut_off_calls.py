@@ -19,8 +19,8 @@ from quorum.domain.events.event import (
     TextDelta,
     TurnStarted,
     UsageCounted,
+    event_from_json,
 )
-from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.replay import replay_state

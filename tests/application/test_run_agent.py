@@ -12,21 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.application.background_jobs import BackgroundJobs
-from quorum.application.calls.hook_chain import HookChain, HookRegistration
+from quorum.application.calls.hook_chain import HookChain, HookRegistration, SessionHooks
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.event_bus import EventBus
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService
-from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.people import Observer
+from quorum.application.ports.subagents import BackgroundWork
 from quorum.application.ports.tools import Tool
-from quorum.application.session.agent_session import AgentSession
+from quorum.application.session.agent_session import AgentSession, SessionModels
 from quorum.application.session.rewind import Rewind
-from quorum.application.session.session_hooks import SessionHooks
-from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.session_folders import SessionFolders
 from quorum.application.spend_limiter import MeteredGateway, SpendLimiter

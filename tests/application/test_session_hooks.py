@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from quorum.application.calls import hook_chain
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import (
     CompactionDraft,
@@ -17,7 +18,6 @@ from quorum.application.calls.hooks import (
     SessionStart,
 )
 from quorum.application.recording_hook import RecordingHook
-from quorum.application.session import session_hooks
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook_points import Continue, HookAnswer, HookPoint, OnHookError, Skip
 from quorum.domain.conversation.response import LlmResponse
@@ -149,7 +149,7 @@ async def test_a_session_that_is_only_closed_tells_so_and_one_that_never_began_n
 
 
 async def test_hooks_that_hang_at_the_end_are_cut_off_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_hooks, "SESSION_END_SECS", 0.01)
+    monkeypatch.setattr(hook_chain, "SESSION_END_SECS", 0.01)
     bench = Bench(_DONE, hooks=[_registered(_Hangs())])
     await bench.front.open()
     await bench.agent.execute("hi")
@@ -251,7 +251,7 @@ async def test_the_end_of_a_turn_is_notified() -> None:
 
 
 async def test_nothing_waits_for_a_hook_that_is_notified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_hooks, "SESSION_END_SECS", 0.01)
+    monkeypatch.setattr(hook_chain, "SESSION_END_SECS", 0.01)
     bench = Bench(_DONE, hooks=[_registered(_Hangs(), HookPoint.ON_NOTIFICATION)])
     await bench.front.open()
     await bench.agent.execute("hi")

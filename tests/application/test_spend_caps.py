@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.application.context.summariser import Summariser
+from quorum.application.context.context_manager import Summariser
 from quorum.application.event_bus import EventBus
 from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
@@ -19,8 +19,7 @@ from quorum.domain.conversation.cost import Price, PriceTable, SpendCap, SpendCa
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import SpendCapReached
-from quorum.domain.events.event import ErrorOccurred, Event, SpendCapRaised, UsageCounted
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import ErrorOccurred, Event, SpendCapRaised, UsageCounted, event_from_json
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.requested_scope import RequestedScope

@@ -15,8 +15,12 @@ from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Observer
 from quorum.application.ports.subagents import SubagentStopped
 from quorum.application.steering import PendingMessages
-from quorum.application.subagents.subagent_progress import SubagentProgress
-from quorum.application.subagents.subagent_runner import LinkedLedger, SubagentRunner, find_background_ends
+from quorum.application.subagents.subagent_runner import (
+    LinkedLedger,
+    SubagentProgress,
+    SubagentRunner,
+    find_background_ends,
+)
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobStatus, JobStopper
@@ -43,7 +47,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import LedgerRecord
-from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.subagent_task import SubagentTask
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.tools.builtin.parts import Workers
 from quorum.infrastructure.tools.builtin.task import Task

@@ -22,7 +22,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer, Subject
 from quorum.domain.review.plain_request import PlainRequest
 from quorum.domain.review.requested_scope import RequestedScope
-from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.subagent_task import Asker
 from quorum.infrastructure.execution.shell.script import read_script
 from tests.application.test_quorum_review import Bench as RuntimeBench
 from tests.application.test_run_agent import Bench

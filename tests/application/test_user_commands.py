@@ -13,8 +13,8 @@ from quorum.application.calls.outputs import Outputs
 from quorum.application.event_bus import EventBus
 from quorum.application.steering import PendingMessages
 from quorum.application.turn.user_commands import UserCommandRunner
+from quorum.domain.calls.command_end import CommandRun
 from quorum.domain.calls.execution import Orphan, Outcome
-from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.conversation.history import Message, UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import LedgerError

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from quorum.application.ports.storage import RequestPacer
-from quorum.domain.request_rate import RequestRate
+from quorum.application.ports.storage import RequestPacer, RequestRate
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.local_pacer import LocalPacer
 from quorum.infrastructure.storage import open_storage

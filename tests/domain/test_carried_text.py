@@ -9,8 +9,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.review.carried_text import find_carried_text
-from quorum.domain.review.web_reach import WebSources, find_exfiltration
+from quorum.domain.review.web_reach import WebSources, find_carried_text, find_exfiltration
 
 _READ = (
     "The board meets on Tuesday to sell the northern branch to its rival.\n"

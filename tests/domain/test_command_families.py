@@ -5,8 +5,7 @@ import shlex
 import pytest
 
 from quorum.domain.review.command_pattern import covers_part, is_reader
-from quorum.domain.review.rule_offers import find_starred_prefix
-from quorum.domain.shell.command_families import FAMILIES, find_family
+from quorum.domain.review.rule_offers import FAMILIES, find_family, find_starred_prefix
 from quorum.domain.shell.command_line import JudgedCommand, SimpleCommand
 from quorum.domain.shell.inline_code import holds_code
 

@@ -20,9 +20,9 @@ from quorum.domain.conversation.compaction import (
     select_outputs_to_shorten,
 )
 from quorum.domain.conversation.context_size import ContextMeter, estimate_bytes
+from quorum.domain.conversation.exchanges import render_transcript
 from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
-from quorum.domain.conversation.transcript import render_transcript
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response

@@ -9,8 +9,7 @@ from quorum.domain.calls.diagnostics import (
     limit_lines,
     read_lines,
 )
-from quorum.domain.events.event import DiagnosticsReported, SessionStarted, TurnStarted
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import DiagnosticsReported, SessionStarted, TurnStarted, event_from_json
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.canonical import render_canonical
 from quorum.domain.sessions.replay import replay_state

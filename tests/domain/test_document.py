@@ -7,8 +7,7 @@ from quorum.domain.conversation.compaction import remove_attachments
 from quorum.domain.conversation.context_account import ContextKind, split_into_pieces
 from quorum.domain.conversation.context_size import estimate_bytes
 from quorum.domain.conversation.history import Conversation, UserMessage
-from quorum.domain.events.event import MessageAdded
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import MessageAdded, event_from_json
 from quorum.domain.sessions.replay import Replay
 
 

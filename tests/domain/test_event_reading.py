@@ -30,8 +30,8 @@ from quorum.domain.events.event import (
     TurnFinished,
     UsageCounted,
     VoteCast,
+    event_from_json,
 )
-from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode

@@ -20,8 +20,8 @@ from quorum.domain.events.event import (
     StateMerged,
     TurnFinished,
     TurnStarted,
+    event_from_json,
 )
-from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.plan.plan import Plan, PlanTask
 from quorum.domain.plan.progress import PLAN_VALUE

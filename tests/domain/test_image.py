@@ -3,8 +3,7 @@ import pytest
 from quorum.domain.conversation.attachment import Image, ImageLimits
 from quorum.domain.conversation.context_size import estimate_bytes
 from quorum.domain.conversation.history import Conversation, UserMessage
-from quorum.domain.events.event import MessageAdded
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import MessageAdded, event_from_json
 from quorum.domain.sessions.replay import Replay
 
 

@@ -8,21 +8,22 @@ from hypothesis import strategies as st
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.forking import fork_records
 from quorum.domain.sessions.ledger_chain import (
+    NO_LINK,
     ChainedRecord,
     LinkFormat,
+    RedactionEntry,
     build_redaction,
     chain_record,
     declare_format,
     encode_payload,
     find_flaw,
+    fork_records,
     redact_record,
     relink_record,
     verify,
 )
 from quorum.domain.sessions.redaction import redact_records
-from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 
 SESSION = "0190-session"
 REDACTED = encode_payload({"type": "turn_started", "v": 1, "prompt": "[redacted]"})

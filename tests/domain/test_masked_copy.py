@@ -9,9 +9,8 @@ import pytest
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.ledger_chain import LinkFormat, chain_record, encode_payload, relink_record
-from quorum.domain.sessions.masked_copy import mask_session
-from quorum.domain.sessions.redaction_log import NO_LINK
+from quorum.domain.sessions.ledger_chain import NO_LINK, LinkFormat, chain_record, encode_payload, relink_record
+from quorum.domain.sessions.redaction import mask_session
 from tests.support.shared_pages import SESSION, an_eventful_store, keep_chain, store_events
 
 SECRET = "kV9xTq2mWz7pLr4s"

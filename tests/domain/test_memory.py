@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import MemoryRefused
-from quorum.domain.events.event import MemoryAdded, MemoryApproved
+from quorum.domain.events.event import MemoryAdded, MemoryApproved, event_from_json
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.events.reading import event_from_json
 from quorum.domain.instructions.instruction import (
     MOST_CHARACTERS,
     InstructionScope,

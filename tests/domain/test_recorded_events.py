@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from quorum.domain.events.event import Event
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import Event, event_from_json
 from quorum.domain.sessions.canonical import render_canonical
 from quorum.domain.sessions.session_summary import LedgerRecord
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.request_rate import RequestRate
+from quorum.application.ports.storage import RequestRate
 
 
 def test_a_bucket_holds_the_requests_of_ten_seconds_and_at_least_one():

@@ -16,10 +16,10 @@ from quorum.domain.review.permission_rules import Answer, Rule, Subject
 from quorum.domain.review.rule_offers import (
     APPROVALS_BEFORE,
     APPROVALS_BEFORE_FAMILY,
+    find_family,
     judge_by_words,
     learn_rules,
 )
-from quorum.domain.shell.command_families import find_family
 from quorum.domain.shell.command_line import CommandLine, JudgedCommand, Redirect, SimpleCommand
 from quorum.domain.shell.inline_code import holds_code
 from quorum.domain.shell.star_words import find_uncovered_word

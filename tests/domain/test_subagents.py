@@ -24,8 +24,8 @@ from quorum.domain.events.event import (
     SubagentFinished,
     SubagentStarted,
     TurnStarted,
+    event_from_json,
 )
-from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
@@ -35,8 +35,7 @@ from quorum.domain.sessions.pruning import select_sessions_to_prune
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, select_own_sessions
 from quorum.domain.sessions.stored_session import find_session, shorten_id
-from quorum.domain.subagents.session_ids import build_subagent_id, find_owner
-from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.subagent_task import SubagentTask, build_subagent_id, find_owner
 from tests.support.builders import calls_response
 
 OWNER = "01a2097c-4e1c-7306-accf-1e6c30a1cc00"

@@ -1,4 +1,4 @@
-from quorum.domain.calls.user_command import CommandRun, describe_user_command
+from quorum.domain.calls.command_end import CommandRun, describe_user_command
 
 
 def test_no_line_that_a_command_printed_can_pass_for_the_persons_own():

@@ -30,13 +30,13 @@ AFTER = {"a.txt": "1\n", "new/b.txt": "b\n", "e.txt": "d\n"}
 _DIES_IN_THE_MIDDLE = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from quorum.infrastructure.files import transaction
+from quorum.infrastructure.files import replacing
 from tests.e2e.test_patches import PATCH, PATCHING_MODEL
 from quorum.application.review.approvers import NonInteractiveApprover
 from tests.support.real_session import SessionStage, call
 
 steps = iter(range(9))
-real = transaction._StagedStep.change
+real = replacing._StagedStep.change
 
 def die(step):
     if next(steps) == int(sys.argv[2]):
@@ -49,7 +49,7 @@ async def live():
     async with stage.opened() as session:
         await session.turn(call("apply_patch", patch=PATCH))
 
-transaction._StagedStep.change = die
+replacing._StagedStep.change = die
 asyncio.run(live())
 """
 

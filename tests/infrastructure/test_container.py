@@ -12,7 +12,7 @@ from quorum.domain.plan.phase import FAIL_TASK
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.sandbox import SandboxOn
-from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.subagent_task import Asker
 from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings

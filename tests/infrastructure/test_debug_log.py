@@ -11,7 +11,7 @@ from quorum.domain.events.event import ErrorOccurred, Event, TextDelta
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure import debug_log as log_file
 from quorum.infrastructure.debug_log import MOST_RUNS, DebugLog, open_debug_log
-from quorum.infrastructure.logged_events import LoggingObserver, log_events
+from quorum.infrastructure.event_observers import LoggingObserver, log_events
 from quorum.infrastructure.secrets.output_masking import mask_logs
 
 

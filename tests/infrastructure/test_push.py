@@ -13,7 +13,7 @@ import pytest
 
 from quorum.application.review.pushing import PushMessage
 from quorum.domain.errors import PushFailed
-from quorum.infrastructure.config.push_table import PushTable, find_push_problem
+from quorum.infrastructure.config.session_tables import PushTable, find_push_problem
 from quorum.infrastructure.push import build_pushes
 
 MESSAGE = PushMessage(digest="5f" * 32, session_id="s", tool="run_command", folder="shop", waiting=1)

@@ -21,8 +21,9 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import HostList, sort_entries
 from quorum.infrastructure.doctor import sandbox_proof
 from quorum.infrastructure.doctor.finding import FindingState
-from quorum.infrastructure.doctor.sandbox_attempts import ATTEMPTS, Attempt
 from quorum.infrastructure.doctor.sandbox_proof import (
+    ATTEMPTS,
+    Attempt,
     Held,
     ProofLine,
     is_proven,
@@ -34,7 +35,7 @@ from quorum.infrastructure.execution.commands import process
 from quorum.infrastructure.execution.network.host_proxy import HostProxy
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check
-from quorum.infrastructure.execution.sandbox.proof_record import explain_missing_proof, find_proof, keep_proof
+from quorum.infrastructure.execution.sandbox.preflight import explain_missing_proof, find_proof, keep_proof
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_household, needs_bubblewrap
 
 pytestmark = needs_bubblewrap

@@ -25,7 +25,7 @@ from quorum.domain.events.report import RunStatus
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve, NobodyThere, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.session_summary import NamedSession, select_own_sessions
-from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.subagent_task import SubagentTask
 from tests.support.builders import a_context, calls_response
 from tests.support.fake_ports import FakePerson
 from tests.support.fake_session import Step

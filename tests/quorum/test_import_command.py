@@ -15,7 +15,7 @@ import pytest
 from quorum.domain.errors import LedgerError
 from quorum.errors import UsageError
 from quorum.infrastructure.importing import sessions
-from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
+from quorum.infrastructure.store.sql.copying import WholeSessionWriter
 from tests.support.command_line import run_command
 
 

@@ -13,10 +13,10 @@ from quorum.application.view.entries import (
     Entry,
     Notice,
     NoticeKind,
+    PanelEntry,
     PromptEntry,
     Restoration,
 )
-from quorum.application.view.panel_entry import PanelEntry
 from quorum.rpc.panes import read_pane
 
 KINDS: tuple[tuple[Entry, str], ...] = (

@@ -8,8 +8,8 @@ from quorum.acp_agent.client_approver import describe_review, show_review
 from quorum.domain.calls.execution import Seal
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
-from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.plan_terms import PlanObjection
+from quorum.domain.review.questions import EarlierPlan
 from quorum.domain.review.severity import Severity
 from quorum.rpc.review_json import render_earlier_plans_json, render_votes_json
 from tests.support.fake_agent import a_packet, a_request

@@ -19,7 +19,7 @@ from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.event import SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import ContinuedSession, NewSession, SessionChoice
-from quorum.domain.subagents.session_ids import build_subagent_id
+from quorum.domain.subagent_task import build_subagent_id
 from quorum.errors import UsageError
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from quorum.application.ports.people import Approver, Observer, ReviewContext, ReviewQuestion
 from quorum.application.ports.storage import LineSource
+from quorum.application.ports.workspace import FoundFile
 from quorum.application.staging.effects_review import EffectsReview
+from quorum.domain.calls.diagnostics import LanguageServerStatus
 from quorum.domain.calls.execution import Outcome, Seal, SealedFile, ToolExecution, ToolExecutionContext
-from quorum.domain.calls.found_file import FoundFile
-from quorum.domain.calls.language_servers import LanguageServerStatus
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.attachment import Image

@@ -13,11 +13,11 @@ from quorum.application.ports.people import (
     ReviewQuestion,
     SandboxQuestion,
 )
+from quorum.application.ports.workspace import FoundFile
 from quorum.domain.calls.access import Access
+from quorum.domain.calls.command_end import CommandRun
 from quorum.domain.calls.execution import Orphan, Seal, SealedFile, ToolExecutionContext
-from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.errors import StaleSeal
 from quorum.domain.events.event import Event

@@ -8,14 +8,20 @@ from itertools import count
 from typing import assert_never
 
 from quorum.application.identifiers import generate_id
-from quorum.application.ports.storage import BlobStore, OpenedSession
+from quorum.application.ports.storage import BlobStore, OpenedSession, RequestRate
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.event import Event, ReviewRequested, TurnFinished
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
-from quorum.domain.request_rate import RequestRate
-from quorum.domain.sessions.forking import fork_records
-from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, declare_format, encode_payload
+from quorum.domain.sessions.ledger_chain import (
+    NO_LINK,
+    ChainedRecord,
+    RedactionEntry,
+    chain_record,
+    declare_format,
+    encode_payload,
+    fork_records,
+)
 from quorum.domain.sessions.pruning import (
     Pruned,
     find_named_contents,
@@ -24,7 +30,6 @@ from quorum.domain.sessions.pruning import (
     select_sessions_to_prune,
 )
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
-from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 from quorum.domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
 from quorum.domain.sessions.session_summary import (
     ContinuedSession,

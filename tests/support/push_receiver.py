@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from quorum.infrastructure.web_push.encryption import decode_base64, encode_base64
+from quorum.infrastructure.web_push.browsers import decode_base64, encode_base64
 
 
 def read_message(body: bytes, key: ec.EllipticCurvePrivateKey, auth: bytes) -> bytes:

@@ -11,8 +11,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, declare_format, encode_payload
-from quorum.domain.sessions.redaction_log import NO_LINK
+from quorum.domain.sessions.ledger_chain import (
+    NO_LINK,
+    ChainedRecord,
+    chain_record,
+    declare_format,
+    encode_payload,
+)
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.sessions.stored_session import StoredSession
 from quorum.domain.text.json_value import JsonObject

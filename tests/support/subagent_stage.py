@@ -13,8 +13,7 @@ from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError
-from quorum.domain.events.event import Event, SubagentProgressed
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import Event, SubagentProgressed, event_from_json
 from quorum.domain.events.report import RunReport
 from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.container import Container

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.text.json_value import JsonObject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import PanelEntry
 from quorum.application.view.session_view import SessionView
 from quorum.domain.events.event import (
     AnswerDefended,

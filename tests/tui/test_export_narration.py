@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.export.account import Account, CallCard, ExportRemark, Said, TurnHead
-from quorum.application.export.narration import build_account
+from quorum.application.export.narration import Account, CallCard, ExportRemark, Said, TurnHead, build_account
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.tool import ToolResultMessage

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.calls.language_servers import LanguageServerState, LanguageServerStatus
+from quorum.domain.calls.diagnostics import LanguageServerState, LanguageServerStatus
 from quorum.tui.screens.accounts.language_servers_screen import LanguageServersScreen
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent

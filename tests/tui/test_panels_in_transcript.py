@@ -8,8 +8,7 @@ from decimal import Decimal
 import pytest
 from rich.cells import cell_len
 
-from quorum.application.view.entries import Notice
-from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import Notice, PanelEntry
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.response import Usage
 from quorum.domain.events.event import (

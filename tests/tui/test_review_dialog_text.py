@@ -12,9 +12,8 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
-from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.plan_terms import PlanObjection
-from quorum.domain.review.questions import ApproveRest, Edit
+from quorum.domain.review.questions import ApproveRest, EarlierPlan, Edit
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.infrastructure.files.diff import render_unified_diff

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.tui.vim.buffer import Buffer
 from quorum.tui.vim.editor import Edge, VimEditor, VimMode
+from quorum.tui.vim.motions import Buffer
 from tests.support.examples import examples
 
 

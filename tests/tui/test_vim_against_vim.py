@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.tui.vim.buffer import Buffer
 from quorum.tui.vim.editor import VimEditor, VimMode
+from quorum.tui.vim.motions import Buffer
 
 VIM = shutil.which("vim")
 

@@ -1,4 +1,4 @@
-"""`!` commands that run beside the turns."""
+"""Lines for an instruction file, and `!` commands that run beside the turns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
+
 
 MARK = "!"
 """What a prompt begins with that is a command; twice, the model does not read it."""
@@ -71,3 +72,15 @@ class UserCommandQueue:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_failure(str(error))
         self._on_change()
+
+
+MEMORY_MARK = "# "
+"""What a prompt of one line begins with that is added to an instruction file. `#12` is a prompt, and so is a
+Markdown text, which has more than one line."""
+
+
+def parse_memory(text: str) -> str | None:
+    """The line that a prompt is meant as, or None. It may be empty: nothing stands after the mark."""
+    if not text.startswith(MEMORY_MARK) or len(text.splitlines()) > 1:
+        return None
+    return text.removeprefix(MEMORY_MARK).strip()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from textual.content import Content
 
-from quorum.domain.calls.found_file import FoundFile
+from quorum.application.ports.workspace import FoundFile
 from quorum.domain.mcp.offers import TypedArgument, find_prompt_argument, find_template_argument
 from quorum.domain.text.fuzzy import fit
 from quorum.domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines

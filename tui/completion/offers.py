@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from quorum.domain.calls.found_file import FoundFile
+from quorum.application.ports.workspace import FoundFile
 from quorum.domain.text.fuzzy import fit
 from quorum.tui.keys.slash_commands import Command
 

@@ -10,8 +10,15 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Static
 
-from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
-from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Call,
+    Entry,
+    PanelEntry,
+    PromptEntry,
+    Restoration,
+)
 from quorum.tui.copying.copier import Piece, build_output_piece, find_code
 from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.transcript.draw.panels import render_panel

@@ -613,3 +613,7 @@ def list_groups() -> Iterator[tuple[str, tuple[Command, ...]]]:
         own = tuple(listed[name] for name in names.split())
         others = tuple(each for name, each in listed.items() if name not in grouped) if title == _LAST else ()
         yield title, (*own, *others)
+
+
+LEAVE, DROP = "off", "drop"
+PLAN_WORDS = frozenset({LEAVE, DROP})

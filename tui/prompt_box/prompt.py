@@ -11,8 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.keys import Keys
 from textual.message import Message
 
-from quorum.tui.agent.memory import MEMORY_MARK
-from quorum.tui.agent.user_commands import MARK
+from quorum.tui.agent.user_commands import MARK, MEMORY_MARK
 from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.prompt_box.completing import CompletingPrompt
 from quorum.tui.prompt_box.history import escape_command

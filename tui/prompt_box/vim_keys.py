@@ -8,8 +8,8 @@ from textual import events
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from quorum.tui.vim.buffer import Buffer
 from quorum.tui.vim.editor import Edge, VimEditor, VimMode
+from quorum.tui.vim.motions import Buffer
 
 _OF_COMMANDS = frozenset({"escape", "left", "right", "backspace", "delete", "home", "end", "ctrl+r"})
 """The keys without a character that commands know. All others do what they do without Vim."""

@@ -26,7 +26,7 @@ from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFram
 
 if TYPE_CHECKING:
     from quorum.application.background_jobs import BackgroundJobs
-    from quorum.application.view.jobs import JobView, JobViews
+    from quorum.application.view.present import JobView, JobViews
 
 
 class EndJobsDialog(QuestionCard):

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from quorum.application.view.entries import Call, FollowedSubagent
 from quorum.domain.errors import BlobError, LedgerError, UnreadableEvent
-from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.event import event_from_json
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyed_app import fill_in_keys
 from quorum.tui.transcript.layout.view import TranscriptView

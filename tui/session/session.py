@@ -20,8 +20,8 @@ from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, LAYERED_MODES, SANDBOX_OFF, STAGED
+from quorum.tui.keys.slash_commands import DROP, LEAVE
 from quorum.tui.screens.accounts.spending import format_cost, render_spending
-from quorum.tui.session.plan_words import DROP, LEAVE
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import SessionArchive

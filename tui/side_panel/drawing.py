@@ -10,10 +10,8 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from quorum.application.view.changed_files import ChangedFile
 from quorum.application.view.entries import Batch, Call, Phase
-from quorum.application.view.jobs import JobView
-from quorum.application.view.present import HookRun, Present, Step, StepStatus
+from quorum.application.view.present import ChangedFile, HookRun, JobView, Present, Step, StepStatus
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.side_panel.plan_text import describe_progress, find_mark

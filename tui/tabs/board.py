@@ -14,7 +14,7 @@ from quorum.tui.screens.board_screen import BoardRow, BoardScreen, BoardSection,
 
 if TYPE_CHECKING:
     from quorum.application.view.entries import FollowedSubagent
-    from quorum.application.view.jobs import JobView
+    from quorum.application.view.present import JobView
     from quorum.tui.session.session import Session
     from quorum.tui.tabs.tabs import Tab, Tabs
 

@@ -14,7 +14,7 @@ from quorum.application.event_bus import EventBus
 from quorum.application.ports.storage import Spill
 from quorum.application.steering import PendingMessages
 from quorum.application.turn.user_commands import UserCommandRunner
-from quorum.domain.calls.user_command import CommandRun
+from quorum.domain.calls.command_end import CommandRun
 from quorum.domain.text.output import OutputLimits, Printed, StyleChange, ToolOutput
 from quorum.infrastructure.config.tools_table import RunCommandTable
 from quorum.infrastructure.execution.commands.environment import list_remarks

@@ -13,17 +13,16 @@ import stat
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
+from quorum.domain.review.path_policy import OwnCode, PathPolicy, extract_last_names, is_git_folder_name
 from quorum.domain.text.paths import is_below_any, lies_in
 from quorum.domain.text.pattern import compile_once
-from quorum.infrastructure.execution.sandbox.own_code import list_code
 from quorum.infrastructure.execution.sandbox.repository_places import find_marker, list_obeyed_places
 from quorum.infrastructure.files.mounts import are_local
 
@@ -518,3 +517,44 @@ class OpenedRepository:
                 is_loose = folder == objects and compile_once(_LOOSE_OBJECTS).fullmatch(entry.name)
                 if entry.is_dir(follow_symlinks=False) and not is_loose and entry.path not in self._closed:
                     waiting.append(entry.path)
+
+
+def list_code(code: OwnCode, folders: Sequence[str]) -> list[str]:
+    """The code in these canonical folders that is there now, and the folders that lie in such code."""
+    found = [folder for folder in folders if is_below_any(folder, code.places)]
+    found += [place for place in code.places if is_below_any(place, folders) and os.path.lexists(place)]
+    for folder in code.import_folders:
+        if is_below_any(folder, folders):
+            found += (path for path in _list_modules(folder) if code.covers(path))
+    return list(dict.fromkeys(found))
+
+
+def _list_modules(folder: str) -> Iterator[str]:
+    """What a folder of the import path holds: files, and what makes its folders packages."""
+    try:
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError:  # gone meanwhile, or closed to us and so to the import
+        return
+    for entry in listed:
+        yield entry.path
+        if entry.is_dir() and os.path.lexists(init := os.path.join(entry.path, "__init__.py")):
+            yield init
+
+
+def lock_code(code: OwnCode, writable: Sequence[str], roots: Sequence[str]) -> list[str]:
+    """What of the code in the writable folders and the roots is to be mounted read-only.
+
+    What the person opened by its own name stays open, but not what lies in a folder that they opened.
+    """
+    found = (path for path in list_code(code, (*roots, *writable)) if not os.path.islink(path))
+    return [path for path in found if os.path.exists(path) and path not in writable]
+
+
+def list_folders_around(code: Iterable[str], folders: Collection[str]) -> list[str]:
+    """The folders between these folders and the code in them, which could be renamed with the code in them."""
+    found: list[str] = []
+    for path in code:
+        while path not in folders and is_below_any(path := os.path.dirname(path), folders):
+            found += [path] if path not in folders else []
+    return list(dict.fromkeys(found))

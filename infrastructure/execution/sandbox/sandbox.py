@@ -38,8 +38,13 @@ from quorum.infrastructure.execution.sandbox.places import (
     list_socket_places,
     list_tool_folders,
 )
-from quorum.infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
-from quorum.infrastructure.execution.sandbox.proof_record import explain_missing_proof, find_proof
+from quorum.infrastructure.execution.sandbox.preflight import (
+    NAMESPACES,
+    choose_keys,
+    explain_missing_proof,
+    find_proof,
+    look_for_sandbox,
+)
 from quorum.infrastructure.execution.sandbox.repository_places import (
     explain_unfit_target,
     find_written_folders,

@@ -16,10 +16,11 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     GuardedFiles,
     OpenedRepository,
     find_guarded,
+    list_folders_around,
+    lock_code,
 )
 from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
-from quorum.infrastructure.execution.sandbox.own_code import list_folders_around, lock_code
 from quorum.infrastructure.execution.sandbox.preflight import GROUND
 from quorum.infrastructure.execution.sandbox.repository_places import list_repository_places
 from quorum.infrastructure.execution.sandbox.seatbelt import VisiblePlaces

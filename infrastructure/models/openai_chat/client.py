@@ -13,7 +13,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from quorum.application.ports.models import OnStreamEvent
-from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.calls.tool import ToolParser
 from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct, field
 
 from quorum.application.ports.models import OnStreamEvent, ToolChoice
-from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.calls.tool import ToolParser
 from quorum.domain.conversation.attachment import DocumentLimits, ImageLimits
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Message

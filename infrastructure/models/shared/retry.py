@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from quorum.application.ports.storage import RequestPacer
+from quorum.application.ports.storage import RequestPacer, RequestRate
 from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
-from quorum.domain.request_rate import RequestRate
 
 LONGEST_WAIT_SECS = 60.0
 _FIRST_DELAY_SECS = 0.5

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw
-from quorum.domain.sessions.redaction_log import NO_LINK, keep_linked_entries, relink
+from quorum.domain.sessions.ledger_chain import NO_LINK, ChainedRecord, find_flaw, keep_linked_entries, relink
 from quorum.domain.sessions.session_facts import escape_surrogates
 from quorum.infrastructure.store.ledger.sqlite_file import (
     TABLE_NAMES,

@@ -18,10 +18,9 @@ from msgspec import Struct
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import DBAPIError
 
-from quorum.application.ports.storage import BlobStore, OpenedSession
+from quorum.application.ports.storage import BlobStore, OpenedSession, RequestRate
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.request_rate import RequestRate
 from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread

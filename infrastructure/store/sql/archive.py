@@ -13,8 +13,7 @@ from typing import Protocol
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.event import ReviewRequested, TurnFinished
-from quorum.domain.sessions.forking import fork_records
-from quorum.domain.sessions.ledger_chain import ChainedRecord
+from quorum.domain.sessions.ledger_chain import ChainedRecord, fork_records
 from quorum.domain.sessions.pruning import (
     Pruned,
     find_named_contents,
@@ -26,7 +25,7 @@ from quorum.domain.sessions.redaction import check_redactable, redact_name, reda
 from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
 from quorum.domain.sessions.stored_session import StoredSession, decode_record, find_session
-from quorum.domain.subagents.session_ids import find_owner
+from quorum.domain.subagent_task import find_owner
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, Values
 from quorum.infrastructure.store.sql.contents import read_beginning, unpack_content

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 
-from quorum.domain.sessions.ledger_chain import ChainedRecord
-from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.ledger_chain import ChainedRecord, RedactionEntry
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.infrastructure.store.sql.connection import Row, SqlConnection, expand
 from quorum.infrastructure.store.sql.session_locks import SessionHolder

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record
-from quorum.domain.sessions.redaction_log import NO_LINK
+from quorum.domain.sessions.ledger_chain import NO_LINK, ChainedRecord, chain_record
 from quorum.domain.sessions.session_facts import StoredSessionFacts
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.text.json_value import JsonObject

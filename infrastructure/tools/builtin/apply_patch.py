@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Seal, SealedFile, ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.run_state import SeenFile, build_seen_file
 from quorum.domain.calls.tool import PATCH_TOOL, RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
@@ -33,7 +33,7 @@ from quorum.domain.text.patch import (
 )
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.diff import render_unified_diff
-from quorum.infrastructure.files.transaction import FileStep, change_together
+from quorum.infrastructure.files.replacing import FileStep, change_together
 from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin.drafting import (
     decode_file,

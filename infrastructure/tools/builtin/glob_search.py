@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.text.json_value import JsonObject

@@ -17,14 +17,13 @@ from quorum.application.calls.tool_set import ToolSet
 from quorum.application.goal.goal_service import GoalService
 from quorum.application.plan_service import PlanService
 from quorum.application.ports.subagents import SubagentPort
-from quorum.application.subagents.defined_tasks import DefinedTasks
-from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.subagents.plan_task_runner import DefinedTasks, PlanTaskRunner
 from quorum.application.turn.attachments import CallAttachments
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.tool import ToolParameter
 from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.subagent_task import Asker
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from quorum.application.ports.workspace import AttachmentViewer
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits

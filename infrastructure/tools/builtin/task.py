@@ -18,7 +18,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.domain.subagent_task import SubagentTask
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.builtin.parts import require_flag, require_text
 

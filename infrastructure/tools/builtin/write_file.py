@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
-from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits

@@ -6,7 +6,8 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from decimal import Decimal
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeVar
@@ -22,16 +23,24 @@ from quorum.cli.sessions import (
     VerifyOptions,
 )
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import BlobError
+from quorum.domain.events.event import JobEnded, OutputStored, UserCommandFinished
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
+from quorum.domain.subagent_task import compute_id_length
+from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.session_store import SessionStore
 from quorum.settings import load
+from quorum.text_table import Column, render_text_table
 
 if TYPE_CHECKING:
-    from quorum.application.ports.storage import Ledger, SessionArchive
-    from quorum.domain.sessions.session_summary import SessionSummary, Verification
+    from quorum.application.ports.storage import BlobStore, Ledger, SessionArchive
+    from quorum.application.review.signed_approval import Verify
+    from quorum.domain.review.people import PeoplePolicy
+    from quorum.domain.sessions.session_summary import Verification
     from quorum.infrastructure.audit.signed_export import SigningKey
 
 
@@ -92,8 +101,6 @@ async def list_sessions(wish: ListOptions, store: SessionStore) -> int:
     elif not shown:
         complain([store.explain_nothing(everywhere=wish.all)])
     else:
-        from quorum.cli.sessions.table import print_table
-
         width = get_terminal_size().columns if sys.stdout.isatty() else None
         print_table(shown, await store.list_chosen(everywhere=True), width=width, folders=wish.all)
     return 0
@@ -137,8 +144,6 @@ async def verify(wish: VerifyOptions, store: SessionStore) -> int:
     """Print whether every record of these sessions fits; BROKEN where one does not, else NEWER where one of a
     newer version is left."""
     from quorum.cli.sessions.anchors import AnchorComparison
-    from quorum.cli.sessions.gone_outputs import STORED_TYPES, describe_gone_outputs
-    from quorum.cli.sessions.signatures import REVIEW_TYPES, check_signatures
 
     sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
     anchors = AnchorComparison.open(wish.anchors)
@@ -220,7 +225,6 @@ async def diff(wish: OneSessionOptions, store: SessionStore) -> int:
 async def export(wish: ExportOptions, store: SessionStore) -> int:
     """Write all of it to the file asked for, or to stdout; always 0."""
     from quorum.application.export.formats import render_export
-    from quorum.cli.sessions.gone_outputs import STORED_TYPES, describe_gone_outputs
 
     session = await store.find_named(wish.session)
     complain(await describe_gone_outputs(await store.archive.read(session.id, STORED_TYPES), store.outputs))
@@ -342,3 +346,117 @@ async def _record(ledger: Ledger, title: str) -> None:
         await ledger.append(SessionRenamed(title=title), urgent=True)
     finally:
         await ledger.aclose()
+
+
+STORED_TYPES = (JobEnded.type, OutputStored.type, UserCommandFinished.type)
+
+
+async def describe_gone_outputs(records: Sequence[LedgerRecord], outputs: BlobStore | None) -> tuple[str, ...]:
+    """What is to be said of them, in a sentence; nothing where all are there."""
+    stored = [
+        record.event.blob_id
+        for record in records
+        if isinstance(record.event, JobEnded | OutputStored | UserCommandFinished) and record.event.blob_id
+    ]
+    if outputs is None:
+        return ()
+    try:
+        gone = [each for each in dict.fromkeys(stored) if not await outputs.exists(each)]
+    except BlobError as error:
+        return (f"whether its outputs that were stored apart are still there cannot be told: {error}",)
+    if not gone:
+        return ()
+    amount = format_amount(len(gone), "output")
+    return (f"of {amount} stored apart nothing is left but what its records hold: {', '.join(gone[:3])}",)
+
+
+REVIEW_TYPES = ("review_requested", "review_decided")
+"""The types of the records that it looks at."""
+
+
+async def check_signatures(records: Sequence[LedgerRecord]) -> tuple[tuple[str, ...], bool]:
+    """Lines for the person, and whether each approval that people had to sign has signatures that hold. Where
+    the policy names nobody, none is checked. Raises ConfigError for a policy that cannot be read."""
+    from quorum.domain.sessions.signed_decisions import list_signed_decisions
+
+    if not (decisions := list_signed_decisions(records)):
+        return (), True
+    from quorum.application.review.signed_approval import verify_signatures
+    from quorum.domain.text.amounts import format_amount
+    from quorum.domain.text.printable import make_printable
+    from quorum.infrastructure.config.policy_file import read_policy
+
+    people = read_policy().people
+    counted = format_amount(len(decisions), "approval")
+    if not people.people:
+        return (f"  {counted} signed, not checked: the policy of this machine names no people",), True
+    lines: list[str] = []
+    for decision in decisions:
+        ids = {each.session_id for each in decision.signatures}
+        # A fork has the decisions of the session that it comes from.
+        session_id = next(iter(ids)) if len(ids) == 1 else ""
+        made_ms = max((each.at_ms for each in decision.signatures), default=0)
+        verify = _hold_at(people, made_ms)
+        tally = await verify_signatures(
+            verify, decision.terms, decision.signatures, session_id=session_id, digest=decision.digest
+        )
+        if not decision.terms.is_met(tally.signed):
+            why = "; ".join((*tally.problems, decision.terms.describe_missing(tally.signed)))
+            lines.append(f"  record {decision.seq}: NOT SIGNED as it had to be: {make_printable(why)}")
+    if lines:
+        return tuple(lines), False
+    return (f"  {counted} signed, as they had to be, by keys of the policy",), True
+
+
+def _hold_at(people: PeoplePolicy, at_ms: int) -> Verify:
+    """Tells whether a signature held at that time: a key that has expired since did its part."""
+    from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
+
+    return SshSignatures(policy=people, environ=os.environ, clock=lambda: at_ms).verify
+
+
+_NARROWEST_TITLE = 10
+
+
+def render_table(
+    sessions: Sequence[SessionSummary],
+    *,
+    among: Sequence[SessionSummary],
+    now_ms: int,
+    width: int | None,
+    folders: bool = False,
+) -> list[str]:
+    """One line for each session under a line of headings. `width` in cells; None: nothing is cut.
+
+    Ids are as long as it takes to tell them apart from all sessions there are (`among`).
+    """
+    length = compute_id_length([each.id for each in among])
+    columns: tuple[Column[SessionSummary], ...] = (
+        Column("ID", lambda each: make_printable(each.id[:length], newlines=False)),
+        Column("LAST USED", lambda each: format_age(each.updated_ms, now_ms), is_number=True),
+        Column("TURNS", lambda each: f"{each.turns:,}", is_number=True),
+        Column("COST", _render_cost, is_number=True),
+        Column("TITLE", lambda each: _render_title(each, folders=folders)),
+    )
+    return render_text_table(columns, sessions, width=width, narrowest=_NARROWEST_TITLE)
+
+
+def print_table(
+    sessions: Sequence[SessionSummary], among: Sequence[SessionSummary], *, width: int | None, folders: bool
+) -> None:
+    """Print such a table as of now."""
+    now_ms = time.time_ns() // 1_000_000
+    print("\n".join(render_table(sessions, among=among, now_ms=now_ms, width=width, folders=folders)))
+
+
+def _render_title(session: SessionSummary, *, folders: bool) -> str:
+    in_use = "" if session.open_in is None else f"[in use by {session.holder}] "
+    folder = f"{session.cwd} · " if folders else ""
+    return make_printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
+
+
+def _render_cost(session: SessionSummary) -> str:
+    cost = session.cost_usd
+    if cost is None:
+        return ""
+    return "<$0.01" if 0 < cost < Decimal("0.005") else f"${cost:,.2f}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from quorum.cli.confirmation import confirm
 from quorum.cli.sessions import PruneOptions, RedactOptions
-from quorum.cli.sessions.table import print_table
+from quorum.cli.sessions.actions import print_table
 from quorum.domain.sessions.pruning import Pruned
 from quorum.domain.text.amounts import format_amount
 from quorum.errors import UsageError, complain

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
+from quorum.domain.calls.tool import TOOL_PARSERS, ToolParser
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.textual_calls.families import RESULTS, get_family
 from quorum.domain.textual_calls.forms import TextualCall

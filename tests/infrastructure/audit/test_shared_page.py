@@ -17,9 +17,8 @@ import pytest
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.signing import SigningDemand, SigningTerms
-from quorum.domain.sessions.ledger_chain import ChainedRecord, LinkFormat, chain_record, relink_record
+from quorum.domain.sessions.ledger_chain import NO_LINK, ChainedRecord, LinkFormat, chain_record, relink_record
 from quorum.domain.sessions.redaction import redact_records
-from quorum.domain.sessions.redaction_log import NO_LINK
 from quorum.domain.sessions.stored_session import StoredSession, anchor_session
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.printable import make_printable

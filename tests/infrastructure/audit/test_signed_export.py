@@ -19,15 +19,16 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
 from quorum.domain.review.signing import NAMESPACE, ApprovalSignature
 from quorum.domain.sessions.ledger_chain import (
+    NO_LINK,
     ChainedRecord,
     LinkFormat,
+    RedactionEntry,
     build_redaction,
     chain_record,
     encode_payload,
     redact_record,
     relink_record,
 )
-from quorum.domain.sessions.redaction_log import NO_LINK, RedactionEntry
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.sessions.stored_session import StoredSession, anchor_session
 from quorum.infrastructure.audit.signed_export import SigningKey, encode_canonical, export_signed, sign

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.changes.branch_files import read_branch_files
+from quorum.infrastructure.changes.git_reader import read_branch_files
 from tests.support.review_rig import git, make_repository, write
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from quorum.domain.code_review.change import Change, CodeReviewRequest
 from quorum.domain.errors import AlreadyApproved, ToolError
-from quorum.infrastructure.changes.approved_changes import ApprovedChanges
-from quorum.infrastructure.changes.repository_changes import RepositoryChanges
+from quorum.infrastructure.changes.repository_changes import ApprovedChanges, RepositoryChanges
 from tests.support.review_rig import git, make_repository, write
 
 PULL = CodeReviewRequest(pull_request=12)

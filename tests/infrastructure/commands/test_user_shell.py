@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from quorum.domain.calls.command_end import CommandRun
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.summary import extract_text
-from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.text.output import Printed, Spilled
 from quorum.infrastructure.execution.commands.user_shell import UserShell
 from quorum.infrastructure.store.blobs.file_store import FileBlobStore

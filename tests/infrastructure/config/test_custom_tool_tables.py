@@ -2,9 +2,9 @@ import pytest
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.infrastructure.config.command_template import CustomParameter, CustomToolDeclaration
-from quorum.infrastructure.config.custom_tool_table import build_declaration
 from quorum.infrastructure.config.report import show
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.tools_table import build_declaration
 from tests.support.settings_machine import Machine
 
 _TOOL = """

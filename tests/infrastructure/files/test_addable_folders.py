@@ -5,7 +5,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.infrastructure.files.addable_folders import AddableFolders
+from quorum.infrastructure.managed_policy import AddableFolders
 
 
 @pytest.fixture

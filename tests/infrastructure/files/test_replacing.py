@@ -17,8 +17,7 @@ from quorum.domain.errors import StaleSeal, ToolError
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.files import replacing
 from quorum.infrastructure.files.file_metadata import find_other_names
-from quorum.infrastructure.files.replacing import replace_file
-from quorum.infrastructure.files.transaction import FileStep, change_together
+from quorum.infrastructure.files.replacing import FileStep, change_together, replace_file
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.tools.builtin.parts import declare_writing
 

@@ -1,4 +1,4 @@
-from quorum.application.calls.message_edits import apply_message_edits, messages_to_json
+from quorum.application.calls.hooks import apply_message_edits, messages_to_json
 from quorum.domain.conversation.history import UserMessage
 from tests.support.pictures import an_image, png
 

@@ -12,7 +12,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.hooks.claude_dialect import CLAUDE_EVENTS
-from quorum.infrastructure.importing.claude_hooks import may_run_open_folder
+from quorum.infrastructure.importing.claude import may_run_open_folder
 from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.importing.takeover import read_setups, take_over
 from quorum.infrastructure.permissions.rule_file import RuleFile

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from quorum.domain.review.path_policy import SENSITIVE, PathPolicy
-from quorum.infrastructure.config.lsp_table import LanguageServerTable
+from quorum.infrastructure.config.program_tables import LanguageServerTable
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.language_servers.lookups import CodeLookups, CodeQuestion, Lookup

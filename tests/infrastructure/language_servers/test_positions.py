@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.language_servers.positions import (
+from quorum.infrastructure.language_servers.found_problems import (
     CodeLocation,
     CodePosition,
     build_uri,

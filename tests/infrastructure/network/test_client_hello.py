@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from quorum.infrastructure.execution.network.client_hello import BadHello, find_server_name
+from quorum.infrastructure.execution.network.host_proxy import BadHello, find_server_name
 
 
 def a_hello(name: str | None) -> bytes:

@@ -12,7 +12,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
-from quorum.infrastructure.permissions.trial import try_call
+from quorum.infrastructure.permissions.in_force import try_call
 from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.storage import OpenedSession
+from quorum.application.ports.storage import OpenedSession, RequestRate
 from quorum.domain.errors import LostConnection
 from quorum.domain.events.event import TurnStarted
-from quorum.domain.request_rate import RequestRate
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.domain.text.output import Text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from quorum.application.ports.storage import RequestRate
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
-from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.retry import RequestPace

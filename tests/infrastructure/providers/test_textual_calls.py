@@ -8,8 +8,7 @@ import json
 import pytest
 
 from quorum.application.ports.models import OnStreamEvent
-from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.calls.tool import ToolParser, ToolResultMessage
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import (
     LlmResponse,

@@ -8,8 +8,15 @@ import pytest
 
 from quorum.domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFiles, is_same
 from quorum.domain.errors import LedgerError
-from quorum.infrastructure.store.snapshots.keeper import _STEP_FILES, BATCH_FILES, Budget, KeepLimits
-from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
+from quorum.infrastructure.store.snapshots.keeper import (
+    _STEP_FILES,
+    BATCH_FILES,
+    Base,
+    Budget,
+    KeepLimits,
+    decode,
+    encode,
+)
 from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader, OpenFolders
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig

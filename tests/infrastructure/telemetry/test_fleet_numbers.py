@@ -13,7 +13,7 @@ from quorum.application.ports.fleet import Fleet
 from quorum.domain.fleet_metrics import FleetGauge, measure_fleet
 from quorum.fleet import metrics
 from quorum.infrastructure.blocking import Outage
-from quorum.infrastructure.telemetry.fleet_numbers import FleetNumbers
+from quorum.infrastructure.telemetry.otlp import FleetNumbers
 from tests.domain.test_fleet_metrics import SESSIONS, WORKERS
 from tests.support.otlp_receiver import attributes, receiving
 from tests.support.settings_machine import Machine

@@ -35,13 +35,13 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
-from quorum.infrastructure import telemetry_choice
+from quorum.infrastructure import event_observers
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.schema import Settings, TelemetryTable
+from quorum.infrastructure.event_observers import send_telemetry
 from quorum.infrastructure.extras import render_install_command
 from quorum.infrastructure.telemetry import names, otlp
 from quorum.infrastructure.telemetry.otlp import TelemetryObserver
-from quorum.infrastructure.telemetry_choice import send_telemetry
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 from tests.support.otlp_receiver import OtlpReceiver, attributes, receiving
@@ -260,7 +260,7 @@ def test_without_an_endpoint_there_is_none() -> None:
 
 
 def test_without_the_extra_that_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry_choice, "is_installed", lambda _module: False)
+    monkeypatch.setattr(event_observers, "is_installed", lambda _module: False)
     inner = RecordingObserver()
     observer = send_telemetry(inner, settings(otlp_endpoint="http://127.0.0.1:1"))
     for event in EVENTS:
@@ -280,7 +280,7 @@ def test_without_the_extra_that_is_said_once(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_provider_is_named_by_who_serves_it(table: ProviderTable, expected: str) -> None:
-    name: Callable[[str], str] = telemetry_choice._build_provider_names({"mine": table})
+    name: Callable[[str], str] = event_observers._build_provider_names({"mine": table})
 
     assert name("mine/model") == expected
     assert name("gone/model") == "gone"

@@ -10,7 +10,7 @@ from quorum.application.ports.tools import SealingTool
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import StaleSeal, ToolError
-from quorum.infrastructure.files import transaction
+from quorum.infrastructure.files import replacing
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
 from quorum.infrastructure.tools.builtin.read_file import ReadFile
@@ -139,14 +139,14 @@ def test_a_step_that_fails_undoes_those_before_it(
     tmp_path, several, apply_patch, monkeypatch, failing, changed
 ):
     steps = iter(range(100))
-    real = transaction._StagedStep.change
+    real = replacing._StagedStep.change
 
-    def fail(step: transaction._StagedStep) -> None:
+    def fail(step: replacing._StagedStep) -> None:
         if next(steps) == failing:
             raise ToolError("the disk is gone")
         real(step)
 
-    monkeypatch.setattr(transaction._StagedStep, "change", fail)
+    monkeypatch.setattr(replacing._StagedStep, "change", fail)
     if changed == "unlinked":  # as where the file system has no hard links
         monkeypatch.setattr(os, "link", no_links)
 
@@ -165,13 +165,13 @@ def no_links(*_arguments: object, **_more: object) -> None:
 
 def test_a_file_that_somebody_changes_at_the_last_moment_stops_all(tmp_path, several, apply_patch, monkeypatch):
     sealed = seal(apply_patch, patch=SEVERAL)
-    real = transaction._StagedStep.change
+    real = replacing._StagedStep.change
 
-    def meddle(step: transaction._StagedStep) -> None:
+    def meddle(step: replacing._StagedStep) -> None:
         real(step)
         (tmp_path / "old.txt").write_text("theirs\n")
 
-    monkeypatch.setattr(transaction._StagedStep, "change", meddle)
+    monkeypatch.setattr(replacing._StagedStep, "change", meddle)
 
     with pytest.raises(StaleSeal, match=r"old\.txt changed"):
         call(apply_patch, seal=sealed, patch=SEVERAL)
@@ -180,14 +180,14 @@ def test_a_file_that_somebody_changes_at_the_last_moment_stops_all(tmp_path, sev
 
 
 def test_what_was_changed_by_another_is_not_restored_over_it(tmp_path, several, apply_patch, monkeypatch):
-    real = transaction._StagedStep.change
+    real = replacing._StagedStep.change
 
-    def meddle(step: transaction._StagedStep) -> None:
+    def meddle(step: replacing._StagedStep) -> None:
         real(step)
         (tmp_path / "src/a.py").write_text("theirs\n")
         (tmp_path / "old.txt").write_text("theirs\n")
 
-    monkeypatch.setattr(transaction._StagedStep, "change", meddle)
+    monkeypatch.setattr(replacing._StagedStep, "change", meddle)
 
     with pytest.raises(ToolError, match=r"old\.txt changed.*was restored, but not src/a\.py"):
         call(apply_patch, patch=SEVERAL)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from quorum.infrastructure.config.command_template import CommandTemplate
-from quorum.infrastructure.config.custom_tool_table import build_declaration
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.tools_table import build_declaration
 from quorum.infrastructure.tools.registration import ToolSource, check_tools
 from tests.support.builders import a_context
 

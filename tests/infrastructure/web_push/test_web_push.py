@@ -11,10 +11,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from quorum.application.review.pushing import PushMessage
 from quorum.domain.errors import ConfigError, PushFailed
-from quorum.infrastructure.config.push_table import PushTable
+from quorum.infrastructure.config.session_tables import PushTable
 from quorum.infrastructure.push import build_pushes
-from quorum.infrastructure.web_push.browsers import Browser, PushBrowsers, open_push_browsers
-from quorum.infrastructure.web_push.encryption import MOST_BYTES, decode_base64, encrypt
+from quorum.infrastructure.web_push.browsers import (
+    MOST_BYTES,
+    Browser,
+    PushBrowsers,
+    decode_base64,
+    encrypt,
+    open_push_browsers,
+)
 from quorum.infrastructure.web_push.sending import push_to_browsers
 from tests.support.push_receiver import PushReceiver, read_message
 

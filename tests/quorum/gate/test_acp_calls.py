@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quorum.application.ports.agents import ReportedCall, ReportedDiff
-from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.gate.acp_calls import read_reported_call
 
 

@@ -6,17 +6,17 @@ import json
 
 import pytest
 
-from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.packet import CallEffect
 from quorum.gate.agent_forms import name_as_claude
 from quorum.gate.caller_calls import translate_call
-from quorum.gate.note_fields import (
+from quorum.gate.payload import (
     CODEX_NOTES,
     NOTES,
     QUESTIONS,
+    BadPayload,
     list_unknown_beside,
     require_hook_fields,
 )
-from quorum.gate.payload import BadPayload
 from tests.quorum.gate.test_agent_dialects import payload
 from tests.support.gate_rig import GateAnswer, GateRig
 

@@ -28,10 +28,8 @@ from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.domain.text.json_value import JsonObject
-from quorum.serve.approvals import waiting
-from quorum.serve.approvals.page import ApprovalsPage
+from quorum.serve.approvals.page import ApprovalsPage, InboxQuestions
 from quorum.serve.approvals.pending import NotDone, PendingQuestion, QuestionList, RemoteApp, WaitingTab
-from quorum.serve.approvals.waiting import InboxQuestions
 from quorum.serve.server import Site
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_storage import FakeStorage
@@ -137,7 +135,7 @@ async def test_a_decision_of_any_session_is_shown_whole_and_masked_and_counts_as
 async def test_of_very_many_the_longest_wait_is_listed_and_the_others_are_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting, "_MOST_LISTED", 2)
+    monkeypatch.setattr("quorum.serve.approvals.page._MOST_LISTED", 2)
     storage = FakeStorage()
     sessions = [await leave_open(storage, DEPLOY_OF[name]) for name in ("one", "two", "three")]
     async with Desk(storage).serve() as site:

@@ -12,9 +12,8 @@ import aiohttp
 import pytest
 from aiohttp import WSMsgType
 
-from quorum.serve.app_process import AppProcess
 from quorum.serve.server import Site
-from quorum.serve.sites import MOST_APPS, TerminalPage
+from quorum.serve.sites import MOST_APPS, AppProcess, TerminalPage
 from tests.support.served_site import ServedSite, serving
 
 # Speaks as Textual's web driver does: it draws its first size and flag, then every packet that it gets.

@@ -13,9 +13,8 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.instructions.custom_command import CustomCommand
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.replacing import replace
-from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.questions import Approve, Reject, RuleOffer
+from quorum.domain.review.questions import Approve, EarlierPlan, Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
 from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.settings.effects import _AT_ONCE

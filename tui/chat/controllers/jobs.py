@@ -11,7 +11,7 @@ from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from quorum.application.view.jobs import JobView
+    from quorum.application.view.present import JobView
 
 
 class JobController:

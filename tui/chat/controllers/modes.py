@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.keys.slash_commands import PLAN_WORDS
 from quorum.tui.prompt_box.history import REFUSAL, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.session.plan_words import PLAN_WORDS
 
 if TYPE_CHECKING:
     from quorum.tui.session.session import Session

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from quorum.tui.agent.memory import parse_memory
 from quorum.tui.agent.turns import QueuedTask, Turns
-from quorum.tui.agent.user_commands import MARK, TypedCommand, parse_user_command
+from quorum.tui.agent.user_commands import MARK, TypedCommand, parse_memory, parse_user_command
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.memory import MemoryController
 from quorum.tui.chat.controllers.writing import WritingController

@@ -227,7 +227,7 @@ def list_subagents(entries: Sequence[Entry]) -> list[FollowedSubagent]:
 
 def find_review_result(entries: Sequence[Entry], panel_id: str = "") -> ReviewResult | None:
     """What the latest code review came to, or that of this panel; None where there is none."""
-    from quorum.application.view.panel_entry import PanelEntry
+    from quorum.application.view.entries import PanelEntry
 
     panels = (entry for entry in reversed(entries) if isinstance(entry, PanelEntry))
     fitting = (panel.result for panel in panels if panel_id in ("", panel.panel_id))

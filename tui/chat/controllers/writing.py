@@ -12,8 +12,8 @@ from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
+    from quorum.application.ports.workspace import FoundFile
     from quorum.application.session.agent_session import AgentSession
-    from quorum.domain.calls.found_file import FoundFile
     from quorum.domain.conversation.attachment import Attachment
     from quorum.domain.mcp.offers import ArgumentQuery, OfferedPrompt, OfferedResource
     from quorum.tui.keys.slash_commands import Command

@@ -14,7 +14,7 @@ from quorum.tui.screens.accounts.sheet import AccountSheet
 from quorum.tui.widgets.colours import QUIET
 
 if TYPE_CHECKING:
-    from quorum.domain.calls.language_servers import LanguageServerStatus
+    from quorum.domain.calls.diagnostics import LanguageServerStatus
 
 _NONE = "The settings name no language server. A table [lsp.NAME] with a command and languages adds one."
 

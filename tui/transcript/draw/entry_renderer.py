@@ -12,8 +12,15 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from quorum.application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
-from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Entry,
+    Notice,
+    PanelEntry,
+    PromptEntry,
+    Restoration,
+)
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.transcript.cells.lines import ASIDE, build_strip, fit_text, pad_text, wrap_words

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from quorum.application.view.panel_entry import PanelEntry, PanelMember, PanelStep
+from quorum.application.view.entries import PanelEntry, PanelMember, PanelStep
 from quorum.application.view.wording import (
     describe_costs,
     describe_finding,

@@ -19,11 +19,11 @@ from quorum.application.view.entries import (
     Entry,
     Notice,
     NoticeKind,
+    PanelEntry,
     Phase,
     PromptEntry,
     Restoration,
 )
-from quorum.application.view.panel_entry import PanelEntry
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.attachment import AttachedFile

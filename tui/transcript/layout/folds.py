@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from itertools import islice
 
 from quorum.application.view.batches import find_segment
-from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
-from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Call,
+    Entry,
+    PanelEntry,
+    PromptEntry,
+    Restoration,
+)
 from quorum.domain.calls.tool_traits import OutputKind
 from quorum.tui.transcript.draw import cards
 from quorum.tui.transcript.kinds.kind import find_kind

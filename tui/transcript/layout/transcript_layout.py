@@ -13,8 +13,15 @@ from msgspec import Struct
 from textual.selection import Selection
 from textual.strip import Strip
 
-from quorum.application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
-from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Entry,
+    Notice,
+    PanelEntry,
+    PromptEntry,
+    Restoration,
+)
 from quorum.application.view.session_view import SessionView
 from quorum.domain.events.event import Event
 from quorum.tui.transcript.cells.lines import Flow, Heights

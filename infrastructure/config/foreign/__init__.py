@@ -1,1 +1,0 @@
-"""The settings files of other agents, read."""
