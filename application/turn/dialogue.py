@@ -187,9 +187,10 @@ class Dialogue:
         self._last_asked: tuple[LlmExchange, tuple[JsonObject, ...]] | None = None
 
     def _take_event(self, event: StreamEvent) -> None:
-        """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
-        if isinstance(event, StreamRetry) and event.without_tool:
-            self.tools.refuse(self._session.answering, event.without_tool)
+        """Show what arrives. A tool that was refused is offered no more; the person reads what is left out."""
+        if isinstance(event, StreamRetry) and event.is_lasting:
+            if event.without_tool:
+                self.tools.refuse(self._session.answering, event.without_tool)
             self._events.note(NoticeGiven(message=event.reason))
         else:
             self._stream.add_event(event)
