@@ -258,7 +258,7 @@ class Dialogue:
         if not may_hold_call(text):
             return None
         from quorum.domain.textual_calls.forms import list_argument_schemas
-        from quorum.domain.textual_calls.reader import find_leaked_call
+        from quorum.domain.textual_calls.leaked_call import find_leaked_call
 
         leaked = find_leaked_call(text, list_argument_schemas(self.tools.schemas))
         if leaked is None:

@@ -216,8 +216,8 @@ class ApiExchange:
         on_event: OnStreamEvent,
     ) -> bool:
         """Whether a request refused for its effort, a tool, schemas or attachments of earlier is to be sent
-        without; the person is told. Raises ProviderError, with the remedy, where it may be for those of the last
-        message."""
+        without; the person is told. Raises ProviderError, with the remedy, where it may be for those of the
+        last message."""
         why = self._refused.learn(sent, error)
         is_plain = not why and self._plain_schemas.learn(sent, error)
         tool = "" if why or is_plain else self._refused_tools.learn(sent, error)
