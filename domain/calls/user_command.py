@@ -7,7 +7,8 @@ from msgspec import Struct
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.text.output import ToolOutput
 
-_RAN = "The person ran a command of their own in the workspace, not you: {command}\n{ending}"
+COMMAND_NOTE = "The person ran a command of their own in the workspace, not you: "
+_RAN = COMMAND_NOTE + "{command}\n{ending}"
 _PRINTED = "\nIt printed, each line of it behind a bar:\n{output}"
 _SILENT = "\nIt printed nothing."
 _LOST = "quorum ended while it ran, so its end and its output are not known; it was not run again."
