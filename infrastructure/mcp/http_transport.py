@@ -46,8 +46,8 @@ _EVENTS = "text/event-stream"
 _OF_NO_POST = frozenset({400, 404, 405, 406, 415})
 _OLDER_SECS = 5.0
 _OLDER = (
-    "{url} speaks the older transport of a stream and messages (SSE); set url to its address for streamable HTTP, "
-    'often one that ends in /mcp, or a bridge: command = ["npx", "-y", "mcp-remote", "{url}"]'
+    "{url} speaks the older transport of a stream and messages (SSE); set url to its address for streamable "
+    'HTTP, often one that ends in /mcp, or a bridge: command = ["npx", "-y", "mcp-remote", "{url}"]'
 )
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
