@@ -100,7 +100,7 @@ class AnswerClient(HttpClient):
             messages = [self._explain_status(request, response, text, asked)]
             is_greeting = sent.get("method") == "initialize" and response.status_code in _OF_NO_POST
             if is_greeting and await self._speaks_older(request):
-                error = {"code": _INTERNAL_ERROR, "message": _OLDER.format(url=request.url)}
+                error: JsonObject = {"code": _INTERNAL_ERROR, "message": _OLDER.format(url=request.url)}
                 messages = self._answers.read({"error": error}, answers=asked)
         own = [message for message in messages if message.get("id") == asked]
         message = own[0] if own else self._answers.refuse(asked, fault or "it is another message", text)

@@ -14,7 +14,7 @@ from quorum.domain.events.report import RunStatus
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.shared.exchange import ApiExchange
 from quorum.infrastructure.models.shared.plain_schemas import make_tool_plain
-from quorum.infrastructure.tools.json_schema import repair_arguments
+from quorum.infrastructure.tools.argument_repair import repair_arguments
 from tests.application.test_run_agent import OFFERED, Bench
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Dialect, Refuse, Say
