@@ -231,7 +231,7 @@ _AROUND_PATH = (
 
 
 def _suggest_path(shown: str) -> str:
-    """The path alone, where one that is not there has marks around it, or lines behind it, as models write it."""
+    """The path alone, where what is not there has marks around it, or lines behind it, as models write it."""
     alone = compile_once(r"\Afile:/+").sub("/", compile_once(_AROUND_PATH).sub("", shown))
     return f"; if {alone} is meant, write only that" if alone and alone != shown else ""
 
