@@ -10,12 +10,15 @@ from quorum.domain.conversation.response import LlmResponse
 _REPLY = "Your last answer cannot be used: {lack}. {wanted}"
 # small models that have done it all end with nothing, and take "answer in words" for a new question
 _GO_ON = "Call the next tool or, if the task is done, say in words what was done."
+CLAIMED = "it says that work was done, and no tool was called, so that nothing was"
+_DO_IT = "Do it with the tools. If it needs none, answer without saying that anything was done."
 _NO_TOOLS = "There are no tools here."
 
 
 def render_empty_answer_reply(lack: str, *, offers_tools: bool = True) -> str:
     """What the model reads after an answer that lacked so much that it was none."""
-    wanted = _GO_ON if offers_tools else "Answer in words."
+    go_on = _DO_IT if lack == CLAIMED else _GO_ON
+    wanted = go_on if offers_tools else "Answer in words."
     return _REPLY.format(lack=lack, wanted=wanted)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 from typing import Protocol, TypeVar
 
+from msgspec import UNSET
+
 from quorum.application.cancellation import run_shielded
 from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
 from quorum.application.empty_answer import render_empty_answer_reply
@@ -18,6 +20,7 @@ from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
+from quorum.domain.calls.command_end import COMMAND_NOTE
 from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.tool import ToolResultMessage, may_hold_call
 from quorum.domain.conversation.context_size import LEAST_FOR_A_CALL, compute_larger_output
@@ -60,6 +63,21 @@ from quorum.domain.text.json_value import JsonObject
 _DELAYS = (0.0, 2.0, 4.0, 8.0)
 _LONGEST_DELAY_SECS = 60.0
 _TOO_LONG = "left out, as the request with it was too long for {model}"
+
+
+_SHORT = 1_500
+
+
+def _shows_work(message: Message) -> bool:
+    """Whether a message holds what was done: a result, an attachment, or a text that is no mere task."""
+    match message:
+        case ToolResults():
+            return True
+        case UserMessage():
+            is_more = bool(message.attachments or message.files) or len(message.text) > _SHORT
+            return is_more or message.text.startswith(COMMAND_NOTE)
+        case AssistantMessage():
+            return False
 
 
 class LeftOutAttachments:
@@ -186,9 +204,10 @@ class Dialogue:
         self._last_asked: tuple[LlmExchange, tuple[JsonObject, ...]] | None = None
 
     def _take_event(self, event: StreamEvent) -> None:
-        """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
-        if isinstance(event, StreamRetry) and event.without_tool:
-            self.tools.refuse(self._session.answering, event.without_tool)
+        """Show what arrives. A tool that was refused is offered no more; the person reads what is left out."""
+        if isinstance(event, StreamRetry) and event.is_lasting:
+            if event.without_tool:
+                self.tools.refuse(self._session.answering, event.without_tool)
             self._events.note(NoticeGiven(message=event.reason))
         else:
             self._stream.add_event(event)
@@ -248,6 +267,19 @@ class Dialogue:
             await self._say_pending(steering=True)
             await self._make_room(None)
 
+    def is_claim(self, response: LlmResponse) -> bool:
+        """Whether an answer tells of work as done in a session in which no tool has run, nor a command of the
+        person, who has shown nothing either that it may be about. Agent programs have tools of their own."""
+        messages = self.conversation.messages
+        answers = sum(isinstance(message, AssistantMessage) for message in messages)
+        if response.program is not UNSET or not self.tools.schemas or answers < self.responses:
+            return False
+        if any(map(_shows_work, messages)):
+            return False
+        from quorum.domain.textual_calls.claims import claims_work
+
+        return claims_work(response.text_content())
+
     def note_leaked_call(self, response: LlmResponse) -> CallLeaked | None:
         """Note that an answer calls a tool in its text, which never runs; None where it does not."""
         if response.holds_calls:
@@ -256,7 +288,7 @@ class Dialogue:
         if not may_hold_call(text):
             return None
         from quorum.domain.textual_calls.forms import list_argument_schemas
-        from quorum.domain.textual_calls.reader import find_leaked_call
+        from quorum.domain.textual_calls.leaked_call import find_leaked_call
 
         leaked = find_leaked_call(text, list_argument_schemas(self.tools.schemas))
         if leaked is None:

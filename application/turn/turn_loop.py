@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
+from quorum.application.empty_answer import CLAIMED
 from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.steering import PendingMessage
 from quorum.application.turn.check_runner import CheckRunner
@@ -264,7 +265,7 @@ class TurnLoop:
                 case StopKind.REFUSAL:
                     tally.refuse()
                     return
-                case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER if lack := _find_lack(
+                case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER if lack := self._find_lack(
                     response, tally
                 ):
                     if is_asked_again:
@@ -297,6 +298,13 @@ class TurnLoop:
             return None
         self._told_of = leaked
         return await self._dialogue.say(self._dialogue.reply_to_leaked_call(leaked), tally)
+
+    def _find_lack(self, response: LlmResponse, tally: RunTally) -> str | None:
+        """What an answer lacks to be one. Where it continues another, the words of that are its own."""
+        continues = tally.has_words and not response.has_words
+        if continues and response.stop_reason.kind is not StopKind.TOOL_USE:
+            return None
+        return response.lack or (CLAIMED if self._dialogue.is_claim(response) else None)
 
     async def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
         if continuations >= self._limits.max_continuations or response.holds_calls:
@@ -378,9 +386,3 @@ class TurnLoop:
         if result.interrupted:
             tally.interrupt()
         return result
-
-
-def _find_lack(response: LlmResponse, tally: RunTally) -> str | None:
-    """What an answer lacks to be one. Where it continues another, the words of that are its own."""
-    continues = tally.has_words and not response.has_words
-    return None if continues and response.stop_reason.kind is not StopKind.TOOL_USE else response.lack

@@ -81,7 +81,8 @@ def _shorten(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line[:_LONGEST_LINE] for line in lines if line.strip())[-_LAST_LINES:]
 
 
-_RAN = "The person ran a command of their own in the workspace, not you: {command}\n{ending}"
+COMMAND_NOTE = "The person ran a command of their own in the workspace, not you: "
+_RAN = COMMAND_NOTE + "{command}\n{ending}"
 _PRINTED = "\nIt printed, each line of it behind a bar:\n{output}"
 _SILENT = "\nIt printed nothing."
 _LOST = "quorum ended while it ran, so its end and its output are not known; it was not run again."

@@ -31,7 +31,7 @@ from quorum.domain.text.pattern import compile_once
 _FRAME = 16
 # Tokens per byte. English and code have about one token in four bytes, and nothing that people write is outside
 # of these bounds: a count above them is not of these bytes alone, and one below them not of all of them.
-_USUAL = 0.25
+USUAL_TOKENS_PER_BYTE = 0.25
 _LEAST, _MOST = 0.1, 0.6
 
 
@@ -52,7 +52,7 @@ class ContextMeter:
         self._on_top = 0.0
         self._seen: list[Message] = []
         self._totals = [0]  # of the first so many of them
-        self.per_byte = _USUAL
+        self.per_byte = USUAL_TOKENS_PER_BYTE
 
     @property
     def fixed_tokens(self) -> int:
@@ -91,7 +91,7 @@ def _estimate_message_bytes(message: Message) -> int:
             return (
                 _FRAME
                 + count_utf8_bytes(message.sent_text)
-                + round(sum(each.tokens for each in attachments) / _USUAL)
+                + round(sum(each.tokens for each in attachments) / USUAL_TOKENS_PER_BYTE)
             )
         case AssistantMessage(response):
             return _FRAME + sum(map(_count_bytes_of_block, response.content))

@@ -297,7 +297,8 @@ class StreamRetry(Struct, frozen=True, kw_only=True):
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
     It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word, `is_loading`
-    that the server loads the model. `without_tool` names a tool that was refused and is not offered again.
+    that the server loads the model. `without_tool` names a tool that was refused and is not offered again;
+    `is_lasting`: what was refused is left out from now on, which the person reads.
     """
 
     attempt: int
@@ -307,6 +308,7 @@ class StreamRetry(Struct, frozen=True, kw_only=True):
     kind: ProviderErrorKind | None = None
     is_loading: bool = False
     without_tool: str = ""
+    is_lasting: bool = False
 
 
 class Completed(Struct, frozen=True):

@@ -1,21 +1,20 @@
 """Finds the calls that a model writes into the text of its answer.
 
-`TextualCallReader` reads those in the outermost text while the answer arrives. `find_leaked_call` recognises an
-answer whose call no reader takes: it never runs.
+`TextualCallReader` reads those in the outermost text while the answer arrives.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from quorum.domain.calls.tool import TOOL_PARSERS, ToolParser
+from quorum.domain.replacing import replace
 from quorum.domain.text.pattern import compile_once
-from quorum.domain.textual_calls.families import RESULTS, Family, PlainBlock, get_family
+from quorum.domain.textual_calls.families import RESULTS, Family, PlainBlock
 from quorum.domain.textual_calls.forms import (
     Form,
     NamedForm,
@@ -23,9 +22,7 @@ from quorum.domain.textual_calls.forms import (
     TextualCall,
     Tools,
     Unfinished,
-    read_call_names,
 )
-from quorum.domain.textual_calls.values import find_extent
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
@@ -33,6 +30,8 @@ _MOST_RESULTS = 5
 _MOST_CALLS = 50
 _WINDOW = 300
 _TAIL = 240
+# so much made up is read at most, in case it turns out to be thinking
+_MOST_MADE_UP = 20_000
 # so much must follow a call before it is taken for whole: the rest of its closing mark may come
 _MARGIN = 80
 # a text is looked at in such pieces, as finding what opens costs as much as there is behind it
@@ -42,7 +41,11 @@ _THINKING = PlainBlock(
     re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷"), re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
-_SHOWN_TAGS = r"(?:example|quote|blockquote|pre|code)s?"
+_TAGS_OF_SHOWN = (
+    *("example", "quote", "blockquote", "pre", "code", "details", "summary", "li", "kbd", "samp"),
+    *("figure", "figcaption", "template", "textarea", "xmp"),
+)
+_SHOWN_TAGS = f"(?:{'|'.join(_TAGS_OF_SHOWN)})s?"
 # the same, where they begin a line and no words follow in it
 _CONTAINERS = "output|result|stdout|stderr|observation|transcript|log|file|document|content|snippet|sample"
 _SHOWN = tuple(
@@ -58,7 +61,7 @@ _SHOWN = tuple(
         (r"<tool_(?:response|result|output)s?>", r"</tool_(?:response|result|output)s?>"),
         (r"<function_results?>", r"</function_results?>"),
         (r"\[TOOL_RESULTS\]", r"\[/TOOL_RESULTS\]"),
-        (rf"<{_SHOWN_TAGS}\b[^<>\n]{{0,80}}>", rf"</{_SHOWN_TAGS}>"),
+        (rf"<(?P<shown>{_SHOWN_TAGS})\b[^<>\n]{{0,80}}>", rf"</{_SHOWN_TAGS}>"),
         (rf"<(?:{_CONTAINERS})s?\b[^<>\n]{{0,200}}>(?=[ \t]*(?:\n|[^\s\w]))", rf"</(?:{_CONTAINERS})s?>"),
         (r"<!--", r"-->"),
     )
@@ -71,15 +74,15 @@ _FENCE_PREFIX = r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*"
 _FENCE_MARKS = "`~"
 _STARTS = (
     *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
-    *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
-    *(f"<{name}" for name in _CONTAINERS.split("|")),
+    *("<tool_r", "<tool_o", "<function_result"),
+    *(f"<{name}" for name in (*_TAGS_OF_SHOWN, *_CONTAINERS.split("|"))),
 )
 _QUOTES = "\"'`“‘«„‹「『\\~"
 # quotation marks that open and close
 _QUOTE_PAIRS = tuple(zip("“«„‹「『", "”»“›」』", strict=True))
 # a quotation, a row of a table, indented code, a comment in code, a line of a difference, a numbered line of a
 # file or of what was found in one, a line of a log, character data
-_QUOTED_LINE = (
+QUOTED_LINE = (
     r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)|[ \t]*(?://+|#+|--+|;+|\$)[ \t]*\Z|[+-]\Z|"
     r"[ \t]*\d+[ \t]*[\t|:→│]|[^\s:<>]+:\d+[:-]|[ \t]*\[?\d{4}-\d\d-\d\d[T \]]|.*<!\[CDATA\["
 )
@@ -105,10 +108,17 @@ _EXAMPLE = (
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
     r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如"
 )
+# words by which a model begins a call itself
+_BEGINS_CALL = (
+    r"(?i:.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|"
+    r"now|look(?! (?:like|as|so))|first|next)\b)"
+)
+# the mark of an item in a list
+_ITEM = r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?:\[[ x]\][ \t]+)?"
+_LABELLED_ITEM = rf"{_ITEM}(?:[*_]*\w+[*_]*:[*_]*[ \t]*)?"
 # a line that says whose words follow, or that they are not to be: no line by which a model begins a call itself
 _SHOWN_BY = (
-    r"(?i)(?!.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|"
-    r"now|look(?! (?:like|as|so))|first|next)\b)(?:.*(?:"
+    rf"(?i)(?!{_BEGINS_CALL})(?:.*(?:"
     r"\b(?:do not|don['’]t|never|will not|won['’]t|must not|mustn['’]t|should not|shouldn['’]t|refuse to)"
     r" (?:ever )?"
     r"(?:run|emit|write|send|call|execute|use|print|output|make|do|try)\b[^.;,!:]*:?|"
@@ -186,9 +196,15 @@ class TextualCallReader:
     of a result that follows a call. A call that is not finished when the answer ends is text; where a limit cut
     it off, its arguments are the "{" that no reader of JSON accepts. `unread` tells that a call was begun and
     could not be read.
+
+    `begins_in_thought`: whether the answer begins with thinking whose beginning stands in the prompt; None
+    where that is not known. A call and its result may be part of it: the answer goes on behind them, to where
+    the thinking ends, if it does; where it is not known, only to another call, as one that makes up all has.
     """
 
-    def __init__(self, family: Family, tools: Tools) -> None:
+    def __init__(self, family: Family, tools: Tools, *, begins_in_thought: bool | None = None) -> None:
+        self.begins_in_thought = begins_in_thought
+        self._is_made_up = False
         self._family = family
         self._tools = tools
         self._starts = (*family.starts, *_STARTS)
@@ -254,16 +270,18 @@ class TextualCallReader:
 
     def _advance(self, *, is_whole: bool, is_cut: bool = False) -> Iterator[Piece]:
         while self._pending:
-            if self._block is not None or self._fence:
-                has_ended = yield from self._pass_block(is_whole=is_whole)
+            if self._is_made_up or self._block is not None or self._fence:
+                pass_on = self._pass_made_up if self._is_made_up else self._pass_block
+                has_ended = yield from pass_on(is_whole=is_whole)
                 if not has_ended:
                     return
                 continue
             if not self._has_words and not self._is_not_alone and self._may_be_alone():
                 if (followed := self._read_before_result(is_whole=is_whole)) is not None:
                     yield from followed.calls
-                    yield self._end()
-                    return
+                    self._pending = self._pending[followed.end :]
+                    self._is_made_up = True
+                    continue
                 if not is_whole and len(self._pending) < _LONGEST:
                     return
                 reading = None if is_cut else self._read_alone(self._pending)
@@ -292,7 +310,7 @@ class TextualCallReader:
         """Take what begins here. Returns False where more of the text is needed for that."""
         if mark is self._result:
             yield from self._flush(match.start())
-            yield self._end()
+            self._is_made_up = True
             return True
         if isinstance(mark, PlainBlock):
             yield from self._flush(match.start())
@@ -346,6 +364,36 @@ class TextualCallReader:
             self._starts = (*self._result_starts, *self._starts)
             self._longest_start = max(map(len, self._starts))
             self._firsts = frozenset(start[0] for start in self._starts)
+
+    def _pass_made_up(self, *, is_whole: bool) -> Generator[Piece, None, bool]:
+        """Hold what follows a call as if it had been made, until it is known for thinking, as the call is then.
+        Returns whether the answer goes on."""
+        closings = [block.closing for block in (_THINKING, *self._family.blocks) if block.begins_in_prompt]
+        ends = [match for each in closings if (match := each.search(self._pending)) is not None]
+        calls_again = self.begins_in_thought is None and any(
+            self._pending.find(start, 1) > 0 for start in ("<tool_call>", *self._family.starts)
+        )
+        if self.begins_in_thought is False or (not ends and (is_whole or calls_again)):
+            yield self._end()
+            return False
+        if not ends and len(self._pending) <= _MOST_MADE_UP:
+            self._retry_at = len(self._pending) + max(40, len(self._pending) // 16)
+            return False
+        closed = min(ends, key=lambda match: match.start(), default=None)
+        thought = self._pending[: closed.start()] if closed is not None else self._pending
+        self._pending = self._pending[closed.end() :] if closed is not None else ""
+        self._is_made_up = False
+        yield Words(thought)
+        yield self._end_thinking()
+        if closed is None:  # whether that was thinking or not, nothing that may be is run
+            yield self._end()
+        return closed is not None
+
+    def _end_thinking(self) -> ThinkingEnded:
+        self._has_words, self._is_not_alone, self._tail = False, False, ""
+        self._from = self._retry_at = 0
+        self.begins_in_thought = False
+        return ThinkingEnded()
 
     def _end(self) -> ResultBegun:
         """Take nothing more of the answer."""
@@ -409,10 +457,12 @@ class TextualCallReader:
         else:
             self._pending = self._pending[length:]
         if block.opening is block.closing:  # the end of a block that began in the prompt
-            self._has_words, self._is_not_alone, self._tail = False, False, ""
-            yield ThinkingEnded()
+            yield self._end_thinking()
             return
-        self._block = block
+        if block.begins_in_prompt:
+            self.begins_in_thought = False
+        shown = match.groupdict().get("shown")  # what holds others ends with its own tag
+        self._block = replace(block, closing=re.compile(f"</{shown}>")) if shown else block
 
     def _pass_block(self, *, is_whole: bool) -> Generator[Piece, None, bool]:
         """Give what is in the block. Returns whether that has ended."""
@@ -472,14 +522,14 @@ class TextualCallReader:
         )
 
     def _read_before_result(self, *, is_whole: bool) -> ReadCalls | None:
-        """The call, or calls, that are all of the answer before what begins a result.
+        """The call, or calls, that are all of the answer before what begins a result, up to there.
 
         Words behind a call in a frame begin one, too, where they tell what it led to, as a model does
         that makes results up. Any others may say that the call is only shown.
         """
         for begun in islice(self._result.opening.finditer(self._pending), _MOST_RESULTS):
             if (reading := self._read_alone(self._pending[: begun.start()])) is not None:
-                return reading
+                return ReadCalls(reading.calls, begun.start())
         return self._read_framed(is_whole=is_whole) if self._family.is_framed else None
 
     def _read_framed(self, *, is_whole: bool) -> ReadCalls | None:
@@ -497,7 +547,7 @@ class TextualCallReader:
                 continue
             said = behind["said"]
             if compile_once(_TOLD).match(said) and not compile_once(_EXPLAINED).search(said):
-                return outcome
+                return ReadCalls(outcome.calls, len(self._pending) - len(text) + outcome.end)
         return None
 
     def _read_alone(self, answer: str) -> ReadCalls | None:
@@ -524,7 +574,7 @@ class TextualCallReader:
         """Whether what begins here, behind this much of its line, is shown, not said."""
         is_open = len(compile_once(_CODE_MARK).findall(line)) % 2 or line.count('"') % 2
         is_open = is_open or any(line.count(opens) > line.count(closes) for opens, closes in _QUOTE_PAIRS)
-        if is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(_QUOTED_LINE).match(line):
+        if is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(QUOTED_LINE).match(line):
             return True
         if mark.begins_line and line.strip():
             return True
@@ -532,6 +582,8 @@ class TextualCallReader:
             return False
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
         last = before.rpartition("\n")[2]
+        if compile_once(_LABELLED_ITEM).fullmatch(line) and _is_list_shown(before.splitlines()[:-1]):
+            return True
         is_shown = compile_once(_SHOWN_BY).fullmatch(last) if not line.strip() else None
         return is_shown is not None or compile_once(_EXAMPLE).search(last) is not None
 
@@ -574,84 +626,13 @@ class TextualCallReader:
             yield Words(text)
 
 
+def _is_list_shown(before: Sequence[str]) -> bool:
+    """Whether the list whose item comes behind these lines is introduced, and not by what the model will do."""
+    others = (line for line in reversed(before) if line.strip() and not compile_once(_ITEM).match(line))
+    introduced = next(others, "").rstrip().rstrip("*_")
+    return introduced.endswith((":", "：")) and compile_once(_BEGINS_CALL).match(introduced) is None
+
+
 def _strip_turn_start(text: str) -> str:
     begun = compile_once(_TURN_START).match(text)
     return text[begun.end() :] if begun else text
-
-
-_LEAKED_CALL_LONGEST = 200_000
-# a code fence at the end of an answer: no reader takes a call from it, and nothing follows that explains it
-_LAST_FENCE = r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*+\Z"
-_OBJECT = r"\{\s*+[\"']"
-_MOST_OBJECTS = 20
-# an answer that begins as a call in JSON
-_BROKEN = (
-    r"\s*+(?:```\w*\s*+)?\[?\s*+(?P<object>\{)\s*+[\"']name[\"']\s*+:\s*+[\"'](?P<name>[^\"'\n]{1,100})[\"']\s*+,"
-    r"\s*+[\"'](?:arguments|parameters)[\"']\s*+:"
-)
-_TAGS = r"\A\s*+<tool_call>|</tool_call>\s*+\Z"
-
-
-class LeakedCall(Struct, frozen=True):
-    """The tool, and the family whose reader takes this call from the text; "" where none does."""
-
-    tool: str
-    parser: ToolParser = ""
-
-
-def find_leaked_call(text: str, tools: Tools) -> LeakedCall | None:
-    """The call that an answer makes in its text, or None."""
-    if len(text) > _LEAKED_CALL_LONGEST:
-        return None
-    found = [(parser, call) for parser in TOOL_PARSERS for call in _read(text, parser, tools)]
-    for parser, call in sorted(found, key=lambda each: each[1].name not in tools):
-        return LeakedCall(call.name, parser)
-    for inside in (compile_once(_TAGS).sub("", text), *_list_endings(text)):
-        for name in read_call_names(inside.strip(), tools):
-            return LeakedCall(name)
-    name = _find_unread(text, tools)
-    return LeakedCall(name) if name else None
-
-
-def _read(text: str, parser: ToolParser, tools: Tools) -> Iterator[TextualCall]:
-    family = get_family(parser)
-    if not (any(start in text for start in family.starts) or any(form.is_alone for form in family.forms)):
-        return
-    reader = TextualCallReader(family, tools)
-    for piece in (*reader.feed(text), *reader.finish(is_cut=False)):
-        if isinstance(piece, TextualCall):
-            yield piece
-
-
-def _list_endings(text: str) -> Iterator[str]:
-    """What an answer ends with, where that may be a call that no reader takes: a code fence, or an object."""
-    if (fenced := compile_once(_LAST_FENCE).search(text)) is not None:
-        yield compile_once(_TAGS).sub("", fenced["inside"])
-        return
-    said = text.rstrip()
-    if said.endswith("}"):
-        for opened in islice(compile_once(_OBJECT).finditer(said), _MOST_OBJECTS):
-            line = said[said.rfind("\n", 0, opened.start()) + 1 : opened.start()]
-            if not compile_once(_QUOTED_LINE).match(line) and find_extent(said, opened.start()).end == len(
-                said
-            ):
-                yield said[opened.start() :]
-                return
-
-
-def _find_unread(text: str, tools: Tools) -> str:
-    """The offered tool that is named where a call begins that cannot be read."""
-    if (broken := compile_once(_BROKEN).match(text)) is not None and broken["name"] in tools:
-        extent = find_extent(text, broken.start("object"))
-        return "" if extent.is_whole and text[extent.end :].strip("` \n") else broken["name"]
-    for parser in TOOL_PARSERS:
-        family = get_family(parser)
-        if not any(start in text for start in family.starts):
-            continue
-        reader = TextualCallReader(family, tools)
-        pieces = [*reader.feed(text), *reader.finish(is_cut=False)]
-        if reader.unread:
-            said = "".join(piece.text for piece in pieces if isinstance(piece, Words))
-            begins = min((at for start in family.starts if (at := said.find(start)) >= 0), default=0)
-            return next((name for name in tools if name in said[begins:]), "")
-    return ""

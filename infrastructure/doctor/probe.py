@@ -23,7 +23,7 @@ from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.json_text import count_json_bytes
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.textual_calls.forms import list_argument_schemas
-from quorum.domain.textual_calls.reader import find_leaked_call
+from quorum.domain.textual_calls.leaked_call import find_leaked_call
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from quorum.infrastructure.config.model_tables import ProviderTable

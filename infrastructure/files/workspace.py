@@ -17,6 +17,7 @@ from quorum.application.whole_file import sync_folder
 from quorum.domain.errors import ConfigError, StaleSeal, ToolError
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.text.paths import is_below_any
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.files.opened_path import refuse_held, require_opened_at
 
 
@@ -219,7 +220,20 @@ def translate_os_errors(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-        raise ToolError(f"{what}: {reason}") from error
+        hint = _suggest_path(what) if error.errno == errno.ENOENT else ""
+        raise ToolError(f"{what}: {reason}{hint}") from error
+
+
+_AROUND_PATH = (
+    r"\A(?:\s|[`'\"<])+|(?:\s|\\[nrt]|[`'\">])+\Z"
+    r"|(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)(?:\s|[`'\"])*\Z"
+)
+
+
+def _suggest_path(shown: str) -> str:
+    """The path alone, where what is not there has marks around it, or lines behind it, as models write it."""
+    alone = compile_once(r"\Afile:/+").sub("/", compile_once(_AROUND_PATH).sub("", shown))
+    return f"; if {alone} is meant, write only that" if alone and alone != shown else ""
 
 
 def open_regular(name: str, folder: int, shown_path: str) -> int:

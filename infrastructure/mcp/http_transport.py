@@ -41,6 +41,14 @@ _FORGOTTEN = (
     r"|server (?:is )?not (?:yet )?initialized|expected (?:an )?initialize\b|not initialized yet)"
 )
 _LONGEST_REASON = 500
+_EVENTS = "text/event-stream"
+# how servers refuse a message to an address that only gives a stream, and how long that may take to begin
+_OF_NO_POST = frozenset({400, 404, 405, 406, 415})
+_OLDER_SECS = 5.0
+_OLDER = (
+    "{url} speaks the older transport of a stream and messages (SSE); set url to its address for streamable "
+    'HTTP, often one that ends in /mcp, or a bridge: command = ["npx", "-y", "mcp-remote", "{url}"]'
+)
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
@@ -72,7 +80,7 @@ class AnswerClient(HttpClient):
         request_id = sent.get("id") if "method" in sent else None
         asked = request_id if isinstance(request_id, int | str) else None
         kind = response.headers.get("content-type", "").lower()
-        if response.is_success and kind.startswith("text/event-stream"):
+        if response.is_success and kind.startswith(_EVENTS):
             return _rebuild(response, stream=_FittedEvents(response, self._answers, asked))
         if asked is None:
             return response
@@ -90,9 +98,27 @@ class AnswerClient(HttpClient):
                 self._on_forgotten()
         else:
             messages = [self._explain_status(request, response, text, asked)]
+            is_greeting = sent.get("method") == "initialize" and response.status_code in _OF_NO_POST
+            if is_greeting and await self._speaks_older(request):
+                error: JsonObject = {"code": _INTERNAL_ERROR, "message": _OLDER.format(url=request.url)}
+                messages = self._answers.read({"error": error}, answers=asked)
         own = [message for message in messages if message.get("id") == asked]
         message = own[0] if own else self._answers.refuse(asked, fault or "it is another message", text)
         return _rebuild(response, content=json.dumps(message).encode())
+
+    async def _speaks_older(self, request: httpx2.Request) -> bool:
+        """Whether the address is that of a stream, as servers before streamable HTTP have it."""
+        try:
+            async with asyncio.timeout(_OLDER_SECS):
+                asking = self.build_request("GET", request.url, headers={"accept": _EVENTS})
+                response = await super().send(asking, auth=None, stream=True)
+                try:
+                    kind = response.headers.get("content-type", "").lower()
+                    return response.is_success and kind.startswith(_EVENTS)
+                finally:
+                    await response.aclose()
+        except (httpx2.HTTPError, TimeoutError):
+            return False
 
     def _explain_status(
         self, request: httpx2.Request, response: httpx2.Response, text: str, asked: RequestId
@@ -215,7 +241,7 @@ async def _read_body(response: httpx2.Response) -> tuple[bytes, str]:
 def _rebuild(
     response: httpx2.Response, *, content: bytes | None = None, stream: httpx2.AsyncByteStream | None = None
 ) -> httpx2.Response:
-    kind = "text/event-stream" if content is None else "application/json"
+    kind = _EVENTS if content is None else "application/json"
     session = {name: value for name, value in response.headers.items() if name.lower() == _SESSION}
     return httpx2.Response(
         200 if response.is_success else response.status_code,  # the SDK reads no answer under another

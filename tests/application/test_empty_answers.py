@@ -23,7 +23,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.events.event import EmptyAnswerReceived, event_from_json
 from quorum.domain.events.report import RunStatus
-from tests.application.test_run_agent import Bench, reads
+from tests.application.test_run_agent import OFFERED, Bench, reads
 from tests.support.fake_session import Step
 
 NOTHING = LlmResponse(content=(), stop_reason=END_TURN)
@@ -136,3 +136,49 @@ async def test_the_screen_names_what_was_missing() -> None:
 
     notices = [entry.text for entry in view.entries if isinstance(entry, Notice)]
     assert any(f"{THOUGHTS.lack}; it is asked once more" in each for each in notices)
+
+
+CLAIM = LlmResponse.from_text("I have created the file `a.txt`.")
+
+
+async def test_a_model_that_tells_of_work_without_a_call_is_told_so_and_may_do_it() -> None:
+    call = ToolUseBlock(id="r", name="read", input={"cell": "a"})
+    bench = Bench(
+        CLAIM,
+        LlmResponse(content=(call,), stop_reason=TOOL_USE),
+        LlmResponse.from_text("I have read the file."),
+        offered=OFFERED,
+    )
+    report = await bench.agent.execute("write a.txt")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "I have read the file.")
+    (event,) = bench.observer.of(EmptyAnswerReceived)
+    assert event.lack == "it says that work was done, and no tool was called, so that nothing was"
+
+
+async def test_a_turn_that_ends_with_such_a_claim_has_failed() -> None:
+    bench = Bench(CLAIM, CLAIM, offered=OFFERED)
+    report = await bench.agent.execute("write a.txt")
+
+    assert report.status is RunStatus.FAILED
+    assert "no tool was called" in (report.error or "")
+
+
+async def test_an_answer_without_the_claim_ends_the_turn_well() -> None:
+    bench = Bench(CLAIM, LlmResponse.from_text("I cannot write files."), offered=OFFERED)
+
+    assert (await bench.agent.execute("write a.txt")).status is RunStatus.COMPLETED
+
+
+async def test_what_tools_did_earlier_in_the_session_may_be_told_again() -> None:
+    call = ToolUseBlock(id="r", name="read", input={"cell": "a"})
+    bench = Bench(LlmResponse(content=(call,), stop_reason=TOOL_USE), CLAIM, CLAIM, offered=OFFERED)
+    await bench.agent.execute("write a.txt")
+
+    assert (await bench.agent.execute("what did you do?")).status is RunStatus.COMPLETED
+
+
+async def test_what_the_person_shows_may_be_told_again() -> None:
+    bench = Bench(CLAIM, offered=OFFERED)
+
+    assert (await bench.agent.execute("x " * 800)).status is RunStatus.COMPLETED

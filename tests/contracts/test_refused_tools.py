@@ -24,6 +24,7 @@ TOOLS: tuple[JsonObject, ...] = tuple(
 REFUSALS: list[tuple[Dialect, str]] = [
     ("anthropic", "tools.1.custom.input_schema: input_schema does not support oneOf at the top level"),
     ("openai", "Invalid schema for function 'two': schema must have type 'object', got type 'None'."),
+    ("openai", "Invalid schema for function 'two': In context=('tags',), 'uniqueItems' is not permitted."),
     ("openai-chat", "Invalid 'tools[1].function.name': string too long"),
     ("openai-chat", "* GenerateContentRequest.tools[0].function_declarations[1].parameters: missing field"),
     ("openai-chat", "[{'type': 'missing', 'loc': ('body', 'tools', 1, 'function', 'parameters')}]"),

@@ -224,6 +224,25 @@ class ChatAnswer:
             elif read_object_field(choice, "delta").get("tool_calls"):
                 raise self._explain_damage("a call belongs to an answer that was not asked for")
 
+    @property
+    def was_ended(self) -> bool:
+        """Whether it was ended here, as what came behind its calls was made up."""
+        return self._textual is not None and self._textual.are_whole and not self._finish
+
+    @property
+    def pieces(self) -> int:
+        """In how many pieces its text came: most servers send token by token."""
+        return len(self._received)
+
+    @property
+    def began_in_thought(self) -> bool | None:
+        """Whether its text began with thinking; None where it did not come far enough to tell."""
+        if self._textual is None or self.was_ended:
+            return None
+        if self._textual.ended_thinking:
+            return True
+        return None if parse_finish_reason(self._finish) is MAX_TOKENS else False
+
     def end(self) -> None:
         """Take note of the mark `[DONE]`, or of the end of an answer in one piece."""
         self.complete = True
@@ -308,7 +327,10 @@ class ChatAnswer:
             self._take_calls(message)
 
     def _extend(self, delta: JsonObject) -> None:
-        self._think(self._reasoning.read_delta(delta))
+        if thought := self._reasoning.read_delta(delta):
+            if self._textual is not None:
+                self._textual.rule_out_thinking()
+            self._think(thought)
         self._take_content(delta.get("content"))
         if refusal := read_text_field(delta, "refusal"):
             self._refused = True

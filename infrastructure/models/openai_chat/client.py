@@ -14,9 +14,12 @@ from msgspec import Struct
 
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.calls.tool import ToolParser
+from quorum.domain.conversation.context_size import USUAL_TOKENS_PER_BYTE, estimate_bytes
+from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
+from quorum.domain.text.json_text import count_json_bytes
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
@@ -27,6 +30,7 @@ from quorum.infrastructure.models.shared.json_fields import (
     read_count_field,
     read_object_field,
     read_objects_field,
+    read_text_field,
 )
 
 Fetch: TypeAlias = Callable[[str, JsonObject | None], Awaitable[JsonObject]]
@@ -41,16 +45,19 @@ _WINDOW_FIELDS = (
     "max_context_length",
 )
 _LIST = "/v1/models"
+_OF_THINKING = ("think", "reason", "analysis")
 _SMALLEST = 256
 # In tokens: what servers leave of a window that they fill, and count beside what was sent.
 _A_FEW = 8
 
 
 class ServedModel(Struct, frozen=True):
-    """`window` is in tokens, None where the server does not say; `is_llama_cpp` tells whose server it is."""
+    """`window` is in tokens, None where the server does not say; `is_llama_cpp` tells whose server it is, and
+    `may_think` whether the template of its model speaks of thinking."""
 
     window: int | None = None
     is_llama_cpp: bool = False
+    may_think: bool = True
 
 
 async def ask_about_model(fetch: Fetch, model: str) -> ServedModel:
@@ -63,7 +70,9 @@ async def ask_about_model(fetch: Fetch, model: str) -> ServedModel:
     props, running, loaded, listed = asked
     try:
         if settings := read_object_field(await props, "default_generation_settings"):
-            return ServedModel(_find_window(settings), is_llama_cpp=True)
+            template = read_text_field(await props, "chat_template").lower()
+            may_think = not template or any(word in template for word in _OF_THINKING)
+            return ServedModel(_find_window(settings), is_llama_cpp=True, may_think=may_think)
         if isinstance((await running).get("models"), list):  # Ollama: no other server is posted anything else
             models = read_objects_field(await running, "models")
             named = [each for each in models if model in (each.get("name"), each.get("model"))]
@@ -129,7 +138,10 @@ class OpenAiChat(OpenAiDialect):
         # the models that do not call a tool though forced to, and those that take no schema for their answer
         self._by_schema: set[str] = set()
         self._without_schema: set[str] = set()
+        self._tokens_per_byte: dict[str, float] = {}
+        self._begin_in_thought: dict[tuple[str, Effort], bool] = {}
         self._is_llama_cpp = False
+        self._may_think = True
         self._writes_past_calls = tool_parser == "json"
         # OpenAI's own models refuse the old name, most other servers know no other
         self._max_tokens_field = (
@@ -151,6 +163,7 @@ class OpenAiChat(OpenAiDialect):
             return None if is_known else await ask_list_for_window(self._client.fetch_object, model)
         served = await ask_about_model(self._client.fetch_object, model)
         self._is_llama_cpp = served.is_llama_cpp
+        self._may_think = served.may_think
         return served.window
 
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
@@ -221,13 +234,33 @@ class OpenAiChat(OpenAiDialect):
             from quorum.domain.textual_calls.forms import list_argument_schemas
             from quorum.domain.textual_calls.reader import TextualCallReader
 
-            reader = TextualCallReader(get_family(self._tool_parser), list_argument_schemas(request.tools))
+            reader = TextualCallReader(
+                get_family(self._tool_parser),
+                list_argument_schemas(request.tools),
+                begins_in_thought=self._begin_in_thought.get((request.model, request.effort))
+                if self._may_think
+                else False,
+            )
         names = [str(tool["name"]) for tool in request.tools]
         answer = ChatAnswer(self.provider, on_event, self._failures, reader, names)
         response = await self._client.send(request.model, body, answer)
+        response = self._count_ended(request, response, answer)
+        if (began := answer.began_in_thought) is not None:
+            self._begin_in_thought[request.model, request.effort] = began
         # gateways call both an end, too
         is_cut = response.usage.output == most or _fills(request.window, response.usage)
         return response.mark_cut() if is_cut else response
+
+    def _count_ended(self, request: ApiRequest, response: LlmResponse, answer: ChatAnswer) -> LlmResponse:
+        """The answer with an estimate of what it used, where it was ended here before the server told: as many
+        tokens for so many bytes as in what it counted before."""
+        size = estimate_bytes(request.messages) + count_json_bytes([request.system, list(request.tools)])
+        if response.usage.context:
+            self._tokens_per_byte[request.model] = (response.usage.context - response.usage.output) / size
+        elif answer.was_ended:
+            prompt = round(size * self._tokens_per_byte.get(request.model, USUAL_TOKENS_PER_BYTE))
+            return replace(response, usage=Usage(input=prompt, output=answer.pieces))
+        return response
 
     def _is_about_reasoning(self, error: ProviderError) -> bool:
         """Some models refuse a history of which they did not think every answer, as after a change of model."""

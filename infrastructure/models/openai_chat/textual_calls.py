@@ -44,9 +44,14 @@ class TextualCalls:
         self._begun: tuple[int, str, str] | None = None
         self._calls: list[tuple[str, TextualCall]] = []
         self.are_whole = False  # what follows is made up
+        self.ended_thinking = False
 
     def feed(self, text: str) -> None:
         self._take(self._reader.feed(text))
+
+    def rule_out_thinking(self) -> None:
+        """Thinking comes by itself: none of it is in the text."""
+        self._reader.begins_in_thought = False
 
     def finish(self, *, is_cut: bool) -> tuple[ToolUseBlock, ...]:
         """Take the end of the text, and return its calls in their order. A limit cut it off if `is_cut`."""
@@ -65,6 +70,7 @@ class TextualCalls:
                 case ThoughtPiece(text):
                     self._think(text)
                 case ThinkingEnded():
+                    self.ended_thinking = True
                     self._end_thinking()
                     self._calls.clear()
                 case CallBegun(name):

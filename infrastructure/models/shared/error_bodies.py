@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from quorum.domain.conversation.effort import Effort
@@ -108,7 +108,7 @@ _PLACE = (
 # Where no place is told, but the name of a tool: what the refusal of a definition speaks of, and that of a call
 # does not.
 _OF_DEFINITION = r"(?i)schema|function_?declaration|function name|tool name|function\.(?:name|parameters)"
-_OF_CALL = r"(?i)\bmessages?[.\[]|\btool_(?:use|calls?|result)|\bduplicate|\bunique"
+_OF_CALL = r"(?i)\bmessages?[.\[]|\btool_(?:use|calls?|result)|\bduplicate|\bunique\b"
 # A refusal of these is one of what quorum adds to any tool.
 _OF_ALL = r"(?i)cache_?control|\btools\.\d+(\.custom)?\.\w+: extra inputs"
 # Where so many are refused, what is refused is not a matter of single tools.
@@ -143,11 +143,99 @@ class RefusedTools:
         return name
 
 
+# What refusals speak of that are about the schemas of tools and tell of none: Moonshot, llama.cpp, Ollama,
+# xgrammar and others behind vLLM and SGLang, Cerebras, Fireworks, Mistral, Volcano, and Google, which gives no
+# reason at times.
+_OF_SCHEMAS = (
+    r"(?is)\bjson[ _-]?schemas?\b|\A(?=.*\bschemas?\b).*\b(?:tool|func|param|propert|keyword|type|defin|refer"
+    r"|field|in ?valid|un ?supported|un ?recogni|not supported|incomplete)"
+    r"|\bgrammars?\b|xgrammar|llguidance|\bstructural[ _]tags?\b"
+    r"|\b(?:guided|constrained)[ _](?:decoding|generation)\b"
+    r"|\b(?:input_?schema|function_?declarations?|tool_?spec)\b|\binvalid function format\b"
+    r"|\b(?:tools?|functions?)\W{1,5}(?:(?:\d+|custom|functions?)\W{1,5})*"
+    r"(?:parameters?|schemas?|definitions?)\b"
+    r"|\b(?:additional_?properties|any_?of|one_?of|all_?of|pattern_?properties|property_?names|unevaluated\w+"
+    r"|prefix_?items|exclusive_?m(?:in|ax)imum|unique_?items|multiple_?of|dependent\w+"
+    r"|m(?:in|ax)_?(?:items|length|properties|contains))\b"
+    r"|\$(?:ref|defs|schema|id|anchor|dynamicref)\b|\bunimplemented keys?\b|\btoo many states\b"
+    r"|\bnesting depth\b|\bpattern must start with\b"
+    r"|\bgo struct field \S*(?:tool|function|parameters|propert)|\brequest contains an invalid argument\b"
+    r"|(?:工具|函数|tools?|functions?).{0,12}(?:参数|定义|格式|schema)"
+)
+_OF_MESSAGES = (
+    r"(?i)\bmessages?[.\[]|\btool[ _](?:use|calls?|results?|choice)\b|\bduplicate|\bunique\b"
+    r"|\bunexpected tokens?\b"
+)
+_STILL_REFUSED = (
+    "{error}; so it does with the tools in their plainest form: turn off the MCP servers or the tools that "
+    "they come from (/mcp, tools.disabled), or choose another model"
+)
+
+
+class PlainSchemas:
+    """The models that are sent the schemas of tools in plain form, as they have refused others without saying
+    which tool they are of."""
+
+    def __init__(self) -> None:
+        self._models: set[str] = set()
+
+    def fit_request(self, request: ApiRequest) -> ApiRequest:
+        """The request as its model takes it, as far as that is known."""
+        return _make_plain(request) if request.model in self._models else request
+
+    def learn(self, request: ApiRequest, error: ProviderError) -> bool:
+        """Whether this request was refused for schemas, of no single tool, and can be sent with plain ones."""
+        if not _speaks_of_schemas(request, error) or _is_plain(request):
+            return False
+        self._models.add(request.model)
+        return True
+
+    def give_up(self, request: ApiRequest, error: ProviderError) -> ProviderError | None:
+        """The error to end with where plain schemas were refused as well; others are tried again later."""
+        if (
+            request.model not in self._models
+            or not _speaks_of_schemas(request, error)
+            or not _is_plain(request)
+        ):
+            return None
+        self._models.discard(request.model)
+        text = _STILL_REFUSED.format(error=error)
+        return ProviderError(text, kind=error.kind, status=error.status, request_id=error.request_id)
+
+
+def _speaks_of_schemas(request: ApiRequest, error: ProviderError) -> bool:
+    if error.partial or error.kind not in _REFUSED_TOOLS_REFUSALS or not request.tools:
+        return False
+    text = str(error)
+    if compile_once(_OF_MESSAGES).search(text) or compile_once(_OF_ALL).search(text):
+        return False
+    places = set(_list_places(text))
+    if len(places) > 1:
+        return True  # what so many have is no matter of single tools
+    return (
+        not places and _find_tool(request, text) is None and compile_once(_OF_SCHEMAS).search(text) is not None
+    )
+
+
+def _is_plain(request: ApiRequest) -> bool:
+    return _make_plain(request).tools == request.tools
+
+
+def _make_plain(request: ApiRequest) -> ApiRequest:
+    from quorum.infrastructure.models.shared.plain_schemas import make_tools_plain  # few models need it
+
+    return make_tools_plain(request)
+
+
+def _list_places(text: str) -> Iterator[int]:
+    for found in compile_once(_PLACE).finditer(text):
+        yield int(counted) - 1 if (counted := found["counted"]) else int(found["declared"] or found["place"])
+
+
 def _find_tool(request: ApiRequest, text: str) -> JsonObject | None:
     if compile_once(_OF_ALL).search(text):
         return None
-    if (found := compile_once(_PLACE).search(text)) is not None:
-        place = int(counted) - 1 if (counted := found["counted"]) else int(found["declared"] or found["place"])
+    if (place := next(_list_places(text), None)) is not None:
         return request.tools[place] if 0 <= place < len(request.tools) else None
     if compile_once(_OF_DEFINITION).search(text) is None or compile_once(_OF_CALL).search(text):
         return None

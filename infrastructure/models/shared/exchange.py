@@ -30,7 +30,12 @@ from quorum.infrastructure.models.shared.api_client import (
     DocumentApiClient,
     VisionApiClient,
 )
-from quorum.infrastructure.models.shared.error_bodies import FreeModels, RefusedEfforts, RefusedTools
+from quorum.infrastructure.models.shared.error_bodies import (
+    FreeModels,
+    PlainSchemas,
+    RefusedEfforts,
+    RefusedTools,
+)
 from quorum.infrastructure.models.shared.retry import RequestPace, compute_backoff, explain_too_long_to_wait
 from quorum.infrastructure.models.shared.sent_attachments import SentAttachments
 
@@ -63,7 +68,8 @@ class ApiExchange:
     `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
     models that no tool can be forced upon, best shared by all exchanges with a provider. `contents` is where
     the images and PDFs of conversations are kept. `efforts` are those that the API takes, and `refused` those
-    that models refuse, shared as `free` and `refused_tools` are. `pace` holds requests back, repetitions too.
+    that models refuse, shared as `free`, `refused_tools` and `plain_schemas` are. `pace` holds requests back,
+    repetitions too.
     `content_secs` bounds the time in which a provider gives signs of life and nothing of its answer.
     """
 
@@ -79,6 +85,7 @@ class ApiExchange:
         efforts: tuple[Effort, ...] = tuple(Effort),
         refused: RefusedEfforts | None = None,
         refused_tools: RefusedTools | None = None,
+        plain_schemas: PlainSchemas | None = None,
         pace: RequestPace | None = None,
         content_secs: float | None = None,
     ) -> None:
@@ -87,6 +94,7 @@ class ApiExchange:
         self._efforts = efforts
         self._refused = refused if refused is not None else RefusedEfforts()
         self._refused_tools = refused_tools if refused_tools is not None else RefusedTools()
+        self._plain_schemas = plain_schemas if plain_schemas is not None else PlainSchemas()
         self._client = client
         self._model = model
         self._max_retries = max_retries
@@ -116,8 +124,7 @@ class ApiExchange:
         arriving = ArrivingAnswer(on_event)
         attempt = loading = 0
         while True:
-            fitted = self._refused_tools.fit_request(self._refused.fit_request(self._free.fit_request(wanted)))
-            sent = await self._add_attachments(fitted, request.left_out)
+            sent = await self._add_attachments(self._fit_request(wanted), request.left_out)
             try:
                 if self._pace is not None:
                     await self._pace.wait_for_turn(on_event)
@@ -127,6 +134,8 @@ class ApiExchange:
                     sent, error, request.left_out, on_event
                 ):
                     continue
+                if (hopeless := self._plain_schemas.give_up(sent, error)) is not None:
+                    raise hopeless from error
                 if not error.retryable or error.partial or arriving.any_arrived:
                     raise
                 if (hopeless := explain_too_long_to_wait(error)) is not None:
@@ -153,6 +162,12 @@ class ApiExchange:
                     self._attachments.accept(sent)
                 return response
             await asyncio.sleep(delay)
+
+    def _fit_request(self, wanted: ApiRequest) -> ApiRequest:
+        """The request without all that its model is known to refuse, in the form that it was refused in."""
+        takes = self._refused_tools.fit_request(self._refused.fit_request(self._free.fit_request(wanted)))
+        plain = self._plain_schemas.fit_request(takes)
+        return takes if plain is takes else self._refused_tools.fit_request(plain)
 
     async def _exchange_in_time(self, sent: ApiRequest, arriving: ArrivingAnswer) -> LlmResponse:
         """Send one request, and give it up where nothing of its answer comes for too long."""
@@ -200,18 +215,28 @@ class ApiExchange:
         left_out: dict[tuple[str, str], str],
         on_event: OnStreamEvent,
     ) -> bool:
-        """Whether a request refused for its effort, a tool or attachments of earlier is to be sent without; the
-        person is told. Raises ProviderError, with the remedy, where it may be for those of the last message."""
+        """Whether a request refused for its effort, a tool, schemas or attachments of earlier is to be sent
+        without; the person is told. Raises ProviderError, with the remedy, where it may be for those of the
+        last message."""
         why = self._refused.learn(sent, error)
-        tool = "" if why else self._refused_tools.learn(sent, error)
-        if tool:
+        is_plain = not why and self._plain_schemas.learn(sent, error)
+        tool = "" if why or is_plain else self._refused_tools.learn(sent, error)
+        if is_plain:
+            why = f"{self.model} does not take the schemas of all tools, and is sent plain ones: {error}"
+        elif tool:
             why = f"{self.model} does not take the tool {tool}, and is asked without it: {error}"
         if not why and self._attachments is not None:
             why = self._attachments.refuse(sent, error, self.model, left_out)
         if why:
             on_event(
                 StreamRetry(
-                    attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind, without_tool=tool
+                    attempt=1,
+                    attempts=1,
+                    delay_secs=0.0,
+                    reason=why,
+                    kind=error.kind,
+                    without_tool=tool,
+                    is_lasting=is_plain or bool(tool),
                 )
             )
         return bool(why)

@@ -8,7 +8,12 @@ from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.storage import ContentStore
 from quorum.domain.conversation.effort import Effort
 from quorum.infrastructure.models.shared.api_client import ApiClient, WarmApiClient, WindowApiClient
-from quorum.infrastructure.models.shared.error_bodies import FreeModels, RefusedEfforts, RefusedTools
+from quorum.infrastructure.models.shared.error_bodies import (
+    FreeModels,
+    PlainSchemas,
+    RefusedEfforts,
+    RefusedTools,
+)
 from quorum.infrastructure.models.shared.exchange import ApiExchange
 from quorum.infrastructure.models.shared.retry import RequestPace
 
@@ -56,6 +61,7 @@ class ApiProvider:
         self._free = FreeModels()
         self._refused = RefusedEfforts()
         self._refused_tools = RefusedTools()
+        self._plain_schemas = PlainSchemas()
 
     def open_exchange(self, model: str) -> LlmExchange:
         """What sends conversations to one model."""
@@ -68,6 +74,7 @@ class ApiProvider:
             efforts=self._efforts,
             refused=self._refused,
             refused_tools=self._refused_tools,
+            plain_schemas=self._plain_schemas,
             pace=self._pace,
             content_secs=self._content_secs,
         )

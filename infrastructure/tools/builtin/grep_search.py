@@ -179,8 +179,7 @@ class GrepSearch:
                 ToolParameter(
                     name="path",
                     type="path",
-                    description='The file or folder to search; "." is the working directory.',
-                    required=True,
+                    description='The file or folder to search. Default ".".',
                 ),
                 ToolParameter(
                     name="file_pattern",
@@ -201,7 +200,7 @@ class GrepSearch:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=30_000,
-            access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
+            access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path", "."))),
         )
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -212,7 +211,7 @@ class GrepSearch:
         files = require_text(arguments, "file_pattern", "**")
         around = min(require_integer(arguments, "context_lines", 0, minimum=0), _MOST_CONTEXT)
         glob, matches = Glob(files, "file_pattern"), Matches(pattern, around)
-        path, controls = require_text(arguments, "path"), context.controls
+        path, controls = require_text(arguments, "path", "."), context.controls
         return await run_in_thread(lambda stop: self._search(path, glob, matches, stop, controls), controls)
 
     def _search(self, path: str, glob: Glob, matches: Matches, stop: Stop, controls: CallControls) -> str:

@@ -12,7 +12,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.text.amounts import format_amount
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.tools.builtin.parts import require_integer, require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
@@ -82,7 +82,7 @@ class Jobs:
 
         Cancelled while it waits, the job continues.
         """
-        action = arguments.get("action")
+        action = _read_action(arguments)
         if action == "list":
             return self._list()
         if action not in ("read", "stop"):
@@ -160,8 +160,13 @@ def _describe_extent(page: JobPage, offset: int | None) -> str:
     return f"{said}:"
 
 
+def _read_action(arguments: JsonObject) -> JsonValue:
+    action = arguments.get("action")
+    return action.strip().lower() if isinstance(action, str) else action
+
+
 def _determine_access(arguments: JsonObject) -> Access:
-    if arguments.get("action") == "stop":
+    if _read_action(arguments) == "stop":
         return Access.of(writes={_RESOURCE})
     return Access.of(reads={_RESOURCE})
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.textual_calls.reader import LeakedCall, find_leaked_call
+from quorum.domain.textual_calls.leaked_call import LeakedCall, find_leaked_call
 from tests.support.examples import examples
 
 CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'

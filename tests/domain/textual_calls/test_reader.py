@@ -13,6 +13,7 @@ from quorum.domain.calls.tool import TOOL_PARSERS, ToolParser
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.textual_calls.families import RESULTS, get_family
 from quorum.domain.textual_calls.forms import TextualCall
+from quorum.domain.textual_calls.leaked_call import find_leaked_call
 from quorum.domain.textual_calls.reader import (
     CallBegun,
     Piece,
@@ -21,7 +22,6 @@ from quorum.domain.textual_calls.reader import (
     ThinkingEnded,
     ThoughtPiece,
     Words,
-    find_leaked_call,
 )
 from tests.support.examples import examples
 
@@ -100,7 +100,21 @@ WRITTEN: dict[ToolParser, str] = {
 
 
 def read(text: str, parser: ToolParser = "hermes", *, step: int = 0, is_cut: bool = False) -> list[Piece]:
-    reader = TextualCallReader(get_family(parser), TOOLS)
+    """What counts: all behind thinking that began in the prompt."""
+    pieces = read_all(text, parser, step=step, is_cut=is_cut)
+    ends = [at for at, piece in enumerate(pieces) if isinstance(piece, ThinkingEnded)]
+    return pieces[ends[-1] + 1 :] if ends else pieces
+
+
+def read_all(
+    text: str,
+    parser: ToolParser = "hermes",
+    *,
+    step: int = 0,
+    is_cut: bool = False,
+    begins_in_thought: bool | None = None,
+) -> list[Piece]:
+    reader = TextualCallReader(get_family(parser), TOOLS, begins_in_thought=begins_in_thought)
 
     def feed() -> Iterator[Piece]:
         width = step or max(1, len(text))
@@ -108,9 +122,7 @@ def read(text: str, parser: ToolParser = "hermes", *, step: int = 0, is_cut: boo
             yield from reader.feed(text[at : at + width])
         yield from reader.finish(is_cut=is_cut)
 
-    pieces = list(feed())
-    ends = [at for at, piece in enumerate(pieces) if isinstance(piece, ThinkingEnded)]
-    return pieces[ends[-1] + 1 :] if ends else pieces
+    return list(feed())
 
 
 def list_calls(pieces: list[Piece]) -> list[tuple[str, JsonObject]]:
@@ -641,13 +653,76 @@ def test_nothing_counts_behind_the_beginning_of_a_result_that_follows_a_call(
     assert get_words(pieces).strip() == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<details>\n<summary>How a call looks</summary>\n\n{0}\n</details>",
+        "<details open>\n{0}\n</details>\nThat is how.",
+        "<ul>\n<li>{0}</li>\n<li>JSON</li></ul>",
+        "<figure>{0}<figcaption>{0}</figcaption></figure>",
+        "The forms:\n- {0}\n- JSON",
+        "The forms are **these:**\n\n- JSON\n* Hermes: {0}\n",
+        "There are two ways:\n1. {0}\n2) {0}",
+        "Es gibt drei:\n(a) {0}",
+    ],
+)
+def test_what_a_list_names_or_stands_in_a_shown_part_of_a_page_is_no_call(text: str) -> None:
+    for step in (0, 1, 9):
+        assert list_calls(read(text.format(TAGGED.replace("\n", "")), step=step)) == []
+    assert find_leaked_call(text.format(TAGGED.replace("\n", "")), TOOLS) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- {0}", "Let me look:\n\n- {0}", "I will do this:\n1. {0}", "Plan:\n1. Read it.\n2. Edit it.\n\n{0}"],
+)
+def test_a_call_in_a_list_of_what_the_model_does_counts(text: str) -> None:
+    for step in (0, 1, 9):
+        assert list_calls(read(text.format(TAGGED), step=step)) == [READ]
+
+
 def test_the_answer_is_over_before_the_made_up_result_is_whole() -> None:
-    reader = TextualCallReader(get_family("hermes"), TOOLS)
+    reader = TextualCallReader(get_family("hermes"), TOOLS, begins_in_thought=False)
     told = [*reader.feed(f"I look. {TAGGED}\n<tool_response>\n" + "x" * 80)]
 
     assert told[-1] == ResultBegun()
     assert list_calls(told) == [READ]
     assert list(reader.feed("y" * 2_000)) == list(reader.finish(is_cut=True)) == []
+
+
+@pytest.mark.parametrize("begins", [True, None])
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize("parser", ["hermes", "json", "qwen-coder", "kimi", "mistral", "glm"])
+def test_a_call_and_its_result_in_thinking_that_began_in_the_prompt_are_thinking(
+    parser: ToolParser, step: int, begins: bool | None
+) -> None:
+    for before in ("", "I could write\n"):
+        thought = f"{before}{WRITTEN[parser]}\n<tool_response>\nx = 1\n</tool_response>\nand then say so."
+        pieces = read_all(f"{thought}</think>\nIt is 1.\n", parser, step=step, begins_in_thought=begins)
+        ends = pieces.index(ThinkingEnded())
+
+        assert list_calls(pieces[ends:]) == []
+        assert get_words(pieces[ends:]).strip() == "It is 1."
+        assert "and then say so." in get_words(pieces[:ends])
+
+
+def test_behind_such_thinking_calls_count_and_a_made_up_result_ends_the_answer() -> None:
+    thought = f"{TAGGED}\n<tool_response>\nx\n</tool_response>\n</think>"
+    pieces = read(f"{thought}\n{TAGGED}\n<tool_response>\ny\n</tool_response>\n</think>")
+
+    assert list_calls(pieces) == [READ]
+    assert pieces[-1] == ResultBegun()
+
+
+def test_of_an_answer_that_makes_up_far_too_much_where_it_may_think_no_call_is_left() -> None:
+    reader = TextualCallReader(get_family("hermes"), TOOLS, begins_in_thought=True)
+    told = [*reader.feed(f"{TAGGED}\n<tool_response>\n" + "x " * 20_000)]
+
+    assert told[-2:] == [ThinkingEnded(), ResultBegun()]
+
+
+def test_a_call_in_thinking_that_began_in_the_prompt_has_not_leaked() -> None:
+    assert find_leaked_call(f"I could write {TAGGED}\nor not.</think>\nIt is 1.", TOOLS) is None
 
 
 @pytest.mark.parametrize(

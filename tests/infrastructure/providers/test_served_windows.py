@@ -88,6 +88,11 @@ async def test_a_server_that_is_not_there_says_nothing() -> None:
     ("known", "answer", "served"),
     [
         ("/props", {"default_generation_settings": {"n_ctx": 4608}}, ServedModel(4608, is_llama_cpp=True)),
+        (
+            "/props",
+            {"default_generation_settings": {"n_ctx": 4608}, "chat_template": "{{ messages }}"},
+            ServedModel(4608, is_llama_cpp=True, may_think=False),
+        ),
         ("/api/ps", {"models": [{"name": MODEL, "context_length": 8192}]}, ServedModel(8192)),
     ],
 )

@@ -141,9 +141,34 @@ async def test_an_answer_that_makes_up_a_result_is_ended_there_and_its_call_runs
     assert "holds" not in response.text_content()
 
 
+async def test_a_call_with_its_result_in_thinking_that_began_in_the_prompt_does_not_run() -> None:
+    response = await _ask(CALL, "\n<tool_response>\nx = 1\n", "</tool_response>\nSo I would say:</think>\n1")
+
+    assert response.tool_calls() == ()
+    assert response.text_content().strip() == "1"
+
+
+async def test_a_model_whose_answers_do_not_begin_in_thought_is_ended_at_the_result_it_makes_up() -> None:
+    async with SseServer("openai-chat") as server, asyncio.timeout(20):
+        server.script += [
+            _stream("It is x."),
+            Say(pieces=[*CALL, "\n<tool_response>\n", "x" * 80], ending="stall"),
+        ]
+        settings = ProviderSettings(type="openai-chat", base_url=server.base_url, tool_parser="hermes")
+        registry = ProviderRegistry({"local": settings}, environ={})
+        try:
+            session = registry.open_session("local/m", Conversation(), "")
+            await session.send_with_tools("go", (TOOL,), on_event=lambda _event: None)
+            response = await session.send_with_tools("on", (TOOL,), on_event=lambda _event: None)
+        finally:
+            await registry.aclose()
+
+    assert len(response.tool_calls()) == 1
+
+
 async def test_what_an_answer_used_that_was_ended_is_counted_by_the_progress_of_llama_cpp() -> None:
     progress = {"total": 1_290, "cache": 1_260, "processed": 1_290, "time_ms": 900}
-    texts = (CALL, "\n<tool_response>\n", "x " * 40, "y")
+    texts = (CALL, "\n<tool_response>\n", "x " * 40, CALL, "y")
     chunks: list[JsonObject] = [
         {"choices": [{"index": 0, "delta": {"content": None}}], "prompt_progress": progress},
         *({"choices": [{"index": 0, "delta": {"content": text}}]} for text in texts),
@@ -152,7 +177,31 @@ async def test_what_an_answer_used_that_was_ended_is_counted_by_the_progress_of_
         server.script.append(Raw(body="".join(f"data: {json.dumps(each)}\n\n" for each in chunks).encode()))
         response = await _send(server, "hermes")
 
-    assert response.usage == Usage(input=30, cache_read=1_260, output=3)
+    assert response.usage == Usage(input=30, cache_read=1_260, output=4)
+
+
+async def test_what_it_used_is_estimated_where_the_server_has_not_counted() -> None:
+    usage = {"prompt_tokens": 500, "completion_tokens": 4}
+    counted: JsonObject = {
+        "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}],
+        "usage": usage,
+    }
+    async with SseServer("openai-chat") as server, asyncio.timeout(20):
+        server.script += [
+            Raw(body=f"data: {json.dumps(counted)}\n\ndata: [DONE]\n\n".encode()),
+            Say(pieces=[CALL, "\n<tool_response>\n", "x" * 80], ending="stall"),
+        ]
+        settings = ProviderSettings(type="openai-chat", base_url=server.base_url, tool_parser="hermes")
+        registry = ProviderRegistry({"local": settings}, environ={})
+        try:
+            session = registry.open_session("local/m", Conversation(), "")
+            await session.send_with_tools("go", (TOOL,), on_event=lambda _event: None)
+            response = await session.send_with_tools("on", (TOOL,), on_event=lambda _event: None)
+        finally:
+            await registry.aclose()
+
+    assert 500 < response.usage.input < 700
+    assert response.usage.output == 3
 
 
 async def test_without_the_setting_and_without_tools_it_is_text() -> None:

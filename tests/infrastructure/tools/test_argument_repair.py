@@ -21,6 +21,15 @@ SCHEMA: JsonObject = {
         "ratio": {"type": "number"},
         "numbers": {"type": "array", "items": {"type": "integer"}},
         "options": {"type": "object"},
+        "first": {"type": "integer", "minimum": 1},
+        "folder": {"type": "string", "minLength": 1},
+        "old_text": {"type": "string"},
+        "new_text": {"type": "string"},
+        "content": {"type": "string"},
+        "items": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+        },
     },
     "required": ["path"],
     "additionalProperties": False,
@@ -48,6 +57,16 @@ TOOL = ToolDefinition(name="t", description="d", parameters=(), input_schema=SCH
         ({"name": "t", "parameters": '{"path": "a"}'}, {"path": "a"}),
         ({"path": "a", "file_path": "a"}, {"path": "a"}),
         ({"path": "a", "unknown": None}, {"path": "a"}),
+        *(({"path": "a", "first": each}, {"path": "a"}) for each in (0, "", None, 0.0)),
+        ({"path": "a", "folder": ""}, {"path": "a"}),
+        *(
+            ({"path": "a", "all": each}, {"path": "a", "all": each == "Yes"})
+            for each in ("Yes", "no", "off", "0")
+        ),
+        ({"path": "a", "old": "x", "new": "y"}, {"path": "a", "old_text": "x", "new_text": "y"}),
+        ({"path": "a", "content": {"k": [1]}}, {"path": "a", "content": '{\n  "k": [\n    1\n  ]\n}'}),
+        ({"path": "a", "todos": ["b", "c"]}, {"path": "a", "items": [{"text": "b"}, {"text": "c"}]}),
+        ({"path": "a", "plan": [{"step": "b"}]}, {"path": "a", "items": [{"text": "b"}]}),
     ],
 )
 def test_a_plain_meaning_is_read_and_told(given: JsonObject, read: JsonObject) -> None:
@@ -188,3 +207,16 @@ def test_several_commands_are_not_the_words_of_one() -> None:
     assert JsonSchema().repair(tool, {"command": ["ls", "a b"]})[0] == {"command": "ls 'a b'"}
     assert JsonSchema().repair(tool, {"commands": ["ls"]})[0] == {"command": "ls"}
     assert JsonSchema().repair(tool, {"commands": ["ls", "pwd"]}) == ({"commands": ["ls", "pwd"]}, ())
+
+
+def test_an_example_shows_what_each_item_of_a_list_must_have() -> None:
+    assert (
+        JsonSchema().give_example(TOOL, {"path": "a", "items": 3}) == '{"path": "a", "items": [{"text": "…"}]}'
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [{"first": -1}, {"all": "perhaps"}, {"items": ["{b"]}, {"content": ["b", "c"]}]
+)
+def test_what_has_no_one_reading_stays_as_it_is(given: JsonObject) -> None:
+    assert JsonSchema().repair(TOOL, {"path": "a", **given}) == ({"path": "a", **given}, ())

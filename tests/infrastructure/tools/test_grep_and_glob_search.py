@@ -44,6 +44,12 @@ def test_matches_come_with_path_line_and_text_in_path_order(tmp_path, grep_searc
     ]
 
 
+def test_without_a_path_the_working_directory_is_searched(tmp_path, grep_search):
+    (tmp_path / "a.py").write_text("x = 1\n")
+
+    assert call(grep_search, pattern="x") == call(grep_search, pattern="x", path=".")
+
+
 def test_no_match_is_said(tmp_path, grep_search):
     a_tree(tmp_path, {"a.py": "x"})
 

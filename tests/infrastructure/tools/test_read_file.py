@@ -254,3 +254,16 @@ def test_a_line_that_never_ends_is_read_up_to_a_limit(tmp_path, read_file, monke
     )
     with pytest.raises(ToolError, match="37449 lines before offset 90000; only the first 262 kB were read"):
         call(read_file, path="b.txt", offset=90_000)
+
+
+@pytest.mark.parametrize(
+    "given", ["`a.txt`", " a.txt ", "a.txt:1-2", "a.txt#L3", '"a.txt"', "a.txt\n", "a.txt:12"]
+)
+def test_a_path_with_marks_around_it_that_is_not_there_is_named_without_them(read_file, given):
+    with pytest.raises(ToolError, match=r"no such file or folder; if a\.txt is meant, write only that"):
+        call(read_file, path=given)
+
+
+def test_a_plain_path_that_is_not_there_gets_no_hint(read_file):
+    with pytest.raises(ToolError, match=r"no such file or folder$"):
+        call(read_file, path="a.txt")
