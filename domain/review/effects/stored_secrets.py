@@ -146,7 +146,7 @@ _MAY_NAME = (
     *("token", "pass", "key", "secret", "cred", "jwt", "pat", "connection", "url", "uri", "value", "dsn"),
     *("plaintext", "vault", "var", "env"),
 )
-"""One of these is in each word for a credential, for a place of one, or for variables: most programs are told none."""
+"""One of these is in each word for a credential, for its place, or for variables. Most hear none of them."""
 _TASK = re.compile(r"[\w:-]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -158,7 +158,7 @@ def tells_stored_secrets(run: Invocation) -> bool:
         return True
     is_store = run.program in _STORES or _STORE.fullmatch(run.program) is not None
     told = " ".join(run.arguments[:_MOST_WORDS]).lower()
-    if not (options or is_store or any([name in told for name in _MAY_NAME])):
+    if not (options or is_store or any(map(told.__contains__, _MAY_NAME))):
         return False
     words = list(_split(run))
     if any(map(_UNMASKS_SETTINGS.fullmatch, options)) and any(map(_SETTINGS.fullmatch, words)):

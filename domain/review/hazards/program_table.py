@@ -42,6 +42,8 @@ _RELEASED = RequestTerms(effect=Effect.PUBLISH, nouns="release")
 _MERGED = RequestTerms(effect=Effect.PUBLISH, nouns="pull request|pr")
 _DELETED_THERE = RequestTerms(effect=Effect.DELETE, nouns="remote|remotely|origin|upstream", needs_noun=True)
 _DATABASE = "databases?|db"
+_TEST_DATABASE = r"--help|--version|[\w-]+[_-]test(ing)?|test(ing)?[_-][\w-]+"
+"""Tests make theirs anew."""
 _DELETED_DATABASE = RequestTerms(effect=Effect.DELETE, nouns=_DATABASE, kind=_DATABASE, needs_kind=True)
 _FLUSHED = RequestTerms(effect=Effect.DELETE, nouns="redis|valkey")
 _EMPTIED_TRASH = RequestTerms(effect=Effect.DELETE, nouns="trash|bin")
@@ -110,6 +112,13 @@ DATA_USES = (
         REHEARSAL,
     ),
     HarmfulUse("rclone", "delete|deletefile|purge|sync|rmdirs|cleanup", "deletes files", "--dry-run"),
+    HarmfulUse(
+        "hdfs|hadoop dfs|fs",
+        "-rm|-rmr|-rmdir|-expunge|-truncate",
+        "deletes files of a cluster",
+        "-help|-usage",
+    ),
+    HarmfulUse("hadoop distcp", "-delete|-overwrite", "deletes files of a cluster"),
     HarmfulUse("tar", "--remove-files", "deletes the files that it packs"),
     HarmfulUse("dd", rf"of=(?!/dev/(null|stdout)$|{_BELOW}$).*", "overwrites files or devices"),
     HarmfulUse("mkfs|mke2fs|mkswap|newfs", _DEVICE, "formats a device"),
@@ -152,7 +161,17 @@ DATA_USES = (
     HarmfulUse("truncate", "", "cuts files off", "0|-s0|--size=0|--help|--version"),
     HarmfulUse("truncate", "0|-s0|--size=0", "empties files", request=RequestTerms(effect=Effect.EMPTY)),
     HarmfulUse(
-        "docker|podman|nerdctl", "prune|rm|rmi|kill", "deletes containers or images", request=_CONTAINERS
+        "docker|podman|nerdctl",
+        "prune|rm|rmi|kill",
+        "deletes containers or images",
+        "builder|buildx",
+        request=_CONTAINERS,
+    ),
+    HarmfulUse(
+        "docker|podman|nerdctl rm|rmi|kill",
+        "builder|buildx",
+        "deletes containers or images",
+        request=_CONTAINERS,
     ),
     HarmfulUse(
         "docker|podman|nerdctl compose down",
@@ -201,7 +220,7 @@ DATA_USES = (
     HarmfulUse("dotnet ef database drop", "", "deletes a database", "--dry-run", request=_DELETED_DATABASE),
     HarmfulUse("flyway", "clean", "deletes a database", request=_DELETED_DATABASE),
     HarmfulUse("liquibase", "drop-all|dropAll", "deletes a database", request=_DELETED_DATABASE),
-    HarmfulUse("dropdb", "", "deletes a database", "--help|--version", request=_DELETED_DATABASE),
+    HarmfulUse("dropdb", "", "deletes a database", _TEST_DATABASE, request=_DELETED_DATABASE),
     HarmfulUse("dropuser", "", "deletes who may use a database", "--help|--version"),
     HarmfulUse("mysqladmin", "drop", "deletes a database"),
     HarmfulUse("redis-cli|valkey-cli", "(?i)del|unlink|getdel|xtrim|ltrim", "deletes keys of a database"),
@@ -326,7 +345,7 @@ MACHINE_USES = (
     HarmfulUse("unset", "HISTFILE|HISTSIZE|HISTFILESIZE", "switches the history of commands off"),
     HarmfulUse(
         "systemctl",
-        "enable|link|preset|--now|daemon-reload",
+        "enable|link|preset|--now",
         "lets something run on its own",
         guard="persistence",
         request=_INSTALLED,
@@ -500,6 +519,11 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     name = found[1] if found else run.program
     listed = tuple(_match_rows(run, _ROWS.get(name, ())))
     yield from listed or _match_rows(run, _SYSTEM_ROWS.get(name, ()))
+
+
+def list_judged() -> frozenset[str]:
+    """The programs that the tables know."""
+    return frozenset((*_ROWS, *_SYSTEM_ROWS))
 
 
 def has_harmful_uses(program: str) -> bool:
