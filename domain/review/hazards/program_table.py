@@ -42,8 +42,6 @@ _RELEASED = RequestTerms(effect=Effect.PUBLISH, nouns="release")
 _MERGED = RequestTerms(effect=Effect.PUBLISH, nouns="pull request|pr")
 _DELETED_THERE = RequestTerms(effect=Effect.DELETE, nouns="remote|remotely|origin|upstream", needs_noun=True)
 _DATABASE = "databases?|db"
-_TEST_DATABASE = r"--help|--version|[\w-]+[_-]test(ing)?|test(ing)?[_-][\w-]+"
-"""Tests make theirs anew."""
 _DELETED_DATABASE = RequestTerms(effect=Effect.DELETE, nouns=_DATABASE, kind=_DATABASE, needs_kind=True)
 _FLUSHED = RequestTerms(effect=Effect.DELETE, nouns="redis|valkey")
 _EMPTIED_TRASH = RequestTerms(effect=Effect.DELETE, nouns="trash|bin")
@@ -164,13 +162,6 @@ DATA_USES = (
         "docker|podman|nerdctl",
         "prune|rm|rmi|kill",
         "deletes containers or images",
-        "builder|buildx",
-        request=_CONTAINERS,
-    ),
-    HarmfulUse(
-        "docker|podman|nerdctl rm|rmi|kill",
-        "builder|buildx",
-        "deletes containers or images",
         request=_CONTAINERS,
     ),
     HarmfulUse(
@@ -220,7 +211,7 @@ DATA_USES = (
     HarmfulUse("dotnet ef database drop", "", "deletes a database", "--dry-run", request=_DELETED_DATABASE),
     HarmfulUse("flyway", "clean", "deletes a database", request=_DELETED_DATABASE),
     HarmfulUse("liquibase", "drop-all|dropAll", "deletes a database", request=_DELETED_DATABASE),
-    HarmfulUse("dropdb", "", "deletes a database", _TEST_DATABASE, request=_DELETED_DATABASE),
+    HarmfulUse("dropdb", "", "deletes a database", "--help|--version", request=_DELETED_DATABASE),
     HarmfulUse("dropuser", "", "deletes who may use a database", "--help|--version"),
     HarmfulUse("mysqladmin", "drop", "deletes a database"),
     HarmfulUse("redis-cli|valkey-cli", "(?i)del|unlink|getdel|xtrim|ltrim", "deletes keys of a database"),
@@ -354,7 +345,7 @@ MACHINE_USES = (
         "systemd-run|at|batch",
         "",
         "lets something run on its own",
-        r"-l|--help|--version|-q",
+        r"-l|--help|--version|-q|--scope",
         guard="persistence",
     ),
     HarmfulUse(

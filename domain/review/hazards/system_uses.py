@@ -356,9 +356,9 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     ),
     HarmfulUse(
         "pm2|supervisorctl|watchman|monit",
-        "start|startOrRestart|startOrReload|startup|save|resurrect|deploy|install|update|add|reread|trigger|trigger-.*|-j|all",
+        "start|startOrRestart|startOrReload|startup|save|resurrect|deploy|install|update|add|reread|trigger|trigger-.*|-j",
         _LATER,
-        "restart|reload|stop|status|--help",
+        "--help",
         guard="persistence",
     ),
     HarmfulUse("pm2|supervisorctl|monit", "stop|kill|shutdown|delete|remove|quit", "stops services", "--help"),

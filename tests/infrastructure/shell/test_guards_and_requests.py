@@ -52,7 +52,7 @@ def _object_to(command: str, request: str) -> tuple[Objection, ...]:
         ("git branch -D spike", "Could you delete the branch spike?"),
         ("pkill node", "Kill node."),
         ("kill -9 4312 4313", "Kill 4312 and 4313."),
-        ("dropdb shop_old", "Drop the database shop_old."),
+        ("dropdb shop_test", "Drop the database shop_test."),
         ("psql -c 'DROP TABLE jobs' shop", "Drop the table jobs."),
         ("redis-cli flushall", "Flush redis."),
         ("truncate -s 0 app.csv", "Truncate app.csv."),
@@ -277,13 +277,13 @@ def test_no_request_for_something_else_takes_an_objection_back() -> None:
     assert Asked.TARGETS not in judged.values()
 
 
-@pytest.mark.parametrize(("number", "at_least"), [(1, 35), (2, 38)])
+@pytest.mark.parametrize(("number", "at_least"), [(1, 36), (2, 38)])
 def test_most_requests_for_what_a_command_does_take_its_objections_back(number: int, at_least: int) -> None:
     """Written without a look at the reading. The first was used to change it, the second to measure it."""
     calls = [each for each in _WRITTEN if each.set == number and _object_to(each.command, each.asked)]
     answered = [each for each in calls if _judge(each.command, each.asked) is not Asked.NOT]
 
-    assert len(calls) in (48, 42)
+    assert len(calls) in (49, 42)
     assert len(answered) >= at_least
 
 
