@@ -165,7 +165,7 @@ def _judge_command(
 
 
 def _check_size(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]:
-    texts = list(_list_texts(arguments))
+    texts = _list_texts(arguments)
     letters = sum(map(len, texts))
     if 4 * letters <= settings.max_bytes and letters <= settings.max_lines:  # a letter takes four bytes at most
         return
@@ -177,12 +177,13 @@ def _check_size(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]
         yield f"its arguments hold {lines:,} lines, more than {settings.max_lines:,}"
 
 
-def _list_texts(value: JsonValue, *, names: bool = False) -> Iterator[str]:
+def _list_texts(value: JsonValue, *, names: bool = False) -> list[str]:
+    texts: list[str] = []
     waiting: list[JsonValue] = [value]
-    while waiting:
-        match waiting.pop():
+    for each in waiting:  # which grows
+        match each:
             case str(text):
-                yield text
+                texts.append(text)
             case dict(fields):
                 waiting += fields.values()
                 if names:
@@ -191,6 +192,7 @@ def _list_texts(value: JsonValue, *, names: bool = False) -> Iterator[str]:
                 waiting += items
             case _:
                 continue
+    return texts
 
 
 # ---------------------------------------------------------------- things made public
@@ -218,7 +220,8 @@ def _find_publishing(arguments: JsonObject) -> Iterator[str]:
 
 def _find_stand_ins(arguments: JsonObject) -> Iterator[str]:
     """Yield an objection to stand-ins of masked values: a model may take them for the values themselves."""
-    words = sorted({word for text in _list_texts(arguments, names=True) for word in MASK.findall(text)})
+    texts = (text for text in _list_texts(arguments, names=True) if "[secret:" in text)
+    words = sorted({word for text in texts for word in MASK.findall(text)})
     if words:
         more = f" and {len(words) - 1} more" if len(words) > 1 else ""
         yield (

@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -52,7 +52,7 @@ class Input(StrEnum):
     KEEP = "keep"
 
 
-class ProgramEffects(Struct, frozen=True, kw_only=True):
+class ProgramEffects(Struct, frozen=True, kw_only=True, dict=True):
     """What a program does with its words. Names and options are parted by blanks.
 
     `words`: what must follow the name for the row to hold, several parted by `|`. `values`: options that take a
@@ -78,6 +78,13 @@ class ProgramEffects(Struct, frozen=True, kw_only=True):
     input: Input = Input.PASS
     is_quiet: bool = False
 
+    @cached_property
+    def with_value(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The options that take a word, and the letters of those that have one."""
+        columns = (self.values, self.shows, self.writes, self.sends, self.posts, self.named, self.hosts)
+        options = frozenset(" ".join(columns).split())
+        return options, frozenset(each[1] for each in options if len(each) == 2)
+
 
 class ParsedWords(Struct, frozen=True):
     """The words of a program apart: operands, and the values of options by option."""
@@ -93,18 +100,9 @@ class ParsedWords(Struct, frozen=True):
         return [value for option, value in self.values if option in wanted]
 
 
-@lru_cache(maxsize=256)
-def _split_options(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Options, and the letters of those that have one."""
-    options = frozenset(text.split())
-    return options, frozenset(each[1] for each in options if len(each) == 2)
-
-
 def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
     """Tell operands from options and their values, in one word, in the next, or behind other letters."""
-    with_value, letters = _split_options(
-        f"{row.values} {row.shows} {row.writes} {row.sends} {row.posts} {row.named} {row.hosts}"
-    )
+    with_value, letters = row.with_value
     named = row.named.split()
     operands: list[str] = []
     values: list[tuple[str, str]] = []

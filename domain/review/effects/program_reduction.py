@@ -315,7 +315,7 @@ _COMPILED = (
 _OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SQLITES = frozenset({"sqlite3", "sqlite", "duckdb"})
-_WRITES_SECOND = frozenset({"uniq", "lz4"})
+_WRITES_SECOND = frozenset({"uniq", "lz4", "xxd"})
 _TAKES_ONE_FILE = _SQLITES | _WRITES_SECOND | {"split", "csplit"}
 """Behind the file stand statements, how its parts are called, or a file that is written."""
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
@@ -335,6 +335,8 @@ _READS_ORDERS = r"-[a-zA-Z]*[es]|--script=-"
 _ORDER_FILES = re.compile(
     r"(?:^|\|)\s*:?(?:so(?:urce)?|luafile|pyfile|rubyfile)!?\s+(\S+)|\(load(?:-file)?\s+\"([^\"]+)\""
 )
+_SAVES = re.compile(r"(?:^|\|)\s*:?(?:\d*,?\d*|%)(?:wq?a?|x|up(?:date)?|write)!?\s*$")
+"""The order to an editor to write the file that it has open."""
 _WRITTEN_BY_ORDER = re.compile(r"(?:^|\|)\s*:?(?:w(?:rite)?|sav(?:eas)?)!?\s+(?:>>\s*)?([/~.\w]\S*)")
 
 
@@ -387,7 +389,12 @@ def _follow_orders(used: UsedProgram) -> None:
     if used.has_option(_READS_ORDERS) or used.name in ("ed", "ex"):
         reducer.run_data(used.piped)
     lines = (used.run.text or "").splitlines() if used.name in ("ed", "ex") else ()
-    for code in (*used.words.find("-c --cmd -eval --eval --execute"), *lines):
+    orders = (*used.words.find("-c --cmd -eval --eval --execute"), *lines)
+    plus = (word[1:] for word in used.run.arguments if word.startswith("+"))
+    if any(map(_SAVES.search, (*orders, *plus))):
+        for path in (each for each in _find_shown_files(used) if not each.startswith("+")):
+            reducer.write_file(path, NO_DATA)
+    for code in orders:
         for found in _ORDER_FILES.finditer(code):
             reducer.run_data(reducer.read_file(found[1] or found[2]))
         for path in _WRITTEN_BY_ORDER.findall(code):

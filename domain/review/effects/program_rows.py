@@ -31,6 +31,11 @@ def _index_programs() -> dict[str, tuple[ProgramEffects, ...]]:
     return rows
 
 
+def list_names() -> frozenset[str]:
+    """The programs of which a row tells what they do."""
+    return frozenset(_index_programs())
+
+
 def find_row(run: Invocation) -> ProgramEffects | None:
     """The row; None where the program is not known."""
     name = re.sub(r"[0-9.]+$", "", run.program) if PYTHON.fullmatch(run.program) else run.program

@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 
+from quorum.domain.review.effects.noted_names import NotedNames
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
 from quorum.domain.review.effects.python_calls import (
     RUNS_CODE,
@@ -108,6 +109,21 @@ _BRANCHES = (
     *(ast.For, ast.While, ast.If, ast.With, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
     *(ast.AsyncFor, ast.AsyncWith, ast.Match, ast.comprehension, ast.NamedExpr, ast.Lambda),
 )
+_OPENS = frozenset(
+    {
+        *("open", "io.open", "os.open", "codecs.open", "gzip.open", "sqlite3.connect", "zipfile.ZipFile"),
+        *("tarfile.open", "os.fdopen", "aiofiles.open", "fileinput.input"),
+    }
+)
+_OPENS_PATH = frozenset(
+    {"read_text", "read_bytes", "write_text", "write_bytes", "open", "touch", "symlink_to", "read_csv"}
+)
+_NAMING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef)
+_ACTING = (
+    *(ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.comprehension, ast.withitem),
+    *(ast.Call, ast.Return, ast.While),
+)
+"""Of all nodes few set names, and few do something."""
 _FOLDERS = {
     **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
     **dict.fromkeys(
@@ -145,9 +161,9 @@ class _PythonCode:
         self._depth = depth
         self._nodes = nodes
         self._imported: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
-        self._held: dict[str, Data] = {}
-        self._opened: dict[str, str] = {}
+        self._texts = NotedNames[str]()
+        self._held = NotedNames[Data]()
+        self._opened = NotedNames[str]()
         self._parameters: dict[str, list[str]] = {}
         self._known: dict[int, Data] = {}
         self._inner: dict[int, list[ast.expr]] = {}
@@ -155,18 +171,23 @@ class _PythonCode:
         self._output: Data = NO_DATA
         self._is_socket = False
         self._star = ""
-        self._lists: dict[str, ast.expr] = {}
+        self._lists = NotedNames[ast.expr]()
 
     def reduce(self) -> Data:
         for node in self._nodes:
-            self._import(node)
+            if isinstance(node, _NAMING):
+                self._import(node)
         self._is_socket = any(name.startswith("socket") for name in self._imported.values())
-        is_straight = not any(isinstance(node, _BRANCHES) for node in self._nodes)
-        for _ in range(
-            1 if is_straight else 2
-        ):  # what a loop or a later function holds may reach what is above
-            self._known.clear()
-            for node in self._nodes:
+        acting = [node for node in self._nodes if isinstance(node, _ACTING)]
+        before = len(self._around.list_files()), len(self._imported)
+        for node in acting:
+            self._visit(node)
+        notes = (self._texts, self._held, self._opened, self._lists)
+        came_late = any(each.came_late for each in notes)
+        came_late |= before != (len(self._around.list_files()), len(self._imported))
+        if came_late and any(isinstance(node, _BRANCHES) for node in self._nodes):
+            self._known.clear()  # what a loop or a later function holds may reach what is above
+            for node in acting:
                 self._visit(node)
         self._reduce_whole()
         return self._output
@@ -223,7 +244,7 @@ class _PythonCode:
             case ast.Constant(value=bytes(raw)):
                 return raw[:_LONGEST].decode("latin-1")
             case ast.Name(id=name):
-                return self._texts.get(name)
+                return self._texts.find(name)
             case ast.BinOp(left=left, op=ast.Add() | ast.Div(), right=right):
                 parts = (self._find_text(left), self._find_text(right))
                 joint = "/" if isinstance(node.op, ast.Div) else ""
@@ -294,7 +315,7 @@ class _PythonCode:
             case None | ast.Constant():
                 return NO_DATA
             case ast.Name(id=name):
-                return self._held.get(name, NO_DATA) | self._find_own_data(self._imported.get(name, name))
+                return (self._held.find(name) or NO_DATA) | self._find_own_data(self._imported.get(name, name))
             case ast.Call():
                 return self._call(node)
             case ast.Attribute(value=value):
@@ -321,9 +342,9 @@ class _PythonCode:
         match target:
             case ast.Name(id=name):
                 if data:
-                    self._held[name] = self._held.get(name, NO_DATA) | data
+                    self._held.note(name, self._held.known.get(name, NO_DATA) | data)
                 if text is not None:
-                    self._texts[name] = text
+                    self._texts.note(name, text)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 for each in targets:
                     self._hold(each, data, text)
@@ -355,7 +376,7 @@ class _PythonCode:
             case ast.Call():
                 self._call(node)
             case ast.Return(value=value):
-                self._held["return"] = self._held.get("return", NO_DATA) | self._find_data(value)
+                self._held.note("return", self._held.known.get("return", NO_DATA) | self._find_data(value))
             case ast.While(test=ast.Constant(value=(True | 1))):
                 self._judge_loop(node)
             case _:
@@ -380,9 +401,9 @@ class _PythonCode:
     def _note_value(self, name: str, value: ast.expr) -> None:
         """Note the file, the words or the module that a name stands for."""
         if isinstance(value, ast.List | ast.Tuple):
-            self._lists[name] = value
+            self._lists.note(name, value)
         elif isinstance(value, ast.Call) and (path := self._find_opened(value)):
-            self._opened[name] = path
+            self._opened.note(name, path)
         elif isinstance(value, ast.Call) and value.args and self._is_import(value.func):
             self._imported[name] = self._find_text(value.args[0]) or "?"
 
@@ -427,7 +448,7 @@ class _PythonCode:
         if (own := self._call_own(node, name, owner)) is not None:
             return given | own
         if owner is None:
-            given |= self._held.get(name, NO_DATA)  # of a function that is put together
+            given |= self._held.find(name) or NO_DATA  # of a function that is put together
         for effect in judge_call(name, node, first):
             self._around.add(effect)
         if _SHELL.fullmatch(name):
@@ -481,7 +502,7 @@ class _PythonCode:
             return None
         for parameter, value in zip(parameters, node.args, strict=False):
             self._hold(ast.Name(parameter), self._find_data(value), self._find_text(value))
-        return self._held.get("return", NO_DATA)
+        return self._held.find("return") or NO_DATA
 
     def _find_machine_data(self, name: str) -> Data:
         return frozenset({Datum(DataKind.MACHINE, f"Python's {name}")}) if _MACHINE.fullmatch(name) else NO_DATA
@@ -552,30 +573,9 @@ class _PythonCode:
         """The path that a call opens, reads or writes."""
         name = self._find_name(node.func)
         last = name.rpartition(".")[2]
-        if name in (
-            "open",
-            "io.open",
-            "os.open",
-            "codecs.open",
-            "gzip.open",
-            "sqlite3.connect",
-            "zipfile.ZipFile",
-            "tarfile.open",
-            "os.fdopen",
-            "aiofiles.open",
-            "fileinput.input",
-        ):
+        if name in _OPENS:
             return (self._find_text(node.args[0]) if node.args else None) or _UNKNOWN
-        if last in (
-            "read_text",
-            "read_bytes",
-            "write_text",
-            "write_bytes",
-            "open",
-            "touch",
-            "symlink_to",
-            "read_csv",
-        ) and isinstance(node.func, ast.Attribute):
+        if last in _OPENS_PATH and isinstance(node.func, ast.Attribute):
             text = self._find_text(node.func.value)
             return text if text and "://" not in text else None
         return None
@@ -602,7 +602,7 @@ class _PythonCode:
             if owner is None or (self._find_name(owner) in ("json", "pickle") and len(node.args) > 1)
             else owner
         )
-        path = self._opened.get(target.id) if isinstance(target, ast.Name) else None
+        path = self._opened.find(target.id) if isinstance(target, ast.Name) else None
         if isinstance(target, ast.Call):
             path = self._find_opened(target)
         if path is not None:
@@ -632,7 +632,7 @@ class _PythonCode:
         self._around.run_data(given)
         if first is not None and self._depth < 4:
             if find_kind(given, DataKind.DECODED) is None and node.args and isinstance(node.args[0], ast.Name):
-                given |= self._held.get(node.args[0].id, NO_DATA)
+                given |= self._held.find(node.args[0].id) or NO_DATA
             self._output |= reduce_python(first, self._around, self._depth + 1, self._incoming) or NO_DATA
         return given
 
@@ -653,7 +653,7 @@ class _PythonCode:
             return ""
         first = node.args[0]
         if isinstance(first, ast.Name):
-            first = self._lists.get(first.id, first)
+            first = self._lists.find(first.id) or first
         if isinstance(first, ast.List | ast.Tuple):
             words = [self._find_text(each) or _UNKNOWN for each in first.elts]
             return " ".join(word if _UNKNOWN in word else shlex.quote(word) for word in words)

@@ -24,10 +24,11 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction, Output
-from quorum.domain.review.effects.word_judgement import judge_program_name
+from quorum.domain.review.effects.word_judgement import judge_program_name, judge_words
 from quorum.domain.review.hazards.invocation import Invocation, is_assignment, list_texts_in_options, unwrap
 from quorum.domain.review.hazards.places import find_new_temporary
 from quorum.domain.review.hazards.started_programs import enter_started, list_found
+from quorum.domain.review.hazards.starters import STARTERS
 from quorum.domain.secrets.patterns import is_secret_name
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import ScriptCommand
@@ -369,8 +370,7 @@ class ScriptReduction(Struct):
 
     def _run_all(self, whole: Invocation, piped: Data, substituted: Data, names: tuple[str, ...]) -> Output:
         output = Output()
-        if whole.program in HANDS_ON:
-            self._hand_on(whole)
+        self._judge_starter(whole)
         for number, run in enumerate(unwrap(enter_started(whole))):
             if number == _MOST_STARTED:
                 break
@@ -405,6 +405,13 @@ class ScriptReduction(Struct):
                 else Output(output.data | given.data, given.text, given.names or output.names)
             )
         return output
+
+    def _judge_starter(self, whole: Invocation) -> None:
+        """Take what a program does by itself that only starts another."""
+        if whole.program in HANDS_ON:
+            self._hand_on(whole)
+        elif whole.program in STARTERS and SHELL.fullmatch("".join(whole.arguments[-1:]).rpartition("/")[2]):
+            judge_words(self, whole)
 
     def _hand_on(self, whole: Invocation) -> None:
         if host := find_engine_elsewhere(whole, self.engine):

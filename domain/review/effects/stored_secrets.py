@@ -142,18 +142,28 @@ _LOCAL = frozenset(
     }
 )
 """Their environments are places where programs are installed."""
+_MAY_NAME = (
+    *("token", "pass", "key", "secret", "cred", "jwt", "pat", "connection", "url", "uri", "value", "dsn"),
+    *("plaintext", "vault", "var", "env"),
+)
+"""One of these is in each word for a credential, for its place, or for variables. Most hear none of them."""
 _TASK = re.compile(r"[\w:-]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def tells_stored_secrets(run: Invocation) -> bool:
     """Whether it is told to print credentials, or settings with the credentials in them."""
+    options = [word for word in run.arguments if word.startswith("--")]
+    if any(map(_UNMASKS.fullmatch, options)):
+        return True
+    is_store = run.program in _STORES or _STORE.fullmatch(run.program) is not None
+    told = " ".join(run.arguments[:_MOST_WORDS]).lower()
+    if not (options or is_store or any(map(told.__contains__, _MAY_NAME))):
+        return False
     words = list(_split(run))
-    if any(word.startswith("--") and _UNMASKS.fullmatch(word) for word in run.arguments):
+    if any(map(_UNMASKS_SETTINGS.fullmatch, options)) and any(map(_SETTINGS.fullmatch, words)):
         return True
-    if any(map(_SETTINGS.fullmatch, words)) and any(map(_UNMASKS_SETTINGS.fullmatch, run.arguments)):
-        return True
-    if run.program in _STORES or _STORE.fullmatch(run.program):
+    if is_store:
         return any(map(_TELLS_STORED.fullmatch, words[:2]))
     return _names_secrets(words) or (run.program not in _LOCAL and _lists_variables(words))
 

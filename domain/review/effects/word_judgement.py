@@ -118,6 +118,7 @@ _USUAL_ALIAS = re.compile(
 )
 _FINDERS = frozenset({"find", "gfind", "bfs"})
 _LOCATORS = frozenset({"locate", "mdfind", "plocate", "mlocate"})
+_SEARCHERS = _FINDERS | _LOCATORS
 _HTTP_CLIENTS = frozenset({"curl", "curlie", "wget", "wget2", "http", "https", "xh", "xhs", "httpie"})
 _FILE_SERVERS = frozenset(
     {
@@ -238,7 +239,7 @@ def search_for_secrets(scope: Scope, run: Invocation, operands: Sequence[str]) -
 
 def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
     """Take what a few programs do by their words."""
-    if run.program in _FINDERS | _LOCATORS:
+    if run.program in _SEARCHERS:
         is_finder = run.program in _FINDERS
         looked = [*run.find_values(*_SECRET_OPTIONS)] if is_finder else list(words.operands)
         is_secret = any(map(_SECRET_NAMES.fullmatch if is_finder else SECRET_WORDS.search, looked))

@@ -35,9 +35,17 @@ _UNMISTAKABLE = frozenset(
         *("node_modules", "bower_components", "target", "coverage", "__pycache__", ".venv", "venv"),
         *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".eggs", "htmlcov"),
         *(".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", ".angular", ".gradle", ".dart_tool"),
-        *(".nyc_output", ".vite", ".output", ".astro", ".docusaurus"),
+        *(".nyc_output", ".vite", ".output", ".astro", ".docusaurus", ".expo", ".webpack", ".sass-cache"),
+        *("_build", "_site", "elm-stuff", ".stack-work", "dist-newstyle", ".zig-cache", "zig-cache", "zig-out"),
+        *("storybook-static", "playwright-report", "test-results", "DerivedData", ".aws-sam", ".jekyll-cache"),
+        *(".ipynb_checkpoints", ".nx", ".rpt2_cache", ".cxx", ".externalNativeBuild", ".pnpm-store"),
     }
 )
+_OF_TOOLS_ALONE = frozenset(
+    {*(each for each in _UNMISTAKABLE if each.startswith((".", "__"))), "node_modules", "bower_components"}
+)
+"""Nobody gives a folder such a name."""
+_BUILT_APART = re.compile(r"cmake-build-[\w-]+|bazel-(bin|out|testlogs)")
 _FOLDERS = _UNMISTAKABLE | {"out"}
 _BUILT = frozenset({"build", "dist"})
 """Often these hold what people write, unless the script itself makes them again."""
@@ -45,12 +53,21 @@ _BUILDERS = re.compile(
     r"(mkdir|make|gmake|cmake|meson|ninja|tsc|vite|webpack|rollup|esbuild|parcel|hatch|mvnw?|gradlew?)"
     r"|(npm|pnpm|yarn|bun|npx|poetry|uv|cargo|go|python3?|docker|mkdocs|dotnet|swift|flutter) .*build.*"
 )
-_FILES = re.compile(r"(\*|[\w.+-]+)\.(egg-info|tsbuildinfo|pyc|pyo)|\*\.(o|obj|class)|\*~|(?i:\.ds_store)")
+_FILES = re.compile(
+    r"(\*|[\w.+-]+)\.(egg-info|tsbuildinfo|pyc|pyo)|\*\.(o|obj|class)|\*~|(?i:\.ds_store)"
+    r"|\.(eslint|stylelint|prettier|phpunit\.result\.|php-cs-fixer\.)?cache"
+)
 _EMPTY_SIZES = re.compile(r"0[bckMG]?")
 _REVERSIBLE = frozenset({"chmod", "chown", "chgrp"})
 _TOP = re.compile(r"tmp/[^/]+/?$")
 _NEGATIONS = frozenset({"!", "-not"})
 _NAME = re.compile(r"[\w@.+][\w@.+-]*")
+_CACHES = re.compile(
+    r"~/(?:Library/Developer/Xcode/DerivedData|Library/Caches/[\w.-]+|\.npm/_cacache|\.gradle/caches"
+    r"|\.cache/(?:pip|uv|yarn|pnpm|go-build|bazel|ccache|sccache|mypy|ruff|pre-commit|pypoetry|deno|electron"
+    r"|Cypress|ms-playwright|puppeteer|node|turbo|typescript|prisma|composer|gem|nix|black))(?:/[\w.@+-]+)*/?"
+)
+"""What programs fetch or make again when they miss it."""
 _FLAGS = re.compile(r"-[rRfv]+|--(?:recursive|force|verbose)")
 _PRINTS_NOTHING = frozenset({"", ":", "true"})
 _OVERWRITES = frozenset({">", ">|"})
@@ -174,6 +191,27 @@ def deletes_only_temporary(run: Invocation, roots: Sequence[str]) -> bool:
     )
 
 
+def _deletes_only_caches(run: Invocation) -> bool:
+    """Whether `rm` deletes nothing but folders of the person's in which programs keep what they fetch again."""
+    names = [word for word in run.arguments if not _FLAGS.fullmatch(word)]
+    is_plain = run.program == "rm" and not (run.wrappers or run.in_loop)
+    return is_plain and bool(names) and all(_CACHES.fullmatch(normalize(name)) for name in names)
+
+
+def _empties_only_output(run: Invocation) -> bool:
+    """Whether `truncate` empties nothing but files that are empty as a rule, or hold what programs print, below
+    the current folder."""
+    if run.program != "truncate" or run.wrappers or run.in_loop:
+        return False
+    sizes = {*run.find_values("-s", "--size")}
+    names = [word for word in run.operands if word not in sizes]
+    return (
+        sizes == {"0"}
+        and bool(names)
+        and all(_MADE_EMPTY.fullmatch(each) and _is_inside(each) for each in names)
+    )
+
+
 def changes_rights_inside(run: Invocation, script: Script, roots: Sequence[str]) -> bool:
     """Whether a command changes the rights of named files and folders alone that are below the current one, or
     are temporary."""
@@ -278,7 +316,15 @@ def is_generated(path: str) -> bool:
     if "*" in name:
         is_known = is_remade(name) or _FILES.fullmatch(name) is not None
         return is_known and (not folders or _is_inside("/".join(folders)))
-    is_made = name in _FOLDERS or not _UNMISTAKABLE.isdisjoint(folders) or is_remade(path)
+    if name in _OF_TOOLS_ALONE:  # whichever folder it lies in
+        folders = [each for each in folders if each not in ("*", "**")]
+        path = "/".join((*folders, name))
+    is_made = (
+        name in _FOLDERS
+        or _BUILT_APART.fullmatch(name)
+        or not _UNMISTAKABLE.isdisjoint(folders)
+        or is_remade(path)
+    )
     return (is_made or _FILES.fullmatch(name) is not None) and _is_inside(path)
 
 
@@ -352,6 +398,7 @@ _SERVERS = re.compile(
 )
 _MAY_LOSE_NOTHING = frozenset(
     {
+        "truncate",
         *("rm", "rmdir", "unlink", "git", "find", "gfind", "bfs"),
         *("chmod", "chown", "chgrp", "pkill", "killall", "fuser"),
     }
@@ -382,13 +429,17 @@ def list_deletions(
         yield Objection("destructive", f"{run.program}: it overwrites logs")
 
 
+def may_hold_something(path: str, roots: Sequence[str] = ()) -> bool:
+    """Whether it loses something to make a file empty, as far as its name tells."""
+    is_output = _MADE_EMPTY.fullmatch(path) or is_log(path) or is_remade(path)
+    return not (is_output or is_temporary(path, roots) or path.startswith("/dev/"))
+
+
 def _empties(redirect: Redirect, roots: Sequence[str], script: Script | None) -> bool:
     """Whether a redirect of what prints nothing leaves a file empty that held something, as far as its name and
     the rest of the script tell."""
     target = redirect.target
-    if redirect.operator not in _OVERWRITES or _MADE_EMPTY.fullmatch(target):
-        return False
-    if is_log(target) or is_remade(target) or is_temporary(target, roots) or target.startswith("/dev/"):
+    if redirect.operator not in _OVERWRITES or not may_hold_something(target, roots):
         return False
     commands = script.commands if script is not None else ()
     if script is not None and script.problem is not None and commands[1:]:  # whose redirect it is nobody knows
@@ -406,6 +457,8 @@ def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = Non
         yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots, script)
         return
     if deletes_only_what_is_remade(run) or deletes_only_temporary(run, roots) or ends_only_servers(run):
+        return
+    if _deletes_only_caches(run) or _empties_only_output(run):
         return
     if script is not None and (deletes_only_generated(run, script) or deletes_only_empty(run, script)):
         return

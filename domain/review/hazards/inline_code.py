@@ -12,7 +12,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from quorum.domain.review.hazards.database import list_deleted_data, list_reached_data
-from quorum.domain.review.hazards.files import is_generated, list_written_places
+from quorum.domain.review.hazards.files import is_generated, list_written_places, may_hold_something
 from quorum.domain.review.hazards.library_calls import read_library_calls
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
 from quorum.domain.review.objection import Objection
@@ -53,7 +53,7 @@ _COPIES = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.replace"}
 )
 _WRITING_METHODS = frozenset({"write_text", "write_bytes", "touch", "mkdir"})
-_READING_METHODS = frozenset({"read_text", "read_bytes"})
+_METHODS_OF_FILES = _WRITING_METHODS | {"read_text", "read_bytes", "close"}
 _PATHS = frozenset({"pathlib.Path", "Path", "os.path.join", "os.path.expanduser", "pathlib.PurePath"})
 _ANYWHERE = "?"
 _LONGEST = 4_096  # characters of a text that is put together: it can be doubled again and again
@@ -191,9 +191,8 @@ class _CodeReader:
             yield from self._open(call)
         elif name in _COPIES:
             yield from self._copy(call)
-        elif last in _WRITING_METHODS | _READING_METHODS and isinstance(call.func, ast.Attribute):
-            path = self._evaluate_text(call.func.value)
-            yield from self._touch(path, writes=last in _WRITING_METHODS)
+        elif last in _METHODS_OF_FILES and isinstance(call.func, ast.Attribute):
+            yield from self._use_file(last, call, call.func.value)
         elif last in ("execute", "executescript", "executemany") and (statement := self._evaluate_first(call)):
             yield from (*list_deleted_data((statement,)), *list_reached_data((statement,)))
         elif name == "urllib.request.urlretrieve" and len(call.args) > 1:
@@ -214,6 +213,24 @@ class _CodeReader:
         writes = any(set(mode or "") & set("wax+") for mode in modes)
         self._reads_file = self._reads_file or not writes
         yield from self._touch(self._evaluate_first(call), writes=writes)
+
+    def _use_file(self, last: str, call: ast.Call, owner: ast.expr) -> Iterator[Objection]:
+        yield from self._empty(last, call, owner)
+        if last != "close":
+            yield from self._touch(self._evaluate_text(owner), writes=last in _WRITING_METHODS)
+
+    def _empty(self, last: str, call: ast.Call, owner: ast.expr) -> Iterator[Objection]:
+        """Take a file that is opened to be written, and closed again, or gets a text without letters."""
+        path: str | None = None
+        match last, owner, call.args:
+            case "close", ast.Call(args=[ast.expr() as name, ast.Constant(value="w" | "wb" | "w+")]), []:
+                path = self._evaluate_text(name)
+            case "write_text" | "write_bytes", _, [ast.Constant(value="" | b""), *_]:
+                path = self._evaluate_text(owner)
+            case _:
+                return
+        if path is not None and may_hold_something(path):
+            yield Objection("destructive", f"Python's {last}: it empties {path}")
 
     def _copy(self, call: ast.Call) -> Iterator[Objection]:
         paths = [self._evaluate_text(each) for each in call.args[:2]]

@@ -31,7 +31,12 @@ from quorum.domain.review.hazards.places import (
 from quorum.domain.review.hazards.python_words import read_python_words
 from quorum.domain.review.hazards.request_terms import complete_terms
 from quorum.domain.review.hazards.started_programs import list_started, skip_leading_options
-from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_foreign_packages, list_transfers
+from quorum.domain.review.hazards.transfers import (
+    DOWNLOADERS,
+    list_deleted_there,
+    list_foreign_packages,
+    list_transfers,
+)
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import Effect, RequestTerms
@@ -246,6 +251,7 @@ class _Inspection:
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),
             *list_transfers(run),
+            *list_deleted_there(run),
             *list_git_programs(run),
             *list_foreign_packages(run),
             *self._find_listed(run),

@@ -11,6 +11,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
+from quorum.domain.review.hazards.starters import list_started_texts
 from quorum.domain.review.plain_request import RequestTerms
 from quorum.domain.shell.command_line import Redirect
 
@@ -229,7 +230,10 @@ _STARTED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("script", "su", "runuser", "flock"), ("-c", "--command", "--session-command")),
     "zip": ("-TT", "--unzip-command"),
     "hyperfine": ("-p", "--prepare", "-s", "--setup", "-c", "--cleanup", "-C", "--conclude"),
-    "entr": ("-s",),
+    "entr": ("-s", "-rs", "-cs", "-ns", "-crs", "-rcs", "-nrs"),
+    "env": ("-S", "--split-string"),
+    "bpftrace": ("-c",),
+    "aws": ("--command",),
     **dict.fromkeys(("npm", "npx"), ("-c", "--call")),
     "nix-shell": ("--run", "--command"),
     "fswatch": ("-x",),
@@ -281,12 +285,14 @@ _DEBUGGER_RUNS = re.compile(
     r"(?:--?\w[\w-]*=)?\s*(?:(?:platform\s+)?shell\s+|!|pipe\s.*\||make\s)(.*)", re.DOTALL
 )
 _CLIENT_RUNS = re.compile(r"(?:--\w+=)?\s*(?:\\!|(?i:system)\s)\s*(.*)", re.DOTALL)
+_FILE_CLIENT_RUNS = re.compile(r"(?:.*;)?\s*(?:!|(?i:host|shell)\s)\s*([^;]*).*", re.DOTALL)
 # Programs that read commands of their own, and the ones among these that start a shell.
 _COMMAND_LINES: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _SQLITE_RUNS),
     **dict.fromkeys(("gdb", "lldb"), _DEBUGGER_RUNS),
     **dict.fromkeys(("psql", "mysql", "mariadb"), _CLIENT_RUNS),
     "dc": _DC_RUNS,
+    **dict.fromkeys(("sftp", "lftp", "ftp", "sqlplus"), _FILE_CLIENT_RUNS),
 }
 _RUNS_VALUES = {
     **dict.fromkeys(("ssh", "scp", "sftp"), (_SSH_RUNS, "-o")),
@@ -311,6 +317,7 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
     """The texts that a program hands to a shell, as far as its words and input show them."""
     program = run.program
     if program not in _START_TEXTS:
+        yield from list_started_texts(program, run.arguments)
         return
     yield from run.find_values(*_STARTED_BY.get(program, ()))
     if program == "git":
@@ -319,7 +326,7 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
     elif program in _RUNS_VALUES:
         pattern, option = _RUNS_VALUES[program]
         yield from _cut(pattern, run.find_values(option))
-    elif program in _COMMAND_LINES:
+    if program in _COMMAND_LINES:
         yield from _cut(_COMMAND_LINES[program], (*run.arguments, *_list_lines(run)))
     elif program == "nix":
         yield from _list_started_by_nix(run)

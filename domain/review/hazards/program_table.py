@@ -110,6 +110,13 @@ DATA_USES = (
         REHEARSAL,
     ),
     HarmfulUse("rclone", "delete|deletefile|purge|sync|rmdirs|cleanup", "deletes files", "--dry-run"),
+    HarmfulUse(
+        "hdfs|hadoop dfs|fs",
+        "-rm|-rmr|-rmdir|-expunge|-truncate",
+        "deletes files of a cluster",
+        "-help|-usage",
+    ),
+    HarmfulUse("hadoop distcp", "-delete|-overwrite", "deletes files of a cluster"),
     HarmfulUse("tar", "--remove-files", "deletes the files that it packs"),
     HarmfulUse("dd", rf"of=(?!/dev/(null|stdout)$|{_BELOW}$).*", "overwrites files or devices"),
     HarmfulUse("mkfs|mke2fs|mkswap|newfs", _DEVICE, "formats a device"),
@@ -152,7 +159,10 @@ DATA_USES = (
     HarmfulUse("truncate", "", "cuts files off", "0|-s0|--size=0|--help|--version"),
     HarmfulUse("truncate", "0|-s0|--size=0", "empties files", request=RequestTerms(effect=Effect.EMPTY)),
     HarmfulUse(
-        "docker|podman|nerdctl", "prune|rm|rmi|kill", "deletes containers or images", request=_CONTAINERS
+        "docker|podman|nerdctl",
+        "prune|rm|rmi|kill",
+        "deletes containers or images",
+        request=_CONTAINERS,
     ),
     HarmfulUse(
         "docker|podman|nerdctl compose down",
@@ -326,7 +336,7 @@ MACHINE_USES = (
     HarmfulUse("unset", "HISTFILE|HISTSIZE|HISTFILESIZE", "switches the history of commands off"),
     HarmfulUse(
         "systemctl",
-        "enable|link|preset|--now|daemon-reload",
+        "enable|link|preset|--now",
         "lets something run on its own",
         guard="persistence",
         request=_INSTALLED,
@@ -335,7 +345,7 @@ MACHINE_USES = (
         "systemd-run|at|batch",
         "",
         "lets something run on its own",
-        r"-l|--help|--version|-q",
+        r"-l|--help|--version|-q|--scope",
         guard="persistence",
     ),
     HarmfulUse(
@@ -500,6 +510,11 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     name = found[1] if found else run.program
     listed = tuple(_match_rows(run, _ROWS.get(name, ())))
     yield from listed or _match_rows(run, _SYSTEM_ROWS.get(name, ()))
+
+
+def list_judged() -> frozenset[str]:
+    """The programs that the tables know."""
+    return frozenset((*_ROWS, *_SYSTEM_ROWS))
 
 
 def has_harmful_uses(program: str) -> bool:

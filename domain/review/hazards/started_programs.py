@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.invocation import Invocation, drop_version, unwrap
+from quorum.domain.review.hazards.starters import find_started_words
 
 _PYTHONS = ("python", "pypy", "ipython")
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
@@ -47,7 +48,7 @@ _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
         (frozenset({"-e", "-u", "-w", "-v", "-p", "--env", "--user", "--workdir", "--volume", "--name"}), 1),
     ),
     ("kubectl", "exec"): (frozenset({"-n", "-c", "--namespace", "--container"}), 1),
-    ("oc", "exec"): (frozenset({"-n", "-c"}), 1),
+    **dict.fromkeys([("oc", "exec"), ("oc", "rsh")], (frozenset({"-n", "-c"}), 1)),
     **dict.fromkeys([(name, "run") for name in ("poetry", "pipenv", "pdm", "hatch", "rye")], (frozenset(), 0)),
     **dict.fromkeys(
         [
@@ -158,6 +159,8 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
 }
 
 
+_RUN_SCRIPTS = frozenset({program for program, _ in _SCRIPTS})
+_TAKES_VERSIONS = frozenset({"mise", "rtx"})
 _STARTERS = frozenset({"docker", "podman", *_STARTS_WORDS, *(program for program, _ in _ENTERS)})
 # Options of package managers, and words, that take a word, in front of their commands.
 _LEADING_VALUES = {
@@ -220,11 +223,14 @@ def enter_started(run: Invocation) -> Invocation:
 
 def _find_started(run: Invocation) -> Invocation | None:
     if run.program not in _STARTERS and not run.program.startswith(_PYTHONS):
-        return None
+        is_script = run.wrappers[-1:] and run.wrappers[-1] in _RUN_SCRIPTS  # its own words stand behind it
+        return None if is_script else _start(run, find_started_words(run.program, run.arguments))
     words = skip_leading_options(run)
     if words[:1] == ("compose",) and run.program in ("docker", "podman"):
         run = replace(run, program="docker-compose", arguments=words[1:])
         words = run.arguments
+    elif words[:1] == ("container",) and run.program in ("docker", "podman"):
+        words = words[1:]
     if (
         _PYTHON.fullmatch(run.program)
         and "-m" in words[:-1]
@@ -232,9 +238,13 @@ def _find_started(run: Invocation) -> Invocation | None:
     ):
         words = words[words.index("-m") + 1 :]
     elif run.program in _STARTS_WORDS:
-        words = _skip(words, *_STARTS_WORDS[run.program])
+        words = tuple(find_started_words(run.program, words)) or _skip(words, *_STARTS_WORDS[run.program])
     else:
-        words = _list_started_words(run.program, words)
+        words = _list_started_words(run.program, words) or tuple(find_started_words(run.program, words))
+    return _start(run, words)
+
+
+def _start(run: Invocation, words: Sequence[str]) -> Invocation | None:
     if not words:
         return None
     return replace(run, program=drop_version(words[0].rpartition("/")[2]), arguments=tuple(words[1:]))
@@ -251,6 +261,8 @@ def _list_started_words(program: str, words: tuple[str, ...]) -> tuple[str, ...]
         is_named = program in _STARTS_BY_NAME and command not in _OWN_COMMANDS
         return (command, *rest) if command and is_named else ()
     with_value, leading = _ENTERS[program, command]
+    if program in _TAKES_VERSIONS and "--" in rest:
+        return tuple(rest[rest.index("--") + 1 :])
     return _skip(tuple(rest), with_value.union(_LEADING_VALUES.get(program, ())), leading)
 
 

@@ -27,9 +27,15 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     # ------------------------------------------------------------ rights
     HarmfulUse(
         "chown|chgrp|chmod|setfacl",
-        r"/(etc|usr|bin|sbin|boot|root|var|lib)(/.*)?|~?/?.*\.ssh/.*",
+        r"/(etc|usr|bin|sbin|boot|root(?!/\.ssh/)|var|lib)(/.*)?",
         "changes the rights of files of the system",
         "-R|--recursive|.*/(www|tmp)(/.*)?",
+    ),
+    HarmfulUse(
+        "chown|chgrp|chmod|setfacl",
+        r"~?/?.*\.ssh/.*",
+        "changes who may use keys",
+        r"-R|--recursive|0?[467]00|go-rwx|og-rwx|u=rwx?,go=",
     ),
     HarmfulUse("setfacl", r"[ugo]:\w+:[r-]*w.*|.*nobody.*|.*o::?[rwx]+", _RIGHTS),
     HarmfulUse(
@@ -342,15 +348,20 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         guard="persistence",
     ),
     HarmfulUse(
-        (
-            "atrun|anacron|fcron|batch|cron|crond|incrontab|watchman|supervisorctl|pm2|monit|"
-            "whenever|systemd-tmpfiles|dbus-send|busctl|gdbus"
-        ),
+        ("atrun|anacron|fcron|batch|cron|crond|incrontab|whenever|systemd-tmpfiles|dbus-send|busctl|gdbus"),
         r"|.+",
         _LATER,
         rf"{_SHOWS}|-l|logs|describe|monitor|introspect|tree|--user|--print-reply|call",
         guard="persistence",
     ),
+    HarmfulUse(
+        "pm2|supervisorctl|watchman|monit",
+        "start|startOrRestart|startOrReload|startup|save|resurrect|deploy|install|update|add|reread|trigger|trigger-.*|-j",
+        _LATER,
+        "--help",
+        guard="persistence",
+    ),
+    HarmfulUse("pm2|supervisorctl|monit", "stop|kill|shutdown|delete|remove|quit", "stops services", "--help"),
     HarmfulUse(
         "code|codium|cursor|code-insiders|subl|google-chrome|chromium|firefox|brave-browser",
         (

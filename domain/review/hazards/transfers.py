@@ -43,6 +43,22 @@ def list_foreign_packages(run: Invocation) -> Iterator[Objection]:
         yield Objection("network", f"{run.program}: it runs a package from elsewhere")
 
 
+_FILE_CLIENTS = frozenset({"sftp", "lftp", "ftp", "tnftp", "ncftp", "smbclient"})
+_DELETES_THERE = re.compile(
+    r"(?:^|[;\n])[ \t]*-?(?:(?:glob[ \t]+(?:-a[ \t]+)?)?(?:m?rm|rmdir|m?del(?:ete)?|deltree)\b"
+    r"|mirror\b[^;\n]*--delete)"
+)
+
+
+def list_deleted_there(run: Invocation) -> Iterator[Objection]:
+    """What clients are told, in commands of their own, to delete on another machine."""
+    if run.program not in _FILE_CLIENTS:
+        return
+    texts = (*run.find_values("-e", "-c"), run.text or "")
+    if any(map(_DELETES_THERE.search, texts)):
+        yield Objection("destructive", f"{run.program}: it deletes files of another machine")
+
+
 DOWNLOADERS = frozenset({"curl", "wget", "fetch", "aria2c", "lwp-request", "http", "https", "lynx", "axel"})
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat", "telnet"})
 _MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"})

@@ -200,7 +200,6 @@ class _Walk:
         redirects, text = list(given.redirects), given.text
         words: list[str] = []
         assignments: list[str] = []
-        inner = replace(place, reads=())
         for child in node.children:
             if child.type in REDIRECTS:
                 own = _Redirected()
@@ -209,11 +208,13 @@ class _Walk:
                 reads += own.reads
                 words += own.words
                 continue
-            if child.type == "word":  # the usual one, which holds none
+            kind = child.type
+            if kind == "word":  # the usual one, which holds none
                 words.append(_read_word(child))
                 continue
-            yield from self._find_substitutions(child, reads, inner)
-            if child.type == "variable_assignment":
+            if child.named_child_count or kind in _SUBSTITUTIONS:
+                yield from self._find_substitutions(child, reads, replace(place, reads=()))
+            if kind == "variable_assignment":
                 assignments.append(_read_word(child))
             else:
                 words.append(_read_word(child))

@@ -660,6 +660,10 @@ def test_what_a_command_reads_writes_and_deletes_is_told() -> None:
         ("openssl dgst -sha256 a", {("read", "a")}),
         ("bc -q a", {("read", "a")}),
         ("ed -s a <<< 'w new'", {("read", "a"), ("write", "new")}),
+        ("ed -s a <<< $'1d\nw\nq'", {("read", "a"), ("write", "a")}),
+        ("ex -s a -c '%s/a/b/' -c wq", {("read", "a"), ("write", "a")}),
+        ("vim +'%s/a/b/' +x a", {("read", "a"), ("write", "a")}),
+        ("xxd a b", {("read", "a"), ("write", "b")}),
         (
             "curl -s -c jar -b kept -o new http://127.0.0.1/",
             {("read", "kept"), ("write", "jar"), ("write", "new")},

@@ -58,6 +58,9 @@ def _explain(command: str, root: str = "/w") -> list[str]:
         "find src -name '*.pyc' -print0 | xargs -0 rm -f",
         "find src -name '*.pyc' -print0 2>/dev/null | xargs -r0 -n9 rm -f",
         "find . -type d -delete",
+        "rm -rf cmake-build-debug docs/_build .eslintcache",
+        "rm -rf packages/*/node_modules node_modules",
+        "rm -rf ~/.cache/pip ~/.npm/_cacache ~/.gradle/caches/modules-2",
         "kill $(lsof -t -i:3000)",
         "kill $(lsof -ti tcp:8080)",
         "lsof -ti:3000 | xargs kill -9",
@@ -76,6 +79,12 @@ def test_what_tools_make_anew_is_deleted_and_their_servers_are_ended_unasked(com
     "command",
     [
         "rm -rf node_modules src",
+        "rm -rf packages/*/lib",
+        "rm -rf ~/.cache",
+        "rm -rf ~/.cache/huggingface",
+        "rm -rf ~/.cache/pip/../../work",
+        "dropdb app_test",
+        "docker rm builder",
         "find src -name '*.pyc' | xargs rm -f",
         "find src -name '*.pyc' -print0 | xargs -0 rm -f src",
         "find src -name '*.py' -print0 | xargs -0 rm -f",
@@ -232,3 +241,21 @@ def test_a_workspace_below_the_folder_for_temporary_files_is_not_temporary() -> 
     for command in ("rm -rf /tmp/w/src", "rm -rf /tmp/w", "rm /tmp/w/a.py"):
         assert _explain(command, root="/tmp/w"), command
     assert _explain("rm -rf /tmp/other", root="/tmp/w") == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["pm2 restart all", "supervisorctl tail web", "watchman watch-list", "systemctl daemon-reload"],
+)
+def test_what_is_started_anew_or_read_anew_runs_nothing_new(command: str) -> None:
+    assert _explain(command) == []
+
+
+def test_what_starts_or_stops_by_itself_from_now_on_is_asked_about() -> None:
+    assert _explain("pm2 startup") == ["pm2: it lets something run on its own"]
+    assert _explain("pm2 stop web") == ["pm2: it stops services"]
+
+
+def test_keys_may_be_kept_from_others_but_not_shown_to_them() -> None:
+    assert _explain("chmod 600 ~/.ssh/id_ed25519") == []
+    assert _explain("chmod 644 ~/.ssh/id_ed25519") == ["chmod: it changes who may use keys"]

@@ -55,7 +55,7 @@ def _object_to(command: str, request: str) -> tuple[Objection, ...]:
         ("dropdb shop_test", "Drop the database shop_test."),
         ("psql -c 'DROP TABLE jobs' shop", "Drop the table jobs."),
         ("redis-cli flushall", "Flush redis."),
-        ("truncate -s 0 app.log", "Truncate app.log."),
+        ("truncate -s 0 app.csv", "Truncate app.csv."),
         ("git push origin --delete spike", "Delete the remote branch spike."),
         ("rm -rf build", "Throw build away."),
         ("rm -rf build", "Delete build from this repository."),
@@ -277,13 +277,13 @@ def test_no_request_for_something_else_takes_an_objection_back() -> None:
     assert Asked.TARGETS not in judged.values()
 
 
-@pytest.mark.parametrize(("number", "at_least"), [(1, 37), (2, 39)])
+@pytest.mark.parametrize(("number", "at_least"), [(1, 36), (2, 38)])
 def test_most_requests_for_what_a_command_does_take_its_objections_back(number: int, at_least: int) -> None:
     """Written without a look at the reading. The first was used to change it, the second to measure it."""
     calls = [each for each in _WRITTEN if each.set == number and _object_to(each.command, each.asked)]
     answered = [each for each in calls if _judge(each.command, each.asked) is not Asked.NOT]
 
-    assert len(calls) in (51, 44)
+    assert len(calls) in (49, 42)
     assert len(answered) >= at_least
 
 

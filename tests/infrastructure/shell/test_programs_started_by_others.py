@@ -320,3 +320,84 @@ def test_code_that_is_written_and_run_at_once_is_judged_by_what_it_does(
 ) -> None:
     assert any(reason in each for each in _object_to(f"cat > {name} <<'END'\n{code}\nEND\n{start}"))
     assert _object_to(f"cat > {name} <<'END'\nfmt.Println(1)\nEND\n{start}") == []
+
+
+@pytest.mark.parametrize(
+    "starter",
+    [
+        "proot -r ./root -b /dev",
+        "bwrap --bind / / --setenv A b --",
+        "bwrap --ro-bind / / --unshare-net",
+        "flatpak-spawn --host --directory=/x",
+        "pssh -h all.txt -t 10",
+        "parallel -j 4 --bar",
+        "setpriv --reuid 1000 --clear-groups",
+        "systemd-run -p MemoryMax=1G --scope",
+        "runuser -u me --",
+        "script -q /dev/null",
+        "kubectl debug pod -it --image=alpine --",
+        "docker container exec app",
+        "apptainer exec --bind a x.sif",
+        "perf stat -r 3",
+        "gosu me",
+        "retry -t 3 --",
+        "mise x node@20 --",
+        "nobody-knows-it --level 3 --",
+        "nobody-knows-it exec pod-1",
+    ],
+)
+def test_a_command_is_judged_whoever_starts_it_with_whichever_options(starter: str) -> None:
+    assert "rm: it deletes folders with all they hold" in _object_to(f"{starter} rm -rf src")
+    assert not any("rm:" in reason for reason in _object_to(f"{starter} ls src"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "parallel 'rm -rf src' ::: a b",
+        "find . | entr -rs 'rm -rf src'",
+        "env -S 'rm -rf src'",
+        "watchexec 'rm -rf src'",
+        "concurrently 'npm run dev' 'rm -rf src'",
+        "sbatch --wrap='rm -rf src'",
+        "nobody-knows-it --cmd 'rm -rf src'",
+        "lftp -e 'open host; !rm -rf src; quit'",
+        "sftp host <<< '!rm -rf src'",
+    ],
+)
+def test_a_text_that_is_handed_to_a_shell_is_judged(command: str) -> None:
+    assert "rm: it deletes folders with all they hold" in _object_to(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nobody-knows-it note 'rm -rf src'",
+        "nobody-knows-it rm",
+        "systemd-inhibit --what shutdown sleep 5",
+        "npm run build -- rm",
+        "grep -- rm notes.txt",
+    ],
+)
+def test_a_word_that_is_only_called_like_a_program_starts_none(command: str) -> None:
+    assert _object_to(command) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sftp host <<< 'rm old/*'",
+        "lftp -c 'open host; mrm *.log'",
+        "lftp host -e 'mirror -R --delete . /www'",
+        "smbclient //host/share -c 'deltree old'",
+        "hdfs dfs -rm -r /user/me/x",
+        "hadoop distcp -delete a b",
+    ],
+)
+def test_what_clients_are_told_to_delete_elsewhere_is_asked_about(command: str) -> None:
+    assert any("it deletes files" in reason for reason in _object_to(command))
+
+
+def test_what_clients_are_told_to_list_or_to_fetch_is_not() -> None:
+    assert _object_to("sftp host <<< 'get rm.txt'") == []
+    assert _object_to("hdfs dfs -ls /user/me") == []
