@@ -24,7 +24,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.errors import ForkedCommand, complain
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER, ForkedSession, ForkedWorker, ForkServer
-from quorum.infrastructure.execution.commands.environment import name_signal
+from quorum.infrastructure.execution.commands.environment import build_command_environment, name_signal
 from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.version import __version__
 
@@ -308,11 +308,17 @@ def fork_processes(options: StartOptions) -> ForkedWorker | int:
 def prepare_sessions() -> None:
     """Find out what does not depend on the settings, which each session would find out anew."""
     from quorum.infrastructure.config.loading import build_defaults
+    from quorum.infrastructure.config.schema import Settings
     from quorum.infrastructure.models.shared.network_loading import load_certificates
     from quorum.infrastructure.prices.model_figures import load_published_prices
+    from quorum.infrastructure.session_paths import build_path_policy
     from quorum.infrastructure.tools.registration import find_plugins
 
     platform.processor()  # an SDK asks for it, and it is a program
+    # Patterns compile where they are first used.
+    build_command_environment({"NAME": "name: value"}, ())
+    policy = build_path_policy(Settings(), ())
+    policy.is_protected("/file.old"), policy.is_sensitive("/file.old")
     for find in (build_defaults, find_plugins, load_certificates, load_published_prices):
         with suppress(ConfigError, OSError, ImportError):  # the session says so
             find()
