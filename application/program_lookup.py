@@ -431,7 +431,7 @@ def _leads_through(path: str, folders: Sequence[str]) -> bool:
         return True
 
 
-def follow_path(path: str) -> Iterator[str]:
+def follow_path(path: str, is_link: Callable[[str], bool] = os.path.islink) -> Iterator[str]:
     """The places that an absolute path leads through: folders, links, and what these lead through in turn.
 
     Raises OSError where there are too many links. Looks at files.
@@ -443,7 +443,7 @@ def follow_path(path: str) -> Iterator[str]:
             continue
         reached = os.path.dirname(reached) if name == os.pardir else os.path.join(reached, name)
         yield reached
-        if os.path.islink(reached):
+        if is_link(reached):
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)

@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
@@ -25,6 +26,12 @@ def warm_up_session(parts: SessionParts, more: Callable[[], None] | None) -> Non
             if more is not None:
                 more()
     finally:
-        if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed
-            gc.freeze()
+        _freeze_once()
         gc.enable()
+
+
+@cache
+def _freeze_once() -> None:
+    """Keep what is loaded from the collector: once, as what is frozen of a session stays after it is closed. To
+    ask the collector whether anything is frozen counts all of it."""
+    gc.freeze()

@@ -259,6 +259,12 @@ def extract_last_names(patterns: Iterable[str], *, copies: bool = False) -> Name
 
     With `copies` they cover copies as well, as `PathPolicy.is_sensitive` does.
     """
+    return _share_last_names(tuple(patterns), copies)
+
+
+@lru_cache(maxsize=32)
+def _share_last_names(patterns: tuple[str, ...], copies: bool) -> NamePatterns:
+    """The same ones for the same patterns: each search of a workspace asks for them."""
     ends = (pattern.strip("/").rpartition("/")[2] for pattern in patterns)
     return NamePatterns((end for end in ends if end), copies=copies)
 

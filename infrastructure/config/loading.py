@@ -138,7 +138,7 @@ def load_settings(
     if instead is not None and locations.named is None and instead.path in locations.project_search:
         locations = replace(locations, project=instead.path)
     stack = _Stack(instead=instead, is_safe=is_safe)
-    stack.lay(_build_defaults())
+    stack.lay(build_defaults())
     for address in read_provider_addresses(environ):
         stack.lay(address)
     for path in _list_own_files(locations, instead):
@@ -344,7 +344,7 @@ def _list_own_files(locations: ConfigLocations, instead: TomlFile | None) -> tup
 
 
 @cache
-def _build_defaults() -> Checked:
+def build_defaults() -> Checked:
     return _check_defaults(Settings())
 
 

@@ -6,7 +6,10 @@ The checks are the same whoever wrote the tool. The settings and the session's k
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import cast
@@ -261,8 +264,28 @@ def load_plugin_tools(root: Path) -> tuple[ToolSource, ...]:
     the workspace's root if it needs an argument. Raises ConfigError that names the distribution where one
     cannot be loaded or called, or gives something else.
     """
-    found = sorted(entry_points(group=_PLUGIN_GROUP), key=lambda entry: (_find_distribution(entry), entry.name))
-    return tuple(_name_source(entry, root) for entry in found)
+    return tuple(_name_source(entry, root) for entry in find_plugins())
+
+
+def find_plugins() -> tuple[EntryPoint, ...]:
+    """What installed distributions name, looked for anew where one was installed, changed or removed."""
+    return _find_plugins(tuple((folder, *_list_distributions(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=1)
+def _find_plugins(_installed: object) -> tuple[EntryPoint, ...]:
+    found = entry_points(group=_PLUGIN_GROUP)
+    return tuple(sorted(found, key=lambda entry: (_find_distribution(entry), entry.name)))
+
+
+def _list_distributions(folder: str) -> list[tuple[str, int]]:
+    """Those in an entry of the import path, each with the time of its last change."""
+    try:
+        with os.scandir(folder or ".") as found:
+            infos = [each for each in found if each.name.endswith((".dist-info", ".egg-info"))]
+        return sorted((each.name, each.stat().st_mtime_ns) for each in infos)
+    except OSError:  # it need not be there, or be a folder
+        return []
 
 
 def _name_source(entry: EntryPoint, root: Path) -> ToolSource:

@@ -96,6 +96,9 @@ def _open_fleet(
 
 
 def _work(options: WorkOptions, root: Path) -> int:
+    if not sys.flags.safe_path:
+        # Nothing in the folder it is started in may be imported in place of a package.
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "quorum", *sys.argv[1:]])
     from quorum.fleet.work import fork_processes
 
     forked = fork_processes(options)

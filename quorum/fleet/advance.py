@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -41,6 +42,7 @@ def advance_fleet_session(
     `owner` is a descriptor: once its other end is closed, the process ends. BUSY where another process, later
     or elsewhere, can advance it. Raises as `quorum run` does.
     """
+    gc.disable()  # what a session is made of lives on; composed, it turns it on again
     if owner is not None:
         _watch_owner(owner)
     folder = Path(session.cwd)

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -83,14 +83,22 @@ class _Worker:
 class ForkServer:
     """Starts a worker, and another one in its place where it is killed.
 
-    `modules` are imported before the worker is started, `later` ones while it connects. With `uses_exec`, and
-    wherever a fork without an exec is not safe, the process of a session loads what it needs itself.
+    `modules` are imported before the worker is started, `later` ones while it connects; then `prepare` is
+    called, which must start no thread. With `uses_exec`, and wherever a fork without an exec is not safe, the
+    process of a session loads what it needs itself.
     """
 
     def __init__(
-        self, modules: Sequence[str], later: Sequence[str], *, uses_exec: bool = False, quiet: bool = False
+        self,
+        modules: Sequence[str],
+        later: Sequence[str],
+        prepare: Callable[[], None] = lambda: None,
+        *,
+        uses_exec: bool = False,
+        quiet: bool = False,
     ) -> None:
         self._modules, self._later = modules, later
+        self._prepare = prepare
         self._uses_exec = uses_exec or sys.platform != "linux"
         self._quiet = quiet
         self._program = _identify_program()
@@ -116,24 +124,26 @@ class ForkServer:
             if self._worker is None:
                 if (worker := self._start_worker()) is not None:
                     return worker
-                self._preload(self._later)
+                self._preload(self._later, self._prepare)
             for request in self._wait_for_requests():
                 if (session := self._answer(request)) is not None:
                     return session
             if (code := self._reap()) is not None:
                 return code
 
-    def _preload(self, names: Sequence[str]) -> None:
-        """Import these. What cannot be imported, the process that needs it explains."""
+    def _preload(self, names: Sequence[str], prepare: Callable[[], None] = lambda: None) -> None:
+        """Import these, and `prepare`. What cannot be imported, the process that needs it explains."""
         missing = [name for name in names if name not in sys.modules]
         if self._uses_exec or not missing:
             return
+        gc.disable()  # what is imported lives on
         for name in missing:
             if is_installed(name.partition(".")[0]):
                 with suppress(ImportError):
                     import_module(name)
-        gc.collect()
+        prepare()
         gc.freeze()  # a child that looked through all of it would copy it
+        gc.enable()
 
     def _listen_for_signals(self) -> None:
         os.set_blocking(self._woken, False)

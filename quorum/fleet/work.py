@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import platform
 import signal
 import socket
 import sys
@@ -12,17 +13,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from quorum.application.ports.fleet import SessionBusy, SessionKilled
 from quorum.application.session.advance import REVIEW_OPEN
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import ConfigError
 from quorum.domain.fleet_session import Advance, FleetSession, FleetState, WorkerIdentity
 from quorum.domain.text.printable import make_printable
 from quorum.errors import ForkedCommand, complain
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER, ForkedSession, ForkedWorker, ForkServer
-from quorum.infrastructure.execution.commands.environment import name_signal
+from quorum.infrastructure.execution.commands.environment import build_command_environment, name_signal
 from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.version import __version__
 
@@ -293,22 +295,33 @@ def fork_processes(options: StartOptions) -> ForkedWorker | int:
 
     Raises ForkedCommand in the process of a session, and OSError where no process can be started.
     """
-    if not sys.flags.safe_path:
-        # Nothing in the folder it is started in may be imported in place of a package.
-        _execute(*sys.argv[1:])
-    server = ForkServer(OF_WORKERS, OF_SESSIONS, uses_exec=options.debug, quiet=options.quiet)
+    server = ForkServer(OF_WORKERS, OF_SESSIONS, prepare_sessions, uses_exec=options.debug, quiet=options.quiet)
     match server.serve():
         case ForkedSession(arguments=arguments, is_exec=True):
-            _execute(*arguments)
+            os.execv(sys.executable, [sys.executable, "-P", "-m", "quorum", *arguments])
         case ForkedSession(arguments=arguments):
             raise ForkedCommand(arguments)
         case other:
             return other
 
 
-def _execute(*arguments: str) -> NoReturn:
-    """Have this process run `quorum` with these arguments."""
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "quorum", *arguments])
+def prepare_sessions() -> None:
+    """Find out what does not depend on the settings, which each session would find out anew."""
+    from quorum.infrastructure.config.loading import build_defaults
+    from quorum.infrastructure.config.schema import Settings
+    from quorum.infrastructure.models.shared.network_loading import load_certificates
+    from quorum.infrastructure.prices.model_figures import load_published_prices
+    from quorum.infrastructure.session_paths import build_path_policy
+    from quorum.infrastructure.tools.registration import find_plugins
+
+    platform.processor()  # an SDK asks for it, and it is a program
+    # Patterns compile where they are first used.
+    build_command_environment({"NAME": "name: value"}, ())
+    policy = build_path_policy(Settings(), ())
+    policy.is_protected("/file.old"), policy.is_sensitive("/file.old")
+    for find in (build_defaults, find_plugins, load_certificates, load_published_prices):
+        with suppress(ConfigError, OSError, ImportError):  # the session says so
+            find()
 
 
 async def advance_sessions(

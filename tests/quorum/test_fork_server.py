@@ -52,8 +52,9 @@ def worker(sessions):
     raise NotImplementedError
 
 modules = later = ()
+prepare = lambda: None
 {code}
-end = ForkServer(modules, later).serve()
+end = ForkServer(modules, later, prepare).serve()
 if isinstance(end, ForkedWorker):
     sys.exit(worker(Sessions(end.parent)))
 elif isinstance(end, ForkedSession):
@@ -94,10 +95,13 @@ class Program:
 def test_a_session_has_what_it_was_given_and_nothing_of_the_parent_or_of_other_sessions(tmp_path: Path) -> None:
     program = Program(
         """
-mark = []
+mark, prepared, later = [], [], ("colorsys",)
+def prepare():
+    prepared.append("colorsys" in sys.modules)
+
 def session(arguments, is_exec):
     say(**{
-        "arguments": arguments, "is_exec": is_exec, "mark": mark, "folder": os.getcwd(),
+        "arguments": arguments, "is_exec": is_exec, "mark": mark, "folder": os.getcwd(), "prepared": prepared,
         "descriptors": [n for n in range(256) if os.path.exists(f"/proc/self/fd/{n}")],
         "input": os.read(0, 1).decode(), "leads": os.getsid(0) == os.getpid(),
         "blocked": [int(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, ())],
@@ -124,6 +128,7 @@ def worker(sessions):
             "arguments": ["session", str(number)],
             "is_exec": False,
             "mark": [],
+            "prepared": [True],
             "folder": os.path.realpath(os.environ["HOME"]),
             "descriptors": [0, 1, 2, 3],
             "input": "",
@@ -318,9 +323,10 @@ def test_what_the_parent_imports_leaves_no_thread_no_descriptor_and_no_variable(
 import os, sys
 before = dict(os.environ), os.listdir("/proc/self/fd"), os.getcwd()
 from importlib import import_module
-from quorum.fleet.work import OF_PROVIDERS, OF_SESSIONS, OF_WORKERS, list_first_uses
+from quorum.fleet.work import OF_PROVIDERS, OF_SESSIONS, OF_WORKERS, list_first_uses, prepare_sessions
 for name in (*OF_WORKERS, *OF_SESSIONS, *list_first_uses(OF_PROVIDERS, uses_bucket=True)):
     import_module(name)
+prepare_sessions()
 assert len(os.listdir("/proc/self/task")) == 1, os.listdir("/proc/self/task")
 assert before == (dict(os.environ), os.listdir("/proc/self/fd"), os.getcwd())
 """

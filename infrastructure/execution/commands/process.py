@@ -183,7 +183,7 @@ class SupervisedProcess:
                 self._channel, other_end = socket.socketpair()
                 ours.enter_context(self._channel)
                 channel = theirs.enter_context(other_end).fileno()
-            words = [_find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
+            words = [find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
             words += [
                 str(len(argv)),
                 self._keys,
@@ -324,7 +324,7 @@ def _open_pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
     return ends
 
 
-def _find_supervisor_program() -> str:
+def find_supervisor_program() -> str:
     """The supervisor's file; compiled where that is at hand, which saves it some milliseconds."""
     spec = supervisor.__spec__
     compiled = spec.cached if spec is not None else None

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
@@ -288,9 +288,10 @@ class Sandbox:
     def _find_links(self, paths: Sequence[str]) -> Iterator[tuple[str, str | None]]:
         """Each path with the first link on its way that a command could have made."""
         folders = [os.path.realpath(folder) for folder in (*self._policy.roots, *self._expand(self._writable))]
+        is_link = cache(os.path.islink)  # many lead through the same few folders
         for path in paths:
             try:
-                links = (place for place in follow_path(path) if os.path.islink(place))
+                links = filter(is_link, follow_path(path, is_link))
                 yield path, next((e for e in links if is_below_any(os.path.dirname(e), folders)), None)
             except OSError:
                 yield path, path
@@ -306,7 +307,8 @@ class Sandbox:
 
     def _explain_closed(self) -> tuple[str, ...]:
         """What of the settings and of the folders of programs stays closed, a sentence each."""
-        changed = [path for path, first in self._first_tools.items() if os.path.realpath(path) != first]
+        paths = RealPaths()
+        changed = [path for path, first in self._first_tools.items() if paths.resolve(path) != first]
         named = self._find_links((*self._expand((*self._readable, *self._writable)), *changed))
         return tuple(
             f"{path} stays closed to commands: {link} is a link where they may write, so it may lead elsewhere "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from msgspec import Struct
 
@@ -287,7 +288,8 @@ class SandboxView:
 
 def _select_existing(paths: Iterable[str]) -> list[str]:
     """Those that exist, each under the name by which its folder is really reached."""
-    named = (os.path.join(os.path.realpath(os.path.dirname(p)), os.path.basename(p)) for p in paths)
+    find_folder = cache(os.path.realpath)  # many lie in the same few folders
+    named = (os.path.join(find_folder(os.path.dirname(p)), os.path.basename(p)) for p in paths)
     return list(dict.fromkeys(path for path in named if os.path.exists(path)))
 
 

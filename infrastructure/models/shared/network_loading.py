@@ -6,7 +6,8 @@ import os
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from threading import Event, Thread
 
 import httpx2
@@ -51,7 +52,7 @@ def read_certificates() -> Callable[[], ssl.SSLContext]:
 
     def read() -> None:
         try:
-            context = httpx2.create_ssl_context()
+            context = load_certificates()
         except BaseException as error:  # noqa: BLE001 - whoever waits for the result raises it
             certificates.set_exception(error)
         else:
@@ -67,6 +68,27 @@ def read_certificates() -> Callable[[], ssl.SSLContext]:
         return certificates.result()
 
     return wait
+
+
+def load_certificates() -> ssl.SSLContext:
+    """The certificates that are trusted, read again where a file or a folder of them has changed. Blocks.
+
+    Raises as `httpx2.create_ssl_context` does.
+    """
+    places = ssl.get_default_verify_paths()
+    named = [os.environ[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+    changes = []
+    for place in named or (places.openssl_cafile, places.openssl_capath):
+        with suppress(OSError):
+            found = os.stat(place)
+            changes.append((place, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+    # Where none of these is there, they are looked for in places of which nothing is known here.
+    return _load_certificates(tuple(changes)) if changes else httpx2.create_ssl_context()
+
+
+@lru_cache(maxsize=1)
+def _load_certificates(_changes: object) -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
 
 
 def build_http_client(

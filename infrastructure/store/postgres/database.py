@@ -86,12 +86,18 @@ _TYPES = {
     "redaction": "bytea[]",
 }
 _EVERY = ", ".join(f"CAST(:every_{name} AS {type_of_all})" for name, type_of_all in _TYPES.items())
-_WRITE = (
-    f"WITH held AS (SELECT FROM leases WHERE session_id = :session AND epoch = :epoch FOR SHARE),"
+_COUNT_AND_ADD = (
+    "WITH held AS (SELECT FROM leases WHERE session_id = :session AND epoch = :epoch FOR SHARE),"
     f" counted AS ({COUNT_RECORDS} AND EXISTS (SELECT FROM held) RETURNING id)"
-    f" INSERT INTO records (session_id, {', '.join(_TYPES)}) SELECT counted.id, {', '.join(_TYPES)}"
-    f" FROM counted, unnest({_EVERY}) WITH ORDINALITY AS added ({', '.join(_TYPES)}, place) ORDER BY place"
+    f" INSERT INTO records (session_id, {', '.join(_TYPES)}) SELECT counted.id"
 )
+_WRITE = (
+    f"{_COUNT_AND_ADD}, {', '.join(_TYPES)} FROM counted,"
+    f" unnest({_EVERY}) WITH ORDINALITY AS added ({', '.join(_TYPES)}, place) ORDER BY place"
+)
+# For most: the driver takes as long for the arrays of one record as for all the rest.
+_ONE = ", ".join(f"CAST(:one_{name} AS {type_of_all[:-2]})" for name, type_of_all in _TYPES.items())
+_WRITE_ONE = f"{_COUNT_AND_ADD}, {_ONE} FROM counted"
 _HOLDER = "SELECT host, pid FROM leases WHERE session_id = :id"
 _RELEASE = "DELETE FROM leases WHERE session_id = :id AND epoch = :epoch"
 _LIVE = f"{_AGE} < {LEASE_SECS} AND {_IS_CONNECTED}"
@@ -119,8 +125,13 @@ class Lease(Struct, frozen=True):
         )
 
     def write_at_once(self, connection: SqlConnection, counted: Values, records: list[Values]) -> bool:
-        columns = {f"every_{name}": [record[name] for record in records] for name in _TYPES}
-        added = connection.execute(_WRITE, {**counted, **columns, "epoch": self.epoch})
+        held: Values = {**counted, "epoch": self.epoch}
+        if len(records) == 1:
+            one = {f"one_{name}": records[0][name] for name in _TYPES}
+            added = connection.execute(_WRITE_ONE, {**held, **one})
+        else:
+            columns = {f"every_{name}": [record[name] for record in records] for name in _TYPES}
+            added = connection.execute(_WRITE, {**held, **columns})
         return added.rowcount == len(records)
 
     def release(self) -> None:

@@ -9,7 +9,9 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TypeVar
+from threading import Lock
+from typing import ClassVar, TypeVar
+from weakref import WeakSet, WeakValueDictionary
 
 import psycopg
 from sqlalchemy import create_engine
@@ -186,16 +188,8 @@ class PostgresServer:
             "options": f"-c lock_timeout={round(busy_secs * 1000)}"
             f" -c idle_in_transaction_session_timeout={round(ABANDONED_SECS * 1000)}",
         }
-        # Transactions are begun and ended here in so many words, as each reading needs one of its own kind.
-        self._engine = create_engine(
-            _build_url(address, environ),
-            isolation_level="AUTOCOMMIT",
-            pool_pre_ping=True,
-            pool_size=1,
-            max_overflow=15,
-            connect_args=self._options,
-            hide_parameters=True,
-        )
+        self._shared = _SharedEngine.find(_build_url(address, environ), self._options, self)
+        self._engine = self._shared.engine
 
     def check(self) -> None:
         """Look whether this can be used, and keep trying from now on when the server is away for a moment.
@@ -253,12 +247,12 @@ class PostgresServer:
 
     def connect_directly(self) -> psycopg.Connection[tuple[object, ...]]:
         """A connection of the driver, which no pool takes back: its end frees what it holds on the server."""
-        arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
+        arguments, options = self._engine.dialect.create_connect_args(self._shared.engine.url)
         return psycopg.connect(*arguments, **{**options, **self._options}, autocommit=True)
 
     def build_connect_options(self) -> dict[str, str]:
         """The parameters of libpq, for a pool of another library; the password is among them."""
-        _, options = self._engine.dialect.create_connect_args(self._engine.url)
+        _, options = self._engine.dialect.create_connect_args(self._shared.engine.url)
         return {name: value for name, value in {**options, **self._options}.items() if name != "context"}
 
     def is_alive(self, connection: SqlConnection) -> bool:
@@ -340,8 +334,8 @@ class PostgresServer:
         """Nothing: the server's own autovacuum gives it back."""
 
     def close(self) -> None:
-        """End all connections that are not in use."""
-        self._engine.dispose()
+        """End all connections, if nobody else uses them."""
+        self._shared.leave(self)
 
 
 def _read_database_ms(connection: PostgresConnection) -> int:
@@ -351,6 +345,44 @@ def _read_database_ms(connection: PostgresConnection) -> int:
 def _read_steady_ms() -> int:
     """Milliseconds of a clock that nobody sets, and that goes on while the machine sleeps, if there is one."""
     return time.clock_gettime_ns(_STEADY) // 1_000_000
+
+
+class _SharedEngine:
+    """An engine and its connections, for all that use a database in the same way: to make one, and to have it
+    learn what the server is like, takes as long as to write ten events."""
+
+    _known: ClassVar[WeakValueDictionary[tuple[URL, str], _SharedEngine]] = WeakValueDictionary()
+    _finding: ClassVar[Lock] = Lock()
+
+    def __init__(self, url: URL, options: Mapping[str, str]) -> None:
+        self._users: WeakSet[PostgresServer] = WeakSet()
+        # Transactions are begun and ended here in so many words, as each reading needs one of its own kind.
+        self.engine = create_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_pre_ping=True,
+            pool_size=1,
+            max_overflow=15,
+            connect_args=dict(options),
+            hide_parameters=True,
+        )
+
+    @classmethod
+    def find(cls, url: URL, options: Mapping[str, str], user: PostgresServer) -> _SharedEngine:
+        """That of this database, for one user more."""
+        with cls._finding:
+            shared = cls._known.get(key := (url, options["options"]))
+            if shared is None:
+                shared = cls._known[key] = cls(url, options)
+            shared._users.add(user)
+            return shared
+
+    def leave(self, user: PostgresServer) -> None:
+        """It has this user no more. With the last one, all connections end that are not in use."""
+        with self._finding:
+            self._users.discard(user)
+            if not self._users:
+                self.engine.dispose()
 
 
 def _build_url(address: PostgresAddress, environ: Mapping[str, str]) -> URL:

@@ -72,6 +72,20 @@ def test_a_ledger_of_one_machine_has_no_fleet(tmp_path):
         open_fleet(StorageTable(url=f"sqlite:///{tmp_path}/ledger.sqlite"), {})
 
 
+def test_all_that_use_a_database_in_a_process_share_its_connections(url: str):
+    one, two = PostgresServer(parse_address(url), {}), PostgresServer(parse_address(url), {})
+
+    def read_pid(server: PostgresServer) -> int:
+        return server.read(lambda connection: connection.execute("SELECT pg_backend_pid()").scalar_one())
+
+    first, second = read_pid(one), read_pid(two)
+    one.close()
+    third = read_pid(two)
+    two.close()
+
+    assert first == second == third
+
+
 def test_a_key_is_submitted_once_and_all_requests_or_none_are(fleet: PostgresFleet):
     first = FleetRequest(prompt="review", cwd="/work", key="pull request 7")
 

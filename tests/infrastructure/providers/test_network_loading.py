@@ -19,8 +19,10 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
+    load_certificates,
     read_certificates,
 )
+from tests.support.certificates import Authority
 from tests.support.loopback_net import NET_VARIABLES
 from tests.support.sse_server import Say, SseServer
 
@@ -45,6 +47,26 @@ def test_certificates_that_cannot_be_read_are_an_error_for_whoever_needs_them(
 
     with pytest.raises(OSError, match="No such file"):
         read_certificates()()
+
+
+def test_certificates_are_read_once_and_again_where_they_have_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first, second = (Authority(tmp_path, name).file.read_bytes() for name in ("first", "second"))
+    file = tmp_path / "trusted.pem"
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+
+    def read() -> tuple[ssl.SSLContext, list[bytes]]:
+        context = load_certificates()
+        return context, context.get_ca_certs(binary_form=True)
+
+    file.write_bytes(first)
+    (once, trusted), (again, _) = read(), read()
+    file.write_bytes(first + second)
+    _, more = read()
+
+    assert once is again
+    assert (len(trusted), len(more)) == (1, 2)
 
 
 def test_nobody_waits_for_a_thread_that_ended_before_it_read_certificates(

@@ -138,6 +138,17 @@ def test_without_plug_ins_there_are_none(tmp_path: Path):
     assert load_plugin_tools(tmp_path) == ()
 
 
+def test_one_that_is_installed_or_removed_while_quorum_runs_counts_for_the_next_session(
+    install: Install, tmp_path: Path
+):
+    before = tools_of(tmp_path)
+    install("acme-tools", "hello = acme_tools:Hello")
+    after = tools_of(tmp_path)
+    (tmp_path / "site-packages/acme_tools-1.2.dist-info").rename(tmp_path / "gone")
+
+    assert (list(before), list(after), list(tools_of(tmp_path))) == ([], ["hello"], [])
+
+
 @pytest.mark.parametrize("entry", ["acme_tools:Hello", "acme_tools:several"])
 async def test_a_class_or_a_function_of_a_distribution_gives_tools(
     install: Install, tmp_path: Path, entry: str
