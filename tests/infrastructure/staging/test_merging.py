@@ -7,8 +7,8 @@ import errno
 import os
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -19,10 +19,12 @@ from quorum.infrastructure.staging import merging, subagent_layer
 from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.left_work import LeftWork
 from quorum.infrastructure.staging.subagent_layer import TooMuch, open_subagent_layer
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer, has_effects, recover
 from tests.support.dying_process import run_until_killed
 from tests.support.layer_process import run_forked
+from tests.support.rewind_rig import RewindRig
 
 pytestmark = pytest.mark.usefixtures("layers")
 BEFORE = """
@@ -66,8 +68,11 @@ class Place:
         apart.threads.close()
         if not merges:
             return ()
-        plan = apart.merge(apart.plan(self.environ), self.environ)
-        apart.close()
+        plan = apart.plan(self.environ)
+        try:
+            apart.merge(plan)
+        finally:
+            apart.close()
         apart.remove()
         return plan.remarks
 
@@ -83,9 +88,25 @@ class Place:
         )
         asyncio.run(effects.discard())
 
+    def merge_left(self) -> list[str]:
+        """What is said of merging what subagents have left in the layer of this process."""
+        layer, said = find_entered(), list[str]()
+        assert layer is not None
+
+        @asynccontextmanager
+        async def find_no_record(_session_id: str) -> AsyncIterator[None]:
+            yield None
+
+        async def tell(text: str, _is_done: bool) -> None:
+            said.append(text)
+
+        keeper = RewindRig(self.workspace).keeper
+        asyncio.run(LeftWork(layer, self.environ, keeper, find_no_record, tell).merge())
+        return said
+
     def read(self) -> dict[str, str]:
-        """What the layer of the session shows."""
-        return run_forked(lambda: (self.enter(), self.describe())[1])
+        """What the layer of the session shows once all is merged."""
+        return run_forked(lambda: (self.enter(), self.merge_left(), self.describe())[2])
 
     def describe(self) -> dict[str, str]:
         found = {}
@@ -203,13 +224,14 @@ def test_a_layer_that_holds_more_than_the_limit_has_none_above_it(
 def test_what_a_killed_process_left_is_merged_by_the_next(place: Place) -> None:
     run_forked(lambda: place.work(CHANGES, "echo theirs > same", merges=False))
 
-    def enter() -> tuple[tuple[str, ...], dict[str, str]]:
-        return place.enter().notices, place.describe()
+    def enter() -> tuple[list[str], dict[str, str]]:
+        place.enter()
+        return place.merge_left(), place.describe()
 
-    notices, found = run_forked(enter)
-    assert notices == ("what writer-1 changed before quorum was ended is in the layer now",)
+    said, found = run_forked(enter)
+    assert [each.split(";")[0] for each in said] == ["what writer-1 changed is in the layer now"]
     assert (found["new"][11:], found["same"][11:]) == ("new\n", "theirs\n")
-    assert run_forked(enter) == ((), found)
+    assert run_forked(enter) == ([], found)
 
 
 def kill_everywhere(folder: Path, first: int, step: int) -> int:
