@@ -88,13 +88,13 @@ class LeftWork:
         self._door = door or OneSession()
 
     async def merge(self) -> None:
-        """Merge all that nobody works at, in the order in which it was begun."""
+        """Merge all that nobody works at, in the order of the calls that it was done for."""
         if not list_subagents(self._layer.folder):
             return
         with self._layer.hold_turn():
             await self._door.enter()
             try:
-                for place in list_subagents(self._layer.folder):
+                for place in sorted(list_subagents(self._layer.folder), key=_rank):
                     if place not in self._layer.apart and holds_work(place):
                         await self._merge(place)
             finally:
@@ -135,6 +135,12 @@ class LeftWork:
                 return EffectReceipt(context, access, self._keeper, record.events, subagent_id=by, begun=begun)
 
             return await merge_recorded(layer, self._layer, self._environ, open_receipt)
+
+
+def _rank(place: Path) -> tuple[str, int]:
+    """Layers that are opened at once get their numbers by chance."""
+    origin = read_origin(place)
+    return (origin.context.batch_id, origin.context.call_index) if origin is not None else ("", 0)
 
 
 def _leave_unrecorded(_paths: Sequence[str]) -> AbstractAsyncContextManager[None]:
