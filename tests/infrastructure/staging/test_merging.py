@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import ctypes
 import errno
 import os
 import stat
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
@@ -318,3 +321,39 @@ def test_what_is_discarded_does_not_come_back_from_a_merge_that_failed(place: Pl
     run_forked(work)
 
     assert "new" not in place.read()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """One that anybody may enter, which not all of those are that tests have."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o777)
+        yield Path(folder)
+
+
+def be_nobody() -> None:
+    """Have this process be of a user without rights, as far as it may change that."""
+    for encoding in ("ascii", "latin-1"):
+        codecs.lookup(encoding)  # that user may have no way to where Python keeps them
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(65534, 65534, 65534)
+        ctypes.CDLL(None).prctl(4, 1)  # else what /proc shows of it belongs to root
+
+
+def test_a_user_without_rights_has_the_work_of_subagents_merged_and_recovered(open_folder: Path) -> None:
+    here, apart = open_folder / "here", open_folder / "apart"
+
+    def work() -> tuple[dict[str, str], dict[str, str], list[str]]:
+        be_nobody()
+        plain, place = Place(here), Place(apart)
+        plain.sh(CHANGES)
+        run_forked(lambda: place.work(CHANGES, merges=False))
+        said = run_forked(lambda: (place.enter(), place.merge_left())[1])
+        return plain.describe(), place.read(), said
+
+    plain, found, said = run_forked(work)
+
+    assert found == plain
+    assert len(said) == 1
