@@ -11,14 +11,14 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from quorum.domain.errors import StagingError
-from quorum.infrastructure.staging import merging, subagent_layer
+from quorum.infrastructure.staging import merging, mounting, subagent_layer
 from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.entering import enter_layer
@@ -357,3 +357,51 @@ def test_a_user_without_rights_has_the_work_of_subagents_merged_and_recovered(op
 
     assert found == plain
     assert len(said) == 1
+
+
+def fill_and_merge(folder: Path, spare: int) -> tuple[str, list[str], dict[str, str]]:
+    """What is said of a merge on a disk with so many pages left, which unfinished files it leaves then, and
+    what the layer shows once there is room again."""
+    mounting.enter_namespaces()
+    mounting._call("mount", b"none", os.fsencode(folder), b"tmpfs", 0, b"size=4m,nr_inodes=9999")
+    place, said = Place(folder), ""
+
+    def work() -> tuple[str, list[str], dict[str, str]]:
+        nonlocal said
+        layer = place.enter()
+        apart = open_subagent_layer(layer, "writer-1")
+        many = "for n in 1 2 3 4 5 6 7 8; do yes $n | head -c 9000 > many$n; done"
+        apart.threads.works.submit(place.sh, f"{CHANGES}\n{many}").result()
+        apart.threads.close()
+        with open(folder / "ballast", "wb", buffering=0) as ballast, suppress(OSError):
+            while True:
+                ballast.write(b"x" * 4096)
+        os.truncate(folder / "ballast", (os.path.getsize(folder / "ballast") // 4096 - spare) * 4096)
+        try:
+            apart.merge(apart.plan(place.environ))
+            apart.remove()
+        except StagingError as error:
+            said = str(error)
+        apart.close()
+        unfinished = [name for name in place.describe() if "quorum-merge" in name]
+        (folder / "ballast").unlink()
+        place.merge_left()
+        return said, unfinished, place.describe()
+
+    return run_forked(work)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("spare", [7, 0, 1, 2, 3, 5, 10, 15, 20, 25, 30, 60])
+def test_on_a_full_disk_nothing_unfinished_is_left_and_the_rest_is_merged_once_there_is_room(
+    tmp_path: Path, spare: int
+) -> None:
+    many = {f"many{n}": f"{n}\n" * 4500 for n in range(1, 9)}
+
+    said, unfinished, found = run_forked(lambda: fill_and_merge(tmp_path.resolve(), spare))
+
+    contents = list_contents(found)
+    assert (bool(said), unfinished) == (spare < 60, [])
+    assert {path: contents.get(path) for path in many} == many
+    assert (contents["new"], "gone" in contents, contents["d"]) == ("new\n", False, "file\n")
+    assert not said or "No space left" in said
