@@ -153,6 +153,10 @@ class EventBus:
             if record.event is not None:
                 self._replay.apply(record.event, record.at_ms)
 
+    def open_another(self, ledger: Ledger, past: Sequence[LedgerRecord]) -> EventBus:
+        """One for the record of another session, behind the same mask."""
+        return EventBus((), ledger=ledger, mask=self._mask, past=past)
+
     @property
     def state(self) -> SessionState:
         """The session as everything that happened so far has left it."""

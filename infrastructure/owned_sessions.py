@@ -109,6 +109,7 @@ class OwnedSessions:
         if owner.given.layer is None or kind is not SessionKind.AGENT:
             return None
         from quorum.infrastructure.staging.merged_work import MergedWork
+        from quorum.infrastructure.staging.subagent_layer import WorkOrigin
 
         def open_receipt(paths: Sequence[str]) -> EffectReceipt:
             access = Access.of(writes=paths)
@@ -120,6 +121,7 @@ class OwnedSessions:
             f"{task.agent or 'subagent'}-{number}",
             owner.given.layer,
             owner.given.environ,
+            WorkOrigin(session_id=owner.given.record.session_id, subagent_id=session_id, context=context),
             open_receipt,
             edits=shared.diagnostics,
             door=owner.terms.one_session.open_another(),

@@ -37,6 +37,9 @@ from quorum.infrastructure.store.objects.bucket import parse_bucket
 from quorum.infrastructure.tools import built_in_tools as built_in_tools
 
 if TYPE_CHECKING:
+    from quorum.application.ports.workspace import FileKeeper
+    from quorum.domain.review.path_policy import PathPolicy
+    from quorum.infrastructure.files.workspace import Workspace
     from quorum.infrastructure.store.objects.object_store import ObjectStore
     from quorum.infrastructure.store.sql.copying import CopyReport, WholeSessionWriter
 
@@ -56,6 +59,21 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
 def load_default_storage() -> None:
     """Import what opens sessions where no other storage is named, for whom the first opening must be quick."""
     import quorum.infrastructure.store.ledger.opening  # noqa: F401
+
+
+def open_keeper(
+    storage: Storage,
+    workspace: Workspace,
+    policy: PathPolicy,
+    holds_secret: Callable[[bytes], bool],
+    on_sensitive: Callable[[str], object],
+) -> FileKeeper:
+    """What keeps files of a workspace outside any session."""
+    from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
+    from quorum.infrastructure.store.snapshots.reading import FileReader
+
+    reader = FileReader(workspace, policy, holds_secret, on_sensitive=on_sensitive)
+    return WorkspaceKeeper(reader, storage.contents, own_paths=policy.own)
 
 
 def uses_bucket(table: StorageTable) -> bool:

@@ -13,9 +13,9 @@ from quorum.application.cancellation import run_to_end
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.workspace import FileKeeper
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.effects import KeptFiles
+from quorum.domain.calls.effects import Effects, KeptFiles, compare_kept
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.errors import LedgerError, LostConnection, ToolError
+from quorum.domain.errors import ContentGone, LedgerError, LostConnection, ToolError
 from quorum.domain.events.event import CallQueued, EffectsObserved, FilesKept
 
 
@@ -26,6 +26,7 @@ class EffectReceipt:
     it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
     What another session does meanwhile would count as its doing: it waits for `one_session`. Changes in the
     folders that were `opened` for it count as declared. `subagent_id`: what it changes is a subagent's work.
+    `begun` is the manifest of the files that a process kept which was killed before it had looked again.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class EffectReceipt:
         *,
         opened: Sequence[str] = (),
         subagent_id: str | UnsetType = UNSET,
+        begun: str = "",
     ) -> None:
         self._one_session = one_session
         self._context = context
         self._subagent_id = subagent_id
+        self._begun = begun
         self._declared = access.writes | frozenset(opened)
         self._paths = None if access.exclusive else tuple(sorted(access.writes))
         self._keeper = keeper
@@ -60,6 +63,8 @@ class EffectReceipt:
 
     async def _keep(self) -> None:
         try:
+            if self._begun and await self._go_on():
+                return
             self._kept = kept = await self._keeper.keep(self._paths, self._report)
             if kept.manifest:
                 await self._events.announce(
@@ -74,6 +79,14 @@ class EffectReceipt:
             raise
         except LedgerError as error:
             raise ToolError(f"not run: its files could not be kept: {error}") from error
+
+    async def _go_on(self) -> bool:
+        """Whether it is known what the files held before a process changed some that was killed."""
+        try:
+            self._kept = await self._keeper.load(self._begun)
+        except ContentGone:
+            self._begun = ""
+        return bool(self._begun)
 
     def _report(self, kept: int, files: int) -> None:
         self._events.show(CallQueued(context=self._context, waiting_for="files", files_kept=kept, files=files))
@@ -93,8 +106,13 @@ class EffectReceipt:
             self._one_session.leave()
 
     async def _tell(self, *, always: bool) -> None:
-        effects = await self._keeper.find_changes(self._kept, self._declared)
-        if always or effects.changes or not effects.complete:
+        effects = await self._find_changes()
+        if always or self._begun or effects.changes or not effects.complete:
             await self._events.record(
                 EffectsObserved(context=self._context, effects=effects, subagent_id=self._subagent_id)
             )
+
+    async def _find_changes(self) -> Effects:
+        if not self._begun:
+            return await self._keeper.find_changes(self._kept, self._declared)
+        return compare_kept(self._kept, await self._keeper.keep(self._kept.roots), self._declared)

@@ -41,6 +41,7 @@ def render_effects(
     lines += [f"tests       {line}" for line in (tests[-1].last_lines if tests else ())]
     lines += [f"asked for   {host}" for host in packet.hosts]
     lines += [f"not held    {words}" for words in packet.effects.not_captured]
+    lines += [f"not merged  {words}" for words in packet.effects.unmerged]
     lines += [f"note        {words}" for words in overview.remarks]
     lines += [f"changed by you meanwhile: {path}" for path in packet.effects.read_meanwhile]
     if (votes := packet.votes) is not None:
@@ -112,6 +113,7 @@ def encode_packet(layer: str, packet: EffectsPacket, mask: Callable[[str], str])
         "changes_of_subagents": [struct_to_json(each) for each in packet.work.changes],
         "hosts": list(packet.hosts),
         "not_captured": list(packet.effects.not_captured),
+        "unmerged": list(packet.effects.unmerged),
         "read_meanwhile": list(packet.effects.read_meanwhile),
         "votes": None if packet.votes is None else struct_to_json(packet.votes),
     }

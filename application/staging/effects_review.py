@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -48,12 +48,17 @@ _LONGEST_READ = 400_000
 _JUDGES_FOR_SECS = 5.0
 
 
+async def _merge_nothing() -> None:
+    """Where no subagent has a layer of its own."""
+
+
 class EffectsReview:
     """Reads the effects of a layer, has them applied or dropped, and records each decision.
 
     `queue_note` has the model read what became of its work; `render_diff` is that by which hunks are counted.
     `suspend` ends what else works in the layer while it is taken away, or holds on to what it was. Without
-    `shared_files` it is not known which subagent changed which lines.
+    `shared_files` it is not known which subagent changed which lines. `merge_left` has the layer hold what
+    subagents did whose work could not be merged at its end.
     Nothing of the turn may run meanwhile. All methods raise StagingError, and LedgerError where a decision
     cannot be recorded: then it is not carried out.
     """
@@ -70,11 +75,12 @@ class EffectsReview:
         voting: EffectsVoting | None = None,
         suspend: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         shared_files: SharedFiles | None = None,
+        merge_left: Callable[[], Coroutine[object, object, None]] = _merge_nothing,
     ) -> None:
         self._layer, self._events = layer, events
         self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
         self._is_guard_on, self._voting, self._suspend = is_guard_on, voting, suspend
-        self._shared_files = shared_files
+        self._shared_files, self._merge_left = shared_files, merge_left
         self._noted: EffectsPacket | None = None
         self._told: set[Overlap] = set()
 
@@ -84,6 +90,7 @@ class EffectsReview:
 
     async def read(self) -> EffectsPacket:
         """What there is to review now."""
+        await self.merge_left()
         return await self._build_packet(await self._layer.read_effects())
 
     async def read_noted(self) -> EffectsPacket:
@@ -91,6 +98,10 @@ class EffectsReview:
         applying it is refused."""
         noted, self._noted = self._noted, None
         return noted or await self.read()
+
+    async def merge_left(self) -> None:
+        """Merge what subagents left, as far as that can be. Raises LedgerError."""
+        await run_shielded(self._merge_left())
 
     async def _build_packet(self, effects: LayerEffects) -> EffectsPacket:
         work = self._events.state.layer

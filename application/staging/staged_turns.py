@@ -31,8 +31,10 @@ class StagedTurns:
         self._end_jobs, self._events, self._entered = end_jobs, events, entered
 
     async def open(self) -> None:
-        """Record that the session works in the layer. Raises LedgerError."""
+        """Record that the session works in the layer, and merge what subagents of earlier processes did in
+        theirs. Raises LedgerError."""
         await self._events.announce(self._entered)
+        await self.review.merge_left()
 
     async def note_files(self, upper: str = "") -> None:
         """Keep what files held that a batch changed, in the layer of a subagent's own that the kernel keeps in

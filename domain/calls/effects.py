@@ -168,6 +168,20 @@ def compute_effects(before: FileLook, after: FileLook, declared: frozenset[str])
     return Effects(changes=tuple(sorted(found, key=lambda c: (c.declared, c.path))), complete=complete)
 
 
+def compare_kept(before: KeptFiles, after: KeptFiles, declared: frozenset[str]) -> Effects:
+    """Return the changes between two lists of files of the same roots, by their states alone."""
+    found = []
+    for path in sorted(before.states.keys() | after.states.keys()):
+        old, new = before.states.get(path), after.states.get(path)
+        if is_same(old, new) or (old is None and not before.complete) or (new is None and not after.complete):
+            continue
+        kind = ChangeKind.CREATED if old is None else ChangeKind.DELETED if new is None else ChangeKind.MODIFIED
+        declares = is_declared(declared, path)
+        found.append(FileChange(path=path, kind=kind, declared=declares, before=old, after=new))
+    found.sort(key=lambda change: (change.declared, change.path))
+    return Effects(changes=tuple(found), complete=before.complete and after.complete)
+
+
 def is_declared(declared: frozenset[str], path: str) -> bool:
     """Whether a path is one of those declared, or lies below one.
 

@@ -64,14 +64,16 @@ class LayerCommit(Struct, frozen=True, kw_only=True):
 class LayerEffects(Struct, frozen=True, kw_only=True, dict=True):
     """All effects of a layer, ordered by path. `workspace` is its canonical path.
 
-    `not_captured` names, in words, what a layer cannot hold back or hold. `read_meanwhile` are files that the
-    person changed since the layer began and that it shows or hides, as the kernel has it.
+    `not_captured` names, in words, what a layer cannot hold back or hold, and `unmerged` what subagents did
+    that could not be merged into it. `read_meanwhile` are files that the person changed since the layer began
+    and that it shows or hides, as the kernel has it.
     """
 
     workspace: str
     effects: tuple[LayerEffect, ...] = ()
     commits: tuple[LayerCommit, ...] = ()
     not_captured: tuple[str, ...] = ()
+    unmerged: tuple[str, ...] = ()
     read_meanwhile: tuple[str, ...] = ()
 
     @property

@@ -284,14 +284,14 @@ class AgentParts:
 
 
 def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServers) -> StagedTurns | None:
-    given, shared, events = reviews.given, reviews.shared, reviews.core.events
-    if (layer := given.layer) is None or reviews.terms.owner:
+    given, shared, events, terms = reviews.given, reviews.shared, reviews.core.events, reviews.terms
+    if (layer := given.layer) is None or terms.owner:
         return None
     from quorum.infrastructure.staging.opening import open_staged_turns
 
-    first = given.environ, given.record, given.settings.review.protected, shared.paths, reviews.review, events
+    own = given.environ, given.record, given.settings.review.protected, shared.paths, reviews.review, events
     more = calls.jobs.stop_with_turn, shared.language_servers, calls.pending_messages, servers.suspended
-    return open_staged_turns(layer, *first, *more, shared.sandbox.forget_files)
+    return open_staged_turns(layer, *own, *more, shared.sandbox.forget_files, shared.keeper, terms.one_session)
 
 
 def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> ExternalTurns | None:

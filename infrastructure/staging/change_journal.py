@@ -272,7 +272,7 @@ class ChangeJournal:
             try:
                 with open_below(folder, name) as file:
                     os.fsync(file)
-            except FileNotFoundError:  # a folder that is gone is on the disk with the one above
+            except (FileNotFoundError, NotADirectoryError):  # a folder that is gone is there with the one above
                 continue
 
     def _rename(self, name: str, new_name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from signal import SIGTERM
 from threading import RLock
 
@@ -31,6 +32,8 @@ class EnteredLayer:
         self.folder = folder
         self.waiting = waiting
         self.notices = notices
+        self.apart = set[Path]()  # where layers of subagents are kept that are open now
+        self.told = set[str]()  # why such layers could not be merged
         self._lower = -1
         self._turns = 0
         self._renewed: list[Callable[[], None]] = []

@@ -1,8 +1,8 @@
 """Carries what was changed in the layer of a subagent over into that of its session.
 
 First all is planned and kept on the disk, then it is done: after a process that was killed meanwhile the next
-does all of it again, which leads to the same. Who merges later gives way: where both changed the same, its
-version lies beside the other's, under its name.
+does the rest, or plans it anew. Who merges later gives way: where both changed the same, its version lies
+beside the other's, under its name.
 """
 
 from __future__ import annotations
@@ -298,19 +298,37 @@ class ChangedMeanwhile(Exception):
 
 def carry_out(plan: MergePlan, contents: Path, target: str, *, is_again: bool = False) -> None:
     """Do all steps in a folder. `is_again`: a process may have done some before. Raises ChangedMeanwhile, and
-    OSError."""
+    OSError; nothing unfinished is left in the folder then."""
     with open_root(target) as root:
+        if is_again:
+            _drop_unfinished(plan, root)
         for number, step in enumerate(plan.steps):
             folder, _, name = step.path.rpartition("/")
             needs_folder = step.kind not in ("remove", "drop_folder")
             try:
                 with _open_made(root, folder) if needs_folder else open_folder(root, folder) as opened:
-                    if not is_again and step.kind in ("remove", "put", "link"):
+                    if is_again and _is_done(step, name, opened, contents):
+                        continue
+                    if step.kind in ("remove", "put", "link"):
                         _require(step, name, opened)
-                    _do(step, name, opened, contents, f".quorum-merge-{number}")
+                    _do(step, name, opened, contents, _name_unfinished(number))
             except (FileNotFoundError, NotADirectoryError):
                 if needs_folder:
                     raise
+
+
+def _name_unfinished(number: int) -> str:
+    return f".quorum-merge-{number}"
+
+
+def _drop_unfinished(plan: MergePlan, root: int) -> None:
+    """Remove what a process that was killed had not put in its place yet."""
+    for number, step in enumerate(plan.steps):
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            open_folder(root, step.path.rpartition("/")[0]) as folder,
+        ):
+            os.unlink(_name_unfinished(number), dir_fd=folder)
 
 
 @contextmanager
@@ -334,6 +352,26 @@ def _require(step: MergeStep, name: str, folder: int) -> None:
         raise ChangedMeanwhile
 
 
+def _is_done(step: MergeStep, name: str, folder: int, contents: Path) -> bool:
+    """Whether what a step leads to is there: then it is not what stood there before that counts."""
+    place = f"/proc/self/fd/{folder}/{name}"
+    status = read_status(place)
+    match step.kind:
+        case "remove":
+            return status is None
+        case "link":
+            return status is not None and stat.S_ISLNK(status.st_mode) and os.readlink(place) == step.target
+        case "put":
+            return (
+                status is not None
+                and stat.S_ISREG(status.st_mode)
+                and stat.S_IMODE(status.st_mode) == step.mode
+                and has_same_content(place, str(contents / str(step.content)))
+            )
+        case "drop_folder" | "make_folder" | "dress_folder":
+            return False
+
+
 def _do(step: MergeStep, name: str, folder: int, contents: Path, temporary: str) -> None:
     match step.kind:
         case "remove":
@@ -348,13 +386,16 @@ def _do(step: MergeStep, name: str, folder: int, contents: Path, temporary: str)
         case "dress_folder":
             os.chmod(name, step.mode, dir_fd=folder)
         case "link" | "put":
-            with suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)
-            if step.kind == "link":
-                os.symlink(step.target, temporary, dir_fd=folder)
-            else:
-                _copy(str(contents / str(step.content)), temporary, folder, step.mode)
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            try:
+                if step.kind == "link":
+                    os.symlink(step.target, temporary, dir_fd=folder)
+                else:
+                    _copy(str(contents / str(step.content)), temporary, folder, step.mode)
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder)
+                raise
 
 
 def _copy(place: str, name: str, folder: int, mode: int) -> None:

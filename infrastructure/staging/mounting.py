@@ -74,9 +74,11 @@ def _enter_user_namespace() -> None:
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
     except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno == errno.ENOSPC:  # which is not about a disk here
+            reason = "there may be no more of them: user.max_user_namespaces"
         raise MountRefused(
-            f"the system allows no user namespaces ({error.strerror or error}), as containers and hardened "
-            "systems do"
+            f"the system allows no user namespaces ({reason}), as containers and hardened systems do"
         ) from error
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 
+from quorum.application.calls.batch_state import OneSession
 from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import render_effects
+from quorum.application.ports.workspace import FileKeeper
 from quorum.application.review.review import Review
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.staging.effects_review import EffectsReview
@@ -15,13 +17,14 @@ from quorum.application.staging.shared_files import SharedFiles
 from quorum.application.staging.staged_turns import StagedTurns
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.events.event import LayerEntered
+from quorum.domain.events.event import ErrorOccurred, LayerEntered, NoticeGiven
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.infrastructure.language_servers.servers import LanguageServers
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.left_work import LeftWork, OpenedRecord, open_stored_records
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
 
@@ -38,6 +41,8 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
     pending_messages: PendingMessages,
     suspend: Callable[[], AbstractAsyncContextManager[None]],
     forget_files: Callable[[], None],
+    keeper: FileKeeper,
+    one_session: OneSession,
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
     which `paths` leaves out in a layer. `stop_jobs` and the end of `code` end with each turn what sees the
@@ -56,6 +61,17 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
     async def queue_note(text: str) -> None:
         pending_messages.add(PendingMessage(UserMessage(events.hide(text)), is_notice=True))
 
+    open_stored = open_stored_records(record.storage, layer.folder.workspace, events.open_another)
+
+    def open_record(session_id: str) -> AbstractAsyncContextManager[OpenedRecord | None]:
+        if session_id != record.session_id:
+            return open_stored(session_id)
+        return nullcontext(OpenedRecord(events, record.records))
+
+    async def tell(text: str, is_done: bool) -> None:
+        await events.record(NoticeGiven(message=text) if is_done else ErrorOccurred(message=text))
+
+    left = LeftWork(layer, environ, keeper, open_record, tell, one_session.open_another())
     effects = EffectsReview(
         WorkspaceLayer(
             layer.folder,
@@ -71,6 +87,7 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
         read_script=read_script,
         is_guard_on=review.guards.is_on,
         voting=EffectsVoting(review.voting, events, render=render_effects, is_sensitive=paths.is_sensitive),
+        merge_left=left.merge,
         shared_files=SharedFiles(record.contents, list_hunks, render_unified_diff, paths.is_sensitive),
     )
     waiting = ("changes of an earlier turn wait in it for your review",) if layer.waiting else ()

@@ -2,12 +2,11 @@
 
 It is mounted at the same path, in mounts that only its own threads and programs have. What the session's layer
 held is copied first, since nobody may change what lies below a layer. What was changed is merged at the end; a
-process that was killed leaves that to the next one that has the session's layer.
+process that was killed, or in which that failed, leaves it to whoever has the session's layer next.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -17,13 +16,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import MsgspecError, Struct, json
+
+from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.errors import StagingError
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.blocking import ThreadsApart
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.layer_folder import LayerFolder, make_anew, remove_tree
 from quorum.infrastructure.staging.merging import (
-    ChangedMeanwhile,
     MergePlan,
     MergePlanner,
     carry_out,
@@ -32,10 +33,8 @@ from quorum.infrastructure.staging.merging import (
 )
 from quorum.infrastructure.staging.mounting import (
     MountRefused,
-    enter_namespaces,
     join_mounts,
     mount_folders,
-    mount_layer,
     separate_thread,
     show_elsewhere,
     unmount,
@@ -43,10 +42,9 @@ from quorum.infrastructure.staging.mounting import (
 from quorum.infrastructure.staging.upper_folder import OVERLAY_ATTRIBUTES, is_opaque, is_whiteout
 
 _MOST_COPIED, _MOST_COPIED_BYTES = 2_000, 64 * 1024 * 1024
-_MOST_PLANS = 5
 _OPAQUE = OVERLAY_ATTRIBUTES + "opaque"
 _FOLDERS = ("up", "work", "frozen", "base", "git")
-_NAME, _PLAN, _CONTENTS = "name", "plan.json", "contents"
+_NAME, _ORIGIN, _PLAN, _CONTENTS = "name", "origin.json", "plan.json", "contents"
 _GIT = ".git"
 _UNNAMED = r"[^\w.-]+"
 _T = TypeVar("_T")
@@ -54,6 +52,14 @@ _T = TypeVar("_T")
 
 class TooMuch(Exception):
     """The layer of the session holds more than is copied for each subagent."""
+
+
+class WorkOrigin(Struct, frozen=True, kw_only=True):
+    """Whose work it is: the subagent's of this id, for a call of its owner, the session `session_id`."""
+
+    session_id: str
+    subagent_id: str
+    context: ToolExecutionContext
 
 
 class SubagentLayer:
@@ -82,78 +88,107 @@ class SubagentLayer:
         if os.stat(self._layer.folder.workspace).st_dev != self._device:
             raise StagingError(f"the layer of {self.name} is gone; nothing of it runs any more")
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether a process was killed that merged it."""
+        return (self._place / _PLAN).exists()
+
     def plan(self, environ: Mapping[str, str]) -> MergePlan:
-        """What is to be done in the layer of the session. Nothing may run here then. Raises StagingError."""
-        return _explained(
-            self._place, lambda: _plan(self._layer.folder, self._place, f"/proc/self/fd/{self._base}", environ)
-        )
+        """What is to be done in the layer of the session, or was begun. Nothing may run here then. Raises
+        StagingError."""
+        folder, place = self._layer.folder, self._place
 
-    def merge(self, plan: MergePlan, environ: Mapping[str, str]) -> MergePlan:
-        """Carry it out; returns what was done in the end. Raises StagingError: what is missing then is done at
-        the next start in the layer."""
+        def plan() -> MergePlan:
+            if (begun := load_plan(place / _PLAN)) is not None:
+                return begun
+            make_anew(place / _CONTENTS, 0o700)
+            base, name = f"/proc/self/fd/{self._base}", read_name(place)
+            return MergePlanner(
+                str(place / "up"), base, folder.workspace, name, place / _CONTENTS, folder.place, environ
+            ).plan()
 
-        def merge() -> MergePlan:
+        return _explained(place, plan)
+
+    def merge(self, plan: MergePlan) -> None:
+        """Carry it out. Raises ChangedMeanwhile: it is to be planned anew; and StagingError: what is missing is
+        merged before the next review, or at the next start in the layer."""
+        place, is_begun = self._place, self.is_begun
+
+        def merge() -> None:
             self._layer.check()
-            return _merge(self._layer.folder, self._place, plan, f"/proc/self/fd/{self._base}", environ)
+            if not is_begun:
+                store_plan(plan, place / _PLAN)
+            try:
+                carry_out(plan, place / _CONTENTS, self._layer.folder.workspace, is_again=is_begun)
+            except BaseException:  # who works on in the layer changes what was planned for
+                (place / _PLAN).unlink()
+                raise
 
-        return _explained(self._place, merge)
+        _explained(place, merge)
 
     def close(self) -> None:
         """End its threads. Blocks."""
         self.threads.close()
         os.close(self._mounts)
         os.close(self._base)
+        self._layer.apart.discard(self._place)
 
     def remove(self) -> None:
-        """Drop what it holds: it was merged. Raises OSError."""
-        _remove(self._place)
+        """Drop what it holds: it was merged. Raises StagingError."""
+        _explained(self._place, lambda: _remove(self._place))
 
 
-def open_subagent_layer(layer: EnteredLayer, name: str) -> SubagentLayer:
+def open_subagent_layer(layer: EnteredLayer, name: str, origin: WorkOrigin | None = None) -> SubagentLayer:
     """A layer for a subagent of the session in `layer`. While it is made, nothing may be written there. Blocks.
 
     Raises StagingError, and TooMuch.
     """
     name = compile_once(_UNNAMED).sub("-", name)
     try:
-        place = _create_place(layer.folder, name)
+        place = _create_place(layer.folder, name, origin)
     except OSError as error:
         raise StagingError(f"no layer for {name} can be kept: {error}") from error
     try:
         _Copying().copy(layer.folder.upper, place / "frozen", is_top=True)
-        with ThreadPoolExecutor(1) as thread:  # its mounts end with it, but for those who have joined them
-            mounts, base, device = thread.submit(_mount, layer.folder.workspace, place).result()
+        return _open(layer, place, name)
     except (MountRefused, OSError) as error:
         remove_tree(place)
         raise StagingError(f"no layer for {name} can be had: {error}") from error
     except BaseException:
         remove_tree(place)
         raise
+
+
+def reopen_subagent_layer(layer: EnteredLayer, place: Path) -> SubagentLayer:
+    """The layer of a subagent that works no more, to be merged. Blocks. Raises StagingError."""
+    return _explained(place, lambda: _open(layer, place, read_name(place)))
+
+
+def _open(layer: EnteredLayer, place: Path, name: str) -> SubagentLayer:
+    layer.apart.add(place)
+    try:
+        with ThreadPoolExecutor(1) as thread:  # its mounts end with it, but for those who have joined them
+            mounts, base, device = thread.submit(_mount, layer.folder.workspace, place).result()
+    except BaseException:
+        layer.apart.discard(place)
+        raise
     return SubagentLayer(layer, place, name, mounts, base, device)
 
 
-def recover_subagents(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Merge what subagents did whose process was killed into their session's layer, which is held, and not
-    mounted. Returns sentences about it. Blocks; never raises for what it cannot do."""
-    left = [place for place in list_subagents(folder) if not _drop_if_empty(place)]
-    if not left:
-        return ()
-    reading, writing = os.pipe()
-    child = os.fork()  # it alone is in the layer, and leaves it with its end
-    if child == 0:
-        with suppress(BaseException):
-            os.close(reading)
-            with open(writing, "w", encoding="utf-8") as pipe:
-                json.dump(_merge_all(folder, left, environ), pipe)
-        os._exit(0)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return (
-        tuple(json.loads(said))
-        if said
-        else (f"what subagents did is not in the layer yet: it is in {left[0]}",)
+def read_origin(place: Path) -> WorkOrigin | None:
+    """Whose work is kept there; None where that is not known."""
+    try:
+        return json.decode((place / _ORIGIN).read_bytes(), type=WorkOrigin)
+    except (OSError, MsgspecError):
+        return None
+
+
+def describe_unmerged(folder: LayerFolder) -> tuple[str, ...]:
+    """What subagents did that is not in the layer, a sentence each. Raises OSError."""
+    return tuple(
+        f"what {read_name(place)} changed could not be merged and is left out: it is kept in {place}"
+        for place in list_subagents(folder)
+        if holds_work(place)
     )
 
 
@@ -171,67 +206,6 @@ def list_subagents(folder: LayerFolder) -> list[Path]:
     except FileNotFoundError:
         return []
     return [above / str(number) for number in numbers]
-
-
-def _merge_all(folder: LayerFolder, places: list[Path], environ: Mapping[str, str]) -> list[str]:
-    said = list[str]()
-    try:
-        enter_namespaces()
-        make_anew(folder.work, 0o700)
-        os.close(mount_layer(folder.workspace, str(folder.upper), str(folder.work)))
-    except (MountRefused, OSError) as error:
-        return [f"what subagents did is not in the layer yet ({error}): it is in {places[0].parent}"]
-    for place in places:
-        name = _read_name(place)
-        try:
-            said += _explained(place, lambda place=place: _merge_left(folder, place, environ))  # type: ignore[misc]
-            said.append(f"what {name} changed before quorum was ended is in the layer now")
-            _remove(place)
-        except StagingError as error:
-            said.append(str(error))
-    return said
-
-
-def _merge_left(folder: LayerFolder, place: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    contents = place / _CONTENTS
-    if (plan := load_plan(place / _PLAN)) is not None:
-        carry_out(plan, contents, folder.workspace, is_again=True)
-        return plan.remarks
-    with ThreadPoolExecutor(1) as thread:
-        mounts, base, _ = thread.submit(_mount, folder.workspace, place).result()
-    try:
-        shown = f"/proc/self/fd/{base}"
-        plan = _plan(folder, place, shown, environ)
-        return _merge(folder, place, plan, shown, environ).remarks
-    finally:
-        os.close(mounts)
-        os.close(base)
-
-
-def _plan(folder: LayerFolder, place: Path, base: str, environ: Mapping[str, str]) -> MergePlan:
-    make_anew(place / _CONTENTS, 0o700)
-    planner = MergePlanner(
-        str(place / "up"), base, folder.workspace, _read_name(place), place / _CONTENTS, folder.place, environ
-    )
-    return planner.plan()
-
-
-def _merge(
-    folder: LayerFolder, place: Path, plan: MergePlan, base: str, environ: Mapping[str, str]
-) -> MergePlan:
-    for _ in range(_MOST_PLANS):
-        store_plan(plan, place / _PLAN)
-        try:
-            carry_out(plan, place / _CONTENTS, folder.workspace)
-        except ChangedMeanwhile:
-            (place / _PLAN).unlink()
-            plan = _plan(folder, place, base, environ)
-        except BaseException:  # who works on in the layer changes what was planned for
-            (place / _PLAN).unlink()
-            raise
-        else:
-            return plan
-    raise StagingError(f"others change the same files all the time: what {_read_name(place)} did is in {place}")
 
 
 def _mount(workspace: str, place: Path) -> tuple[int, int, int]:
@@ -260,7 +234,7 @@ def _mount(workspace: str, place: Path) -> tuple[int, int, int]:
         raise
 
 
-def _create_place(folder: LayerFolder, name: str) -> Path:
+def _create_place(folder: LayerFolder, name: str, origin: WorkOrigin | None) -> Path:
     above = folder.place / "subagents"
     above.mkdir(mode=0o700, exist_ok=True)
     while True:
@@ -269,6 +243,8 @@ def _create_place(folder: LayerFolder, name: str) -> Path:
             place.mkdir(mode=0o700)
             break
     (place / _NAME).write_text(name, encoding="utf-8")
+    if origin is not None:
+        (place / _ORIGIN).write_bytes(json.encode(origin))
     for each in _FOLDERS:
         (place / each).mkdir(mode=0o700)
     os.chmod(place / "up", stat.S_IMODE(os.stat(folder.upper).st_mode))
@@ -312,24 +288,21 @@ def _explained(place: Path, work: Callable[[], _T]) -> _T:
         return work()
     except (OSError, MountRefused, ValueError) as error:
         raise StagingError(
-            f"what {_read_name(place)} changed is not in the layer of its session yet ({error}): it is kept in "
-            f"{place}, and merged when quorum next enters the layer"
+            f"what {read_name(place)} changed is not in the layer of its session yet ({error}): it is kept in "
+            f"{place}, and merged before the next review if that can be"
         ) from error
 
 
-def _read_name(place: Path) -> str:
+def read_name(place: Path) -> str:
     try:
         return (place / _NAME).read_text(encoding="utf-8")
     except OSError:
         return "subagent"
 
 
-def _drop_if_empty(place: Path) -> bool:
-    """Whether nothing is to be merged from there."""
-    if (place / _PLAN).exists() or ((place / "up").is_dir() and os.listdir(place / "up")):
-        return False
-    remove_tree(place)
-    return True
+def holds_work(place: Path) -> bool:
+    """Whether something is to be merged from there. Raises OSError."""
+    return (place / _PLAN).exists() or ((place / "up").is_dir() and bool(os.listdir(place / "up")))
 
 
 def _remove(place: Path) -> None:

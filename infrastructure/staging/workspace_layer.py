@@ -23,14 +23,14 @@ from quorum.infrastructure.staging.change_journal import (
     mark_status,
 )
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
-from quorum.infrastructure.staging.effects_reading import EffectsReader
+from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
 from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree, wait_for_git
 from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
 from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, settle
 from quorum.infrastructure.staging.stored_layers import StoredLayer
-from quorum.infrastructure.staging.subagent_layer import drop_subagents, list_subagents, recover_subagents
+from quorum.infrastructure.staging.subagent_layer import describe_unmerged, drop_subagents
 from quorum.infrastructure.staging.upper_folder import UpperFolder, is_same_file, is_whiteout, read_status
 
 _MOST_SHOWN_BYTES = 5_000_000
@@ -98,8 +98,13 @@ class WorkspaceLayer:
 
     def _read_effects(self) -> LayerEffects:
         with self._alone(), _open_lower(self._find_real()) as lower:
-            self._last = self._open_reader(lower).read().effects
+            self._last = self._read(lower).effects
             return self._last
+
+    def _read(self, lower: str, known: LowerFiles | None = None) -> ReadEffects:
+        read = self._open_reader(lower, known).read()
+        unmerged = describe_unmerged(self._folder)
+        return read._replace(effects=replace(read.effects, unmerged=unmerged)) if unmerged else read
 
     def _read_content(self, path: str, *, before: bool) -> bytes | None:
         folder, _, name = path.rpartition("/")
@@ -120,7 +125,7 @@ class WorkspaceLayer:
         with self._alone(), self._closed() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
             known = LowerFiles(self._folder.place)
-            read = self._open_reader(lower, known).read()
+            read = self._read(lower, known)
             if read.effects.digest != digest:
                 return AppliedEffects(refused=self._name_differences(read.effects))
             journal = self._begin_journal(workspace)
@@ -295,14 +300,14 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
         for each in folder.place.iterdir():
             if each.name.startswith(("git-", "merge-", "packs")) and each.is_dir():
                 remove_tree(each)
-        said += recover_subagents(folder, environ)
     return tuple(said)
 
 
 def has_effects(folder: LayerFolder) -> bool:
     """Whether a layer holds something. Blocks. Raises StagingError."""
-    if list_subagents(folder):
-        return True
+    with _explained(folder):
+        if describe_unmerged(folder):
+            return True
     if not folder.upper.exists():  # a process empties it, or was killed while it did
         return False
     if not os.path.isdir(folder.workspace):
@@ -328,11 +333,15 @@ def has_applied(folder: LayerFolder) -> bool:
 
 @contextmanager
 def open_layer(
-    stored: StoredLayer, environ: Mapping[str, str], is_protected: Callable[[str], bool]
+    stored: StoredLayer,
+    environ: Mapping[str, str],
+    is_protected: Callable[[str], bool],
+    tell: Callable[[Sequence[str]], None],
 ) -> Iterator[WorkspaceLayer]:
-    """A layer that no process works in, to be read and applied from outside. Blocks. Raises StagingError."""
+    """A layer that no process works in, to be read and applied from outside; `tell` gets what there is to say
+    of putting it in order. Blocks. Raises StagingError."""
     with hold_layer(stored.folder) as held:
-        recover(held, environ)
+        tell(recover(held, environ))
         yield WorkspaceLayer(
             held,
             environ,
@@ -382,7 +391,7 @@ def _finish(
     known: LowerFiles,
 ) -> LayerFolder:
     """Have the layer know what stands in the workspace now. Can be repeated."""
-    if plan.is_all:
+    if plan.is_all and not describe_unmerged(folder):  # else the person's own changes would count as seen
         folder = _empty(folder)
     else:
         with _open_lower(folder.workspace) as lower:

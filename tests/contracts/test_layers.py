@@ -42,7 +42,7 @@ class RealRig:
         run_in_layer(self.root, environ, lambda _entered: write(self.root, WORK))
         (stored,) = list_layers(folder / "state" / "quorum", self.root)
         self.layer: Layer = held.enter_context(
-            open_layer(stored, environ, lambda path: path.endswith("protected"))
+            open_layer(stored, environ, lambda path: path.endswith("protected"), lambda _said: None)
         )
 
     def write_outside(self, files: Mapping[str, bytes | None]) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quorum.cli.staged.actions import REFUSED
+from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import (
     EffectsApproved,
+    EffectsObserved,
     EffectsReviewed,
     Event,
     LayerEntered,
@@ -27,8 +30,10 @@ from quorum.errors import UsageError
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.staging.change_journal import ChangeJournal, ChangePlan
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, list_places, locate_layers_of
+from quorum.infrastructure.staging.subagent_layer import WorkOrigin, open_subagent_layer
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from tests.support.command_line import run_command
@@ -300,3 +305,66 @@ def test_discarding_asks_somebody_or_takes_their_word(desk: Desk) -> None:
     assert (reviewed := desk.read_events()[-2]) is not None
     assert isinstance(reviewed, EffectsReviewed)
     assert reviewed.decision is EffectsDecision.DISCARDED
+
+
+def leave_work(desk: Desk, script: str) -> None:
+    """Have a subagent of the session do this in a layer of its own, and its process be gone then."""
+
+    def work(entered: EnteredLayer) -> None:
+        context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+        origin = WorkOrigin(session_id=desk.session, subagent_id=f"{desk.session}-t1", context=context)
+        apart = open_subagent_layer(entered, "writer-1", origin)
+        done = apart.threads.works.submit(subprocess.run, ["sh", "-e", "-c", script], cwd=desk.root, check=True)
+        done.result()
+        apart.threads.close()
+
+    run_in_layer(desk.root, environment(desk.home), work)
+
+
+def test_what_a_subagent_left_is_merged_on_the_record_of_its_session_before_it_is_shown(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave_work(desk, "echo left > left.py; sed -i s/more/most/ a.py")
+
+    code = run_command(["staged", "apply"], desk.root)
+    said = capsys.readouterr().err
+
+    assert code == 0
+    assert "what writer-1 changed is in the layer now" in said
+    assert ((desk.root / "left.py").read_text(), (desk.root / "a.py").read_text()) == ("left\n", "one\nmost\n")
+    (receipt,) = [event for event in desk.read_events() if isinstance(event, EffectsObserved)]
+    assert receipt.subagent_id == f"{desk.session}-t1"
+    assert {Path(change.path).name for change in receipt.effects.changes} == {"left.py", "a.py"}
+    assert run_command(["staged", "list"], desk.root) == 0
+    assert "nothing waits" in capsys.readouterr().err
+
+
+def test_what_a_subagent_left_waits_while_the_record_of_its_session_is_written_elsewhere(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave_work(desk, "echo left > left.py")
+    storage = open_storage(StorageTable(), environment(desk.home))
+    opened = storage.open_session(ContinuedSession(desk.session), cwd=str(desk.root))
+    assert opened.ledger is not None
+
+    with pytest.raises((LedgerError, UsageError)):
+        run_command(["staged", "show"], desk.root)
+    said = capsys.readouterr().err
+    asyncio.run(opened.ledger.aclose())
+    storage.close()
+
+    assert "what writer-1 changed is not merged" in said
+    assert "left.py" in desk.run("show")[1]
+
+
+def test_what_was_put_in_order_is_said_before_a_layer_is_shown(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = desk.find_place() / "applies/1"
+    (place / "stage").mkdir(parents=True)
+    journal = ChangeJournal(place, str(desk.root.resolve()))
+    journal.begin(ChangePlan(steps=()))
+
+    run_command(["staged", "show"], desk.root)
+
+    assert "the workspace is as it was before" in capsys.readouterr().err

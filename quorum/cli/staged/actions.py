@@ -98,7 +98,7 @@ class LayerStore:
         from quorum.infrastructure.staging.workspace_layer import open_layer
 
         policy = build_path_policy(self.sessions.settings, (Path(stored.workspace),))
-        with open_layer(stored, os.environ, policy.is_protected) as layer:
+        with open_layer(stored, os.environ, policy.is_protected, complain) as layer:
             ledger, records = await self._open_record(stored, decides=decides)
             bus = EventBus((), ledger=ledger, mask=self.sessions.gather_secrets(), past=records)
 
@@ -141,6 +141,18 @@ def act_on_layers(
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
     state = locate_state_folder(os.environ)
+    layers = list_layers(state) if state is not None else ()
+    if isinstance(options, OneLayerOptions):
+        from quorum.cli.staged.left_work import merge_left
+
+        here = os.path.realpath(root)
+        named = (
+            each
+            for each in layers
+            if (each.id.startswith(options.layer) if options.layer else each.workspace == here)
+        )
+        for stored in named:
+            complain(merge_left(stored, loaded.settings, loaded.files))
     storage = open_storage(loaded.settings.storage, os.environ)
     complain(storage.notices)
     try:
@@ -151,15 +163,15 @@ def act_on_layers(
             root=root,
             cwd=escape_surrogates(str(root)),
         )
-        layers = LayerStore(
-            layers=list_layers(state) if state is not None else (),
+        store = LayerStore(
+            layers=layers,
             state=state,
             here=os.path.realpath(root),
             sessions=sessions,
             storage=storage,
             mask=sessions.build_mask(),
         )
-        return asyncio.run(act(options, layers))
+        return asyncio.run(act(options, store))
     except StagingError as error:
         raise UsageError(str(error)) from error
     finally:

@@ -94,7 +94,7 @@ class LayerBench:
     @contextmanager
     def opened(self) -> Iterator[WorkspaceLayer]:
         """The layer, held from outside."""
-        with open_layer(self.stored, self.environ, lambda path: "/.git/" in path) as layer:
+        with open_layer(self.stored, self.environ, lambda path: "/.git/" in path, lambda _said: None) as layer:
             yield layer
 
     def ask(self, work: Callable[[WorkspaceLayer], Coroutine[Any, Any, _Result]]) -> _Result:

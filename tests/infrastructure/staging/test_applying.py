@@ -288,7 +288,7 @@ def _act(folder: Path, actions: list[tuple[str, str, str]]) -> None:
             continue
 
 
-@pytest.mark.parametrize("after", ["mkdir a", "mkdir a; echo n > a/n"])
+@pytest.mark.parametrize("after", ["mkdir a", "mkdir a; echo n > a/n", "mkdir -p a/b; echo n > a/b/n"])
 def test_a_file_in_whose_place_a_folder_was_put_comes_back(bench: LayerBench, after: str) -> None:
     (bench.workspace / "a").write_text("old\n")
     bench.do(lambda: subprocess.run(["sh", "-c", f"rm a; {after}"], check=True))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import struct
 import subprocess
 from pathlib import Path
 
@@ -320,6 +322,34 @@ def test_where_the_system_allows_no_namespaces_it_is_said_and_nothing_is_left(
 
     assert "no layer can be had: the system allows no user namespaces" in run_forked(work)
     assert (home.root / "old.txt").read_text() == "old\n"
+
+
+def be_without_user_namespaces() -> None:
+    """As in a hardened container: no rights, and no more user namespaces than there are."""
+    library, user, group = ctypes.CDLL(None, use_errno=True), os.getuid(), os.getgid()
+    if library.unshare(0x10000000) == 0:
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {user} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
+            Path("/proc/self", name).write_text(text)
+        Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    assert library.capset(struct.pack("Ii", 0x20080522, 0), bytes(24)) == 0
+
+
+def test_without_user_namespaces_it_is_said_what_is_missing_and_that_there_are_other_modes(home: Home) -> None:
+    def work() -> str:
+        be_without_user_namespaces()
+        with pytest.raises(StagingError) as caught:
+            enter_layer(home.root, home.environ)
+        return str(caught.value)
+
+    said = run_forked(work)
+
+    assert "the system allows no user namespaces" in said
+    assert "space left" not in said
+    assert "in another mode" in said
 
 
 def test_a_process_that_has_begun_other_work_is_refused(home: Home) -> None:

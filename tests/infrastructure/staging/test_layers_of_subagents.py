@@ -5,28 +5,35 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import subprocess
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from quorum.application.export.effects_report import render_effects
+from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
-from quorum.domain.events.event import CallFinished, ErrorOccurred
+from quorum.domain.events.event import CallFinished, EffectsObserved, ErrorOccurred, NoticeGiven
+from quorum.domain.sessions.session_summary import LatestSession
 from quorum.domain.staging.effects_overview import EffectsOverview
 from quorum.infrastructure.blocking import sees_other_files
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.staging import merging, subagent_layer
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
+from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.workspace_layer import has_effects, recover
 from tests.infrastructure.instructions.test_skills import Trusting
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.builders import calls_response
 from tests.support.fake_session import Step
-from tests.support.layer_process import run_in_layer
+from tests.support.layer_process import run_forked, run_in_layer
 from tests.support.real_session import SessionStage, call, says
 from tests.support.session_parts import change_inputs
 from tests.support.subagent_stage import TaskRig, task, task_rig
@@ -57,6 +64,7 @@ def work_in_layer(
     """
     stage = SessionStage(folder, sandbox="auto", more_settings='[review]\nmode = "staged"\n')
     (stage.root / "a.txt").write_text(TEXT)
+    (stage.root / "gone").write_text("here\n")
     (stage.root / ".agents/agents").mkdir(parents=True)
     (stage.root / ".agents/agents/writer.md").write_text(AGENT)
 
@@ -94,12 +102,35 @@ def is_text(file: Path) -> bool:
     return file.is_file() and (".git" not in file.parts or file.name == "description")
 
 
+def resume_in_layer(folder: Path, look: Callable[[TaskRig], Awaitable[T]]) -> T:
+    """What `look` finds in the same session, resumed in the layer by another process."""
+    stage = SessionStage(folder, sandbox="auto", more_settings='[review]\nmode = "staged"\n')
+
+    async def work(layer: EnteredLayer) -> T:
+        def adjust(container: Container) -> None:
+            change_inputs(container, layer=layer)
+
+        async with task_rig(stage, {}, choice=LatestSession(), person=Trusting(), adjust=adjust) as rig:
+            return await look(rig)
+
+    def enter() -> T:
+        layer = enter_layer(
+            stage.root.resolve(),
+            stage.environ,
+            recover=lambda layer: recover(layer, stage.environ),
+            has_effects=has_effects,
+        )
+        return asyncio.run(work(layer))
+
+    return run_forked(enter)
+
+
 async def read_results(rig: TaskRig) -> dict[str, str]:
     """What the layer of the session holds, and what its model read of the tasks."""
     root = rig.session.container.parts().given.root
     files = {each.relative_to(root).as_posix(): each.read_text() for each in root.rglob("*") if is_text(each)}
-    (own,) = (each for each in rig.gateway.sessions if each.sent)
-    return {**files, "": "\n".join(map(str, own.sent[-1].messages))}
+    sent = [each.sent[-1].messages for each in rig.gateway.sessions if each.sent]
+    return {**files, "": "\n".join(str(message) for messages in sent for message in messages)}
 
 
 def run(command: str) -> ToolCall:
@@ -231,6 +262,101 @@ def test_the_person_is_told_what_could_not_be_merged(tmp_path: Path, monkeypatch
     assert "No space left on device" in told
     assert "one" not in found
     assert told in found[""]
+
+
+@contextmanager
+def failing_once() -> Iterator[None]:
+    """Have the disk be full when the first file is merged."""
+    real, calls = merging._copy, count()
+
+    def fail_first(place: str, name: str, folder: int, mode: int) -> None:
+        if next(calls) == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(place, name, folder, mode)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "_copy", fail_first)
+        yield
+
+
+def test_what_could_not_be_merged_is_tried_again_before_the_review(tmp_path: Path) -> None:
+    async def look(rig: TaskRig) -> tuple[list[str], dict[str, list[str]], dict[str, str]]:
+        told = [each.message for each in rig.seen.events if isinstance(each, NoticeGiven)]
+        return told, await name_changes(rig), await undo(rig)
+
+    with failing_once():
+        told, changes, found = work_in_layer(tmp_path, {"one": [run("echo 1 > one")]}, look)
+
+    assert "what writer-1 changed is in the layer now" in told
+    assert changes == {"writer 1": ["one"]}
+    assert "one" not in found
+
+
+def test_the_review_says_what_could_not_be_merged_and_applies_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill_disk(*_copied: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    real = merging._copy
+
+    async def look(rig: TaskRig) -> tuple[EffectsPacket, object, list[str], tuple[str, ...]]:
+        review = rig.session.agent.effects
+        assert review is not None
+        packet = await review.read()
+        refused, shown = await apply_all(rig)
+        monkeypatch.setattr(merging, "_copy", real)
+        after = await review.read()
+        return packet, refused, shown, tuple(each.path for each in after.effects.effects)
+
+    monkeypatch.setattr(merging, "_copy", fill_disk)
+    packet, refused, shown, later = work_in_layer(
+        tmp_path, {"one": [run("echo 1 > one")]}, look, before=lambda root: (root / "own").write_text("x")
+    )
+
+    (unmerged,) = packet.effects.unmerged
+    assert "what writer-1 changed could not be merged" in unmerged
+    assert unmerged in render_effects("1", packet, str, {})
+    assert (refused, "own" in shown, "one" in shown) == ({}, True, False)
+    assert later == ("one",)
+
+
+def end_at(place: str, number: int) -> None:
+    """Have this process kill itself at the call of this number of a function of the merging of layers."""
+    module = {"_copy": merging, "_remove": subagent_layer, "store_plan": subagent_layer}[place]
+    real, calls = getattr(module, place), count()
+
+    def kill(*given: object) -> object:
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*given)
+
+    setattr(module, place, kill)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(("where", "number"), [("_copy", 1), ("store_plan", 0), ("_copy", 0), ("_remove", 0)])
+def test_what_a_killed_process_left_is_merged_on_the_record_of_its_session(
+    tmp_path: Path, where: str, number: int
+) -> None:
+    calls = [run("echo 1 > one; echo 2 > two; sed -i 's/line 3$/third/' a.txt; rm gone")]
+    with pytest.raises(AssertionError, match="said nothing"):
+        work_in_layer(tmp_path, {"one": calls}, read_results, before=lambda root: end_at(where, number))
+
+    async def look(rig: TaskRig) -> tuple[dict[str, str], dict[str, list[str]], dict[str, str], list[str]]:
+        found, changes = await read_results(rig), await name_changes(rig)
+        records = await rig.session.agent.record.archive.read(rig.id)
+        subagents = [str(each.event.subagent_id) for each in records if isinstance(each.event, EffectsObserved)]
+        return found, changes, await undo(rig), subagents
+
+    found, changes, undone, subagents = resume_in_layer(tmp_path, look)
+
+    assert (found["one"], found["two"], found["a.txt"]) == ("1\n", "2\n", TEXT.replace("line 3\n", "third\n"))
+    assert "gone" not in found
+    assert changes == {"writer 1": ["a.txt", "gone", "one", "two"]}
+    assert [each[-3:] for each in subagents] == ["-t1"]
+    assert (undone["a.txt"], undone["gone"]) == (TEXT, "here\n")
+    assert not {"one", "two"} & set(undone)
 
 
 @contextmanager

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import ctypes
 import errno
 import os
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from quorum.domain.errors import StagingError
-from quorum.infrastructure.staging import merging, subagent_layer
+from quorum.infrastructure.staging import merging, mounting, subagent_layer
 from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.left_work import LeftWork
 from quorum.infrastructure.staging.subagent_layer import TooMuch, open_subagent_layer
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer, has_effects, recover
 from tests.support.dying_process import run_until_killed
 from tests.support.layer_process import run_forked
+from tests.support.rewind_rig import RewindRig
 
 pytestmark = pytest.mark.usefixtures("layers")
 BEFORE = """
@@ -66,8 +71,11 @@ class Place:
         apart.threads.close()
         if not merges:
             return ()
-        plan = apart.merge(apart.plan(self.environ), self.environ)
-        apart.close()
+        plan = apart.plan(self.environ)
+        try:
+            apart.merge(plan)
+        finally:
+            apart.close()
         apart.remove()
         return plan.remarks
 
@@ -83,9 +91,25 @@ class Place:
         )
         asyncio.run(effects.discard())
 
+    def merge_left(self) -> list[str]:
+        """What is said of merging what subagents have left in the layer of this process."""
+        layer, said = find_entered(), list[str]()
+        assert layer is not None
+
+        @asynccontextmanager
+        async def find_no_record(_session_id: str) -> AsyncIterator[None]:
+            yield None
+
+        async def tell(text: str, _is_done: bool) -> None:
+            said.append(text)
+
+        keeper = RewindRig(self.workspace).keeper
+        asyncio.run(LeftWork(layer, self.environ, keeper, find_no_record, tell).merge())
+        return said
+
     def read(self) -> dict[str, str]:
-        """What the layer of the session shows."""
-        return run_forked(lambda: (self.enter(), self.describe())[1])
+        """What the layer of the session shows once all is merged."""
+        return run_forked(lambda: (self.enter(), self.merge_left(), self.describe())[2])
 
     def describe(self) -> dict[str, str]:
         found = {}
@@ -203,13 +227,14 @@ def test_a_layer_that_holds_more_than_the_limit_has_none_above_it(
 def test_what_a_killed_process_left_is_merged_by_the_next(place: Place) -> None:
     run_forked(lambda: place.work(CHANGES, "echo theirs > same", merges=False))
 
-    def enter() -> tuple[tuple[str, ...], dict[str, str]]:
-        return place.enter().notices, place.describe()
+    def enter() -> tuple[list[str], dict[str, str]]:
+        place.enter()
+        return place.merge_left(), place.describe()
 
-    notices, found = run_forked(enter)
-    assert notices == ("what writer-1 changed before quorum was ended is in the layer now",)
+    said, found = run_forked(enter)
+    assert [each.split(";")[0] for each in said] == ["what writer-1 changed is in the layer now"]
     assert (found["new"][11:], found["same"][11:]) == ("new\n", "theirs\n")
-    assert run_forked(enter) == ((), found)
+    assert run_forked(enter) == ([], found)
 
 
 def kill_everywhere(folder: Path, first: int, step: int) -> int:
@@ -296,3 +321,87 @@ def test_what_is_discarded_does_not_come_back_from_a_merge_that_failed(place: Pl
     run_forked(work)
 
     assert "new" not in place.read()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """One that anybody may enter, which not all of those are that tests have."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o777)
+        yield Path(folder)
+
+
+def be_nobody() -> None:
+    """Have this process be of a user without rights, as far as it may change that."""
+    for encoding in ("ascii", "latin-1"):
+        codecs.lookup(encoding)  # that user may have no way to where Python keeps them
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(65534, 65534, 65534)
+        ctypes.CDLL(None).prctl(4, 1)  # else what /proc shows of it belongs to root
+
+
+def test_a_user_without_rights_has_the_work_of_subagents_merged_and_recovered(open_folder: Path) -> None:
+    here, apart = open_folder / "here", open_folder / "apart"
+
+    def work() -> tuple[dict[str, str], dict[str, str], list[str]]:
+        be_nobody()
+        plain, place = Place(here), Place(apart)
+        plain.sh(CHANGES)
+        run_forked(lambda: place.work(CHANGES, merges=False))
+        said = run_forked(lambda: (place.enter(), place.merge_left())[1])
+        return plain.describe(), place.read(), said
+
+    plain, found, said = run_forked(work)
+
+    assert found == plain
+    assert len(said) == 1
+
+
+def fill_and_merge(folder: Path, spare: int) -> tuple[str, list[str], dict[str, str]]:
+    """What is said of a merge on a disk with so many pages left, which unfinished files it leaves then, and
+    what the layer shows once there is room again."""
+    mounting.enter_namespaces()
+    mounting._call("mount", b"none", os.fsencode(folder), b"tmpfs", 0, b"size=4m,nr_inodes=9999")
+    place, said = Place(folder), ""
+
+    def work() -> tuple[str, list[str], dict[str, str]]:
+        nonlocal said
+        layer = place.enter()
+        apart = open_subagent_layer(layer, "writer-1")
+        many = "for n in 1 2 3 4 5 6 7 8; do yes $n | head -c 9000 > many$n; done"
+        apart.threads.works.submit(place.sh, f"{CHANGES}\n{many}").result()
+        apart.threads.close()
+        with open(folder / "ballast", "wb", buffering=0) as ballast, suppress(OSError):
+            while True:
+                ballast.write(b"x" * 4096)
+        os.truncate(folder / "ballast", (os.path.getsize(folder / "ballast") // 4096 - spare) * 4096)
+        try:
+            apart.merge(apart.plan(place.environ))
+            apart.remove()
+        except StagingError as error:
+            said = str(error)
+        apart.close()
+        unfinished = [name for name in place.describe() if "quorum-merge" in name]
+        (folder / "ballast").unlink()
+        place.merge_left()
+        return said, unfinished, place.describe()
+
+    return run_forked(work)
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("spare", [7, 0, 1, 2, 3, 5, 10, 15, 20, 25, 30, 60])
+def test_on_a_full_disk_nothing_unfinished_is_left_and_the_rest_is_merged_once_there_is_room(
+    tmp_path: Path, spare: int
+) -> None:
+    many = {f"many{n}": f"{n}\n" * 4500 for n in range(1, 9)}
+
+    said, unfinished, found = run_forked(lambda: fill_and_merge(tmp_path.resolve(), spare))
+
+    contents = list_contents(found)
+    assert (bool(said), unfinished) == (spare < 60, [])
+    assert {path: contents.get(path) for path in many} == many
+    assert (contents["new"], "gone" in contents, contents["d"]) == ("new\n", False, "file\n")
+    assert not said or "No space left" in said

@@ -159,7 +159,7 @@ def summarise_work(packet: EffectsPacket, *, commands_key: str, subagent_key: st
     if packet.hosts:
         lines.append((f"asked for: {', '.join(packet.hosts)}", False))
     lines += [(f"not held back: {words}", True) for words in effects.not_captured]
-    lines += [(words, True) for words in EffectsOverview.of(effects).remarks]
+    lines += [(words, True) for words in (*effects.unmerged, *EffectsOverview.of(effects).remarks)]
     if effects.read_meanwhile:
         count = format_amount(len(effects.read_meanwhile), "file")
         names = ", ".join(effects.read_meanwhile[:3])
