@@ -215,12 +215,16 @@ def _read_origins(package: ModuleType) -> Mapping[str, _Origin]:
     return known
 
 
-def _list_bound_names(statement: ast.stmt) -> Iterator[str]:
-    for node in ast.walk(statement):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.alias(name=name, asname=other_name):
-                yield other_name or name
+def _list_bound_names(node: ast.AST) -> Iterator[str]:
+    """What a statement binds in its module. What the body of a function or a class binds is its own."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.alias(name=name, asname=other_name):
+            yield other_name or name
+    own = node.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ()
+    for below in ast.iter_child_nodes(node):
+        if below not in own:
+            yield from _list_bound_names(below)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.util import cache_from_source
 from itertools import chain, islice
 from pathlib import Path
+from typing import TypeAlias
 
 import quorum
 from quorum.application.program_lookup import WORD_PARTS, list_python_modules
@@ -56,17 +57,21 @@ def leave_out_workspace(root: Path, path: list[str] | None = None) -> None:
         return (
             not is_below_any(real, (workspace,))
             or is_below_any(real, installed)
-            or real in set(_list_used_folders())
+            or real in set(_list_used_folders(_list_loaded_modules()))
         )
 
     path[:] = [entry for entry in path if is_needed(entry)]
+
+
+_LoadedModule: TypeAlias = tuple[str, str, tuple[str, ...]]
 
 
 class LoadedPlaces(Collection[str]):
     """Fixed places, and the packages and modules that were loaded from elsewhere until now.
 
     Of the folders of the import path those count as a whole from which something of others was loaded: more of
-    it may be loaded later. Hard links of such code in `root` count, too; they are looked for once.
+    it may be loaded later. Hard links of such code in `root` count, too. They are looked for once, as is each
+    module.
     """
 
     def __init__(self, fixed: Sequence[str], folders: Sequence[str], root: str) -> None:
@@ -75,7 +80,9 @@ class LoadedPlaces(Collection[str]):
         self._shared: tuple[str, ...] | None = None
         self._looking = threading.Lock()  # a second thread waits, and does not look for the same
         self._folders = frozenset(folders)
-        self._state: tuple[int, tuple[str, ...]] = (0, self._fixed)
+        self._places = self._fixed
+        self._modules: set[_LoadedModule] = set()
+        self._count = 0
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._list_now())
@@ -87,22 +94,23 @@ class LoadedPlaces(Collection[str]):
         return place in self._list_now()
 
     def _list_now(self) -> tuple[str, ...]:
-        count, places = self._state
         with self._looking:
             if self._shared is None:
                 self._shared = tuple(_find_shared(self._root, self._fixed))
-        if count != (now := len(sys.modules)):
-            loaded = (place for place in _list_loaded_places() if not is_below_any(place, self._fixed))
-            used = self._folders.intersection(_list_used_folders())
-            places = tuple(_drop_nested((*self._fixed, *self._shared, *loaded, *used)))
-            self._state = (now, places)
-        return places
+            if self._count != (now := len(sys.modules)):
+                new = {each for each in _list_loaded_modules() if each not in self._modules}
+                loaded = (place for place in _list_places(new) if not is_below_any(place, self._fixed))
+                used = self._folders.intersection(_list_used_folders(new))
+                self._places = tuple(_drop_nested((*self._places, *self._shared, *loaded, *used)))
+                self._modules |= new
+                self._count = now
+            return self._places
 
 
-def _list_loaded_places() -> Iterator[str]:
-    """The folders of the packages, and the files of the other modules, at the top of the import path."""
+def _list_places(modules: Iterable[_LoadedModule]) -> Iterator[str]:
+    """The folders of packages, and the files of other modules."""
     paths = RealPaths()
-    for _, file, folders in _list_loaded_modules():
+    for _, file, folders in modules:
         for folder in folders:
             yield from _list_names(folder, paths)
         if file and not folders:
@@ -111,15 +119,15 @@ def _list_loaded_places() -> Iterator[str]:
                 yield from _list_names(cache_from_source(file), paths)
 
 
-def _list_used_folders() -> Iterator[str]:
-    """Where modules of others lie that were loaded, but for packages without a file of their own."""
+def _list_used_folders(modules: Iterable[_LoadedModule]) -> Iterator[str]:
+    """Where modules of others lie, but for packages without a file of their own."""
     paths = RealPaths()
-    for name, file, folders in _list_loaded_modules():
+    for name, file, folders in modules:
         if file and name not in _NOT_OF_OTHERS:
             yield os.path.dirname(paths.resolve(os.path.abspath(os.path.dirname(file) if folders else file)))
 
 
-def _list_loaded_modules() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def _list_loaded_modules() -> Iterator[_LoadedModule]:
     """The names of modules at the top of the import path, with their files and, of packages, folders."""
     for name, module in sys.modules.copy().items():  # threads import meanwhile
         if "." not in name:

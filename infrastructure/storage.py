@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.application.ports.fleet import Fleet
 from quorum.application.ports.storage import BlobStore, OpenedSession, Storage
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.errors import ConfigError, LedgerError
@@ -22,6 +21,7 @@ from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.files.swept_folder import UNRECORDED_PREFIX, open_swept_folder
 from quorum.infrastructure.storage_backend import (
+    BUCKET_SCHEME,
     BlobPlace,
     ContentObjects,
     SchemaState,
@@ -30,13 +30,12 @@ from quorum.infrastructure.storage_backend import (
 )
 from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
-from quorum.infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
-from quorum.infrastructure.store.objects.bucket import parse_bucket
 
 # Whoever replays a record asks for the traits of the tools in it.
 from quorum.infrastructure.tools import built_in_tools as built_in_tools
 
 if TYPE_CHECKING:
+    from quorum.application.ports.fleet import Fleet
     from quorum.application.ports.workspace import FileKeeper
     from quorum.domain.review.path_policy import PathPolicy
     from quorum.infrastructure.files.workspace import Workspace
@@ -232,6 +231,8 @@ def _open_shared_outputs(table: StorageTable, environ: Mapping[str, str], mask: 
 
 
 def _open_bucket(url: str, environ: Mapping[str, str]) -> ObjectStore:
+    from quorum.infrastructure.store.objects.bucket import parse_bucket
+
     address = parse_bucket(url, environ)
     if not is_installed("obstore"):
         raise ConfigError(f"storage.blobs names a bucket, which needs: {render_install_command('s3')}")

@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # the settings load this module, for which neither ports nor 
 OpenBlobs: TypeAlias = "Callable[[SecretMask | None], BlobStore | None]"
 """Opens the store of large outputs, which masks with this; None where there is no place for one."""
 
+BUCKET_SCHEME = "s3://"
+"""Begins the address of an object store, which may keep large outputs."""
+
 _PACKAGE = "quorum.infrastructure.store"
 
 

@@ -40,6 +40,7 @@ from quorum.domain.events.report import (
     MAX_TOOL_TURNS,
     RunReport,
     RunStatus,
+    describe_unknown_stop,
 )
 from quorum.domain.panel.cost_estimate import CostEstimate, sum_estimates
 from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
@@ -83,7 +84,6 @@ _EFFECTS_WAIT = "its changes wait for your review"
 PROCESS_ENDED = "interrupted: the process ended here"
 _SPEND_CAPS = frozenset(cap.value for cap in SpendCap)
 _LIMITS = {MAX_TIME: "time limit", MAX_GOAL_ATTEMPTS: "limit of attempts"}
-_KNOWN_STOPS = frozenset({*StopKind, MAX_TOOL_TURNS, *_LIMITS}) | _SPEND_CAPS
 RECORD_ENDS = "the record ends here; the process that writes it may be at work on this turn"
 
 
@@ -113,13 +113,6 @@ def describe_ending(report: RunReport, last_error: str) -> str | None:
             return None
         case RunStatus.FAILED:
             return report.error or "failed"
-
-
-def describe_unknown_stop(report: RunReport) -> str | None:
-    """A sentence where the model stopped for a reason that nobody here knows; None where it is known."""
-    if report.stop_reason is None or report.stop_reason in _KNOWN_STOPS:
-        return None
-    return f"the model stopped for a reason that quorum does not know: {report.stop_reason}"
 
 
 def describe_resumption(event: SessionResumed) -> str:

@@ -11,7 +11,8 @@ from msgspec import Struct, field
 
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.job import JobStatus, JobStopper
-from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.cost import SpendCap
+from quorum.domain.conversation.response import StopKind, Usage
 from quorum.domain.fact import Fact
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded
@@ -24,6 +25,7 @@ MAX_TIME = "max_time_secs"
 MAX_GOAL_ATTEMPTS = "max_goal_attempts"
 # That of one whose work waits in a layer, with nobody there to approve it.
 EFFECTS_WAIT = "effects_wait"
+_KNOWN_STOPS = frozenset({*StopKind, *SpendCap, MAX_TOOL_TURNS, MAX_TIME, MAX_GOAL_ATTEMPTS})
 _LEFT_OUT_WHERE_EMPTY = frozenset({"error", "provider_failed", "fallback_models", "jobs"})
 
 
@@ -161,3 +163,10 @@ def usage_to_json(usage: Usage, cost_usd: Decimal | None) -> JsonObject:
     """The tokens of requests, with `cost_usd` where that is known."""
     cost: dict[str, JsonValue] = {} if cost_usd is None else {"cost_usd": float(cost_usd)}
     return {**struct_to_json(usage), **cost}
+
+
+def describe_unknown_stop(report: RunReport) -> str | None:
+    """A sentence where the model stopped for a reason that nobody here knows; None where it is known."""
+    if report.stop_reason is None or report.stop_reason in _KNOWN_STOPS:
+        return None
+    return f"the model stopped for a reason that quorum does not know: {report.stop_reason}"

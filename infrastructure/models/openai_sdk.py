@@ -34,8 +34,8 @@ from quorum.infrastructure.models.shared.model_listing import (
 from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
     build_http_client,
-    load_event_loop,
     load_sdk_lazily,
+    prepare_first_request,
     read_certificates,
 )
 from quorum.infrastructure.models.shared.request_body import BodyEncoder
@@ -123,6 +123,7 @@ class OpenAiClient:
         """
         client = self._client
         if client is None:
+            self._first_request.wait_for_sdk()
             client = await asyncio.to_thread(self._prepare_client)
         import openai  # at hand by now
 
@@ -208,7 +209,7 @@ class OpenAiClient:
             return self._client
 
     def _build_client(self) -> AsyncOpenAI:
-        certificates = read_certificates()
+        certificates = read_certificates(are_needed=self._endpoint.needs_certificates)
         from openai import AsyncOpenAI
 
         endpoint = self._endpoint
@@ -241,7 +242,7 @@ class OpenAiClient:
         else:
             client = AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.address, **common)
         # what is imported on first use is better imported here than on the loop of the first request
-        load_event_loop()
+        prepare_first_request()
         if cloud is not None:
             _ = client.responses if self._api == "responses" else client.chat.completions
         return client

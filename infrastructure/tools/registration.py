@@ -10,9 +10,9 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
@@ -34,7 +34,9 @@ from quorum.infrastructure.own_code import find_name_conflict
 from quorum.infrastructure.settings_conversion import list_custom_declarations
 from quorum.infrastructure.tools.built_in_tools import build_tools
 from quorum.infrastructure.tools.builtin.parts import ToolParts
-from quorum.infrastructure.tools.custom_tool import CustomTool, build_custom_tools
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.tools.custom_tool import CustomTool
 
 _NAME = r"[a-zA-Z0-9_-]{1,64}"
 _UNSEALED = "what this tool touches is not sealed"
@@ -229,8 +231,12 @@ def choose_tools(
 
 
 def _build_declared_tools(parts: ToolParts) -> tuple[CustomTool, ...]:
+    if not (declared := list_custom_declarations(parts.settings)):
+        return ()
+    from quorum.infrastructure.tools.custom_tool import build_custom_tools
+
     return build_custom_tools(
-        list_custom_declarations(parts.settings),
+        declared,
         root=parts.workspace.cwd,
         resources=lambda named: parts.workspace.locate(named).resources,
         max_output_bytes=parts.settings.tools.run_command.max_output_bytes,
@@ -274,6 +280,9 @@ def find_plugins() -> tuple[EntryPoint, ...]:
 
 @lru_cache(maxsize=1)
 def _find_plugins(_installed: object) -> tuple[EntryPoint, ...]:
+    declared = (each.read_text("entry_points.txt") or "" for each in distributions())
+    if not any(_PLUGIN_GROUP in text for text in declared):  # to parse them all takes three times as long
+        return ()
     found = entry_points(group=_PLUGIN_GROUP)
     return tuple(sorted(found, key=lambda entry: (_find_distribution(entry), entry.name)))
 

@@ -42,9 +42,10 @@ class StartOptions:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StandaloneOptions(StartOptions):
     """Those of a command that works in no folder."""
+
+    __slots__ = ()
 
     @property
     def needs_folder(self) -> bool:

@@ -20,6 +20,8 @@ def split_command(argv: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     Options may stand before, between and behind them. A word is the command only if nothing but options of that
     command, or of the app, precede it: no other command has to be loaded to find it out.
     """
+    if argv and argv[0] in COMMANDS:
+        return _split_action(argv[0], [*argv[1:]])
     end = argv.index("--") if "--" in argv else len(argv)
     places = [place for place in range(end) if argv[place] in COMMANDS]
     for is_strict in (
@@ -38,7 +40,8 @@ def split_command(argv: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
 def _split_action(command: str, rest: list[str]) -> tuple[tuple[str, ...], list[str]]:
     declared = load_command(command)
     if isinstance(declared, CommandGroup):
-        place = _KnownOptions(declared, declared.actions).find_first_place(rest)
+        is_first = bool(rest) and rest[0] in declared.actions
+        place = 0 if is_first else _KnownOptions(declared, declared.actions).find_first_place(rest)
         if place is not None and rest[place] in declared.actions:
             return (command, rest[place]), [*rest[:place], *rest[place + 1 :]]
     return (command,), rest

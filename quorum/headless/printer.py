@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never
 
 from quorum.application.session.agent_session import AgentSession
-from quorum.application.view.wording import describe_debate_step, describe_panel_step, describe_unknown_stop
 from quorum.command_line.options import OutputFormat
 from quorum.domain.calls.job import describe_job_end
 from quorum.domain.code_review.review_result import ReviewResult
@@ -63,7 +62,7 @@ from quorum.domain.events.event import (
     TurnStarted,
     UnaskedCallReported,
 )
-from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
+from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus, describe_unknown_stop
 from quorum.domain.panel.panel_answer import PanelForm
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.review.person_question import (
@@ -367,10 +366,14 @@ class HeadlessPrinter:
             case AgentPlanUpdated() | UnaskedCallReported() | JobStarted() | JobEnded() if not self._quiet:
                 _tell(_render_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
+                from quorum.application.view.wording import describe_debate_step
+
                 _tell(f"· {make_printable(describe_debate_step(event))}")
             case PanelStarted() | PanelResumed() | PanelAnswered() | PanelReviewed() | PanelConcluded() if (
                 not self._quiet
             ):
+                from quorum.application.view.wording import describe_panel_step
+
                 if sentence := describe_panel_step(event):
                     _tell(f"· {make_printable(sentence)}")
             case SessionStarted() | AgentConnected() if self._verbose:

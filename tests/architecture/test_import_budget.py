@@ -52,6 +52,24 @@ def test_without_arguments_the_app_starts_without_a_parser() -> None:
     assert not inner(loaded) | loaded & (HEAVY | {"argparse", "textual", "quorum.command_line.reading"})
 
 
+def test_a_command_that_comes_first_is_found_without_the_options_of_the_app() -> None:
+    loaded = loaded_by("from quorum.command_line.reading import parse; parse(['run', 'hello', '--quiet'])")
+
+    assert "quorum.cli.run" in loaded
+    assert "quorum.cli.app" not in loaded
+
+
+@pytest.mark.long
+def test_a_session_without_clouds_and_object_stores_loads_nothing_of_them() -> None:
+    loaded = loaded_by(
+        "import quorum.infrastructure.models.openai_chat.client, quorum.infrastructure.storage, "
+        "quorum.infrastructure.container"
+    )
+
+    assert "quorum.infrastructure.models.clouds.endpoint" in loaded
+    assert not {name for name in loaded if "amazon" in name or "google" in name or name.endswith(".bucket")}
+
+
 @pytest.mark.long
 def test_a_first_request_waits_for_no_dialog_and_for_no_markdown() -> None:
     loaded = loaded_by("import quorum.tui.session.approver, quorum.tui.transcript.layout.transcript_layout")

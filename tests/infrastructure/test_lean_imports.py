@@ -26,7 +26,9 @@ FILES = {
         from json import dumps
         from .colours import Green
         Green = Green + "ish"
-        def paint(): return "painted"
+        from .colours import Green as Dark
+        def shade(of=(Dark := "dark")): return of
+        def paint(): Red = "painted"; return Red
         __all__ = ["Red", "paint"]
     """,
     "_hidden.py": "secret = 1",
@@ -104,10 +106,17 @@ def test_a_package_within_is_lazy_too_unless_it_is_private(library: str) -> None
     [
         (lambda package: package.paint(), "painted"),
         (lambda package: package.Green, "greenish"),
+        (lambda package: package.Dark, "dark"),
         (lambda package: package.__all__, ["Red", "paint"]),
         (lambda package: package.shapes.Square(), "painted"),
     ],
-    ids=["defined", "changed", "listed", "defined where it is asked from within"],
+    ids=[
+        "defined",
+        "changed",
+        "changed where a function is defined",
+        "listed",
+        "defined where it is asked from within",
+    ],
 )
 def test_what_a_package_does_not_just_import_runs_its_file(
     library: str, ask: Callable[[object], object], answer: object

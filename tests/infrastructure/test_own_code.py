@@ -52,6 +52,28 @@ def test_a_module_that_is_loaded_later_is_protected_from_then_on(
         del sys.modules[module.stem]
 
 
+def test_a_module_that_was_loaded_is_protected_after_others_came_and_it_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = protect(tmp_path)
+    names = ("first_module_of_a_test", "second_module_of_a_test", "third_module_of_a_test")
+    first, second, third = (tmp_path / f"{name}.py" for name in names)
+    for module in (first, second, third):
+        module.write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    try:
+        __import__(first.stem)
+        assert policy.is_protected(str(first))
+        del sys.modules[first.stem]
+        for module in (second, third):
+            __import__(module.stem)
+        assert [policy.is_protected(str(module)) for module in (first, second, third)] == [True, True, True]
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+
+
 def test_files_of_command_lines_that_run_outside_the_sandbox_are_protected(tmp_path: Path) -> None:
     names = ("hook.py", "tool.sh", "server.py", "line.sh", "held.sh", "editor")
     for name in names:

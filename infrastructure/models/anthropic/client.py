@@ -60,8 +60,8 @@ from quorum.infrastructure.models.shared.model_listing import (
 from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
     build_http_client,
-    load_event_loop,
     load_sdk_lazily,
+    prepare_first_request,
     read_certificates,
 )
 from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
@@ -492,7 +492,7 @@ class AnthropicMessages:
             return self._client
 
     def _build_client(self) -> _Client:
-        certificates = read_certificates()
+        certificates = read_certificates(are_needed=self._endpoint.needs_certificates)
         import anthropic
 
         endpoint = self._endpoint
@@ -505,7 +505,7 @@ class AnthropicMessages:
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.explain_bad_environment(error) from error
-        load_event_loop()
+        prepare_first_request()
         common = _AnthropicClientOptions(
             base_url=endpoint.address,
             timeout=endpoint.timeout,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx2
 from msgspec import Struct
 
 from quorum.domain.errors import ProviderError, make_configuration_error
-from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess
-from quorum.infrastructure.models.clouds.google_vertex import VertexAccess
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.failures import Failures
 from quorum.infrastructure.provider_types import PublicService
+
+if TYPE_CHECKING:  # most providers are no clouds
+    from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess
+    from quorum.infrastructure.models.clouds.google_vertex import VertexAccess
 
 _NO_KEY = "none"
 _LONGEST_CONNECT_SECS = 10.0
@@ -28,7 +30,7 @@ class AzureAccess(Struct, frozen=True, kw_only=True):
     has_token: bool
 
 
-Cloud: TypeAlias = BedrockAccess | VertexAccess | AzureAccess
+Cloud: TypeAlias = "BedrockAccess | VertexAccess | AzureAccess"
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -81,13 +83,18 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return _is_loopback(self.host)
 
     @property
+    def needs_certificates(self) -> bool:
+        """Whether a server has to prove who it is: not one on this machine that is asked without encryption."""
+        return not (self.is_on_this_machine and self.address.startswith("http:"))
+
+    @property
     def has_key(self) -> bool:
         """Whether there is a key at all."""
         return self.key != _NO_KEY
 
     def build_failures(self, path: str) -> Failures:
         """The sentences for what goes wrong here. `path` is what a client adds to the address for no cloud."""
-        signed_in = self.cloud if isinstance(self.cloud, BedrockAccess | VertexAccess) else None
+        signed_in = None if isinstance(self.cloud, AzureAccess) else self.cloud
         return Failures(
             provider=self.provider,
             address=_hide_password(self.address),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -32,9 +33,11 @@ class FirstRequest:
         """There is a request, and it waits."""
         self._is_waiting = True
 
-    async def note_request(self, _request: httpx2.Request) -> None:
-        """Nothing but the network keeps the request any longer: a hook of the client."""
-        self._left.set()
+    async def note_request(self, request: httpx2.Request) -> None:
+        """Nothing but the network keeps the request any longer: a hook of the client. What else the server is
+        asked before, such as for its window, is got."""
+        if request.method == "POST":
+            self._left.set()
 
     def let_pass(self) -> None:
         """Wait until the request is on its way, if there is one, a second at most. Blocks."""
@@ -42,12 +45,15 @@ class FirstRequest:
             self._left.wait(_LONGEST_WAIT_SECS)
 
 
-def read_certificates() -> Callable[[], ssl.SSLContext]:
+def read_certificates(*, are_needed: bool) -> Callable[[], ssl.SSLContext]:
     """Begin to read the certificates that are trusted, in a thread of its own, and return at once.
 
     OpenSSL takes 20 ms for them, during which Python can import an SDK. What is returned waits for them, and
     raises what `httpx2.create_ssl_context` raises, such as OSError where $SSL_CERT_FILE names no certificates.
+    Where none are needed, none are read, and nobody is trusted.
     """
+    if not are_needed:
+        return lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     certificates: Future[ssl.SSLContext] = Future()
 
     def read() -> None:
@@ -133,13 +139,15 @@ def load_sdk_lazily(name: str) -> Iterator[None]:
         yield
 
 
-def load_event_loop() -> None:
-    """Load the half of anyio that it keeps back until something runs on an event loop.
+def prepare_first_request() -> None:
+    """Load the half of anyio that it keeps back until something runs on an event loop, and find the name of the
+    platform, which the SDKs tell: Python runs a program for it, and keeps what it says.
 
-    That would be the first request, which would have to wait for it. Blocks; may be called from any thread.
+    The first request would have to wait for both. Blocks; may be called from any thread.
     """
     import anyio  # the SDKs bring it
 
     loop = Thread(target=anyio.run, args=(anyio.sleep, 0), name="event loop")
     loop.start()  # in a thread of its own, as the caller's may run one already
+    platform.platform()
     loop.join()

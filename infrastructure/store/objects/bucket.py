@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.pattern import compile_once
+from quorum.infrastructure.storage_backend import BUCKET_SCHEME
 
-SCHEME = "s3://"
 _BUCKET = r"(?a)s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=+-]+)*)/?"
 
 
@@ -30,7 +30,7 @@ class BucketAddress:
     @property
     def place(self) -> str:
         """The address as people read it."""
-        return f"{SCHEME}{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
+        return f"{BUCKET_SCHEME}{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
 
 
 def parse_bucket(url: str, environ: Mapping[str, str]) -> BucketAddress:

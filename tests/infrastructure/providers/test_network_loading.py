@@ -15,13 +15,16 @@ import httpx2
 import pytest
 
 from quorum.domain.conversation.history import Conversation
+from quorum.infrastructure.models.clouds.endpoint import Endpoint
 from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared import network_loading
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
     load_certificates,
     read_certificates,
 )
+from quorum.infrastructure.provider_types import PublicService
 from tests.support.certificates import Authority
 from tests.support.loopback_net import NET_VARIABLES
 from tests.support.sse_server import Say, SseServer
@@ -34,10 +37,39 @@ def no_network_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_certificates_are_read_to_verify_servers() -> None:
-    context = read_certificates()()
+    context = read_certificates(are_needed=True)()
 
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
+
+
+def test_where_no_certificates_are_needed_nobody_is_trusted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+
+    context = read_certificates(are_needed=False)()
+
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert context.cert_store_stats()["x509"] == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "needs"),
+    [
+        ("http://127.0.0.1:8080/v1", False),
+        ("http://localhost:8080", False),
+        ("https://localhost:8080", True),
+        ("http://models.example.com", True),  # which may send the client on to another place
+    ],
+)
+def test_only_a_server_on_this_machine_needs_no_certificates(address: str, needs: bool) -> None:
+    settings = ProviderSettings(type="openai-chat", base_url=address)
+
+    endpoint = Endpoint.of("p", settings, {}, PublicService(vendor="", address="", address_env="", key_env=""))
+
+    assert endpoint.needs_certificates is needs
 
 
 def test_certificates_that_cannot_be_read_are_an_error_for_whoever_needs_them(
@@ -46,7 +78,7 @@ def test_certificates_that_cannot_be_read_are_an_error_for_whoever_needs_them(
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
 
     with pytest.raises(OSError, match="No such file"):
-        read_certificates()()
+        read_certificates(are_needed=True)()
 
 
 def test_certificates_are_read_once_and_again_where_they_have_changed(
@@ -75,13 +107,14 @@ def test_nobody_waits_for_a_thread_that_ended_before_it_read_certificates(
     monkeypatch.setattr(threading.Thread, "run", lambda _thread: None)  # as where there is no memory for it
 
     with pytest.raises(MemoryError):
-        read_certificates()()
+        read_certificates(are_needed=True)()
 
 
 def test_what_runs_on_an_event_loop_is_loaded_ahead() -> None:
     code = (
-        "from quorum.infrastructure.models.shared.network_loading import load_event_loop; import asyncio, sys\n"
-        "load_event_loop(); before = set(sys.modules)\n"
+        "from quorum.infrastructure.models.shared.network_loading import prepare_first_request\n"
+        "import asyncio, sys\n"
+        "prepare_first_request(); before = set(sys.modules)\n"
         "import anyio; asyncio.run(anyio.lowlevel.checkpoint())\n"
         "print(sorted(set(sys.modules) - before))"
     )
@@ -90,6 +123,20 @@ def test_what_runs_on_an_event_loop_is_loaded_ahead() -> None:
     )
 
     assert result.stdout.strip() == "[]"
+
+
+def test_no_program_is_run_for_the_name_of_the_platform_once_a_request_comes() -> None:
+    code = (
+        "from quorum.infrastructure.models.shared.network_loading import prepare_first_request\n"
+        "import platform, subprocess\n"
+        "prepare_first_request(); subprocess.check_output = None\n"
+        "print(platform.platform() != '')"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert result.stdout.strip() == "True"
 
 
 @pytest.mark.parametrize(("log", "is_whole"), [(None, False), ("info", True)])
@@ -111,7 +158,8 @@ def test_nothing_waits_where_there_is_no_request() -> None:
     FirstRequest().let_pass()
 
 
-async def test_a_request_that_waits_for_its_sdk_goes_first() -> None:
+async def test_a_request_that_waits_for_its_sdk_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network_loading, "_LONGEST_WAIT_SECS", 60.0)
     first = FirstRequest()
     first.wait_for_sdk()
     passed = threading.Event()
@@ -123,10 +171,12 @@ async def test_a_request_that_waits_for_its_sdk_goes_first() -> None:
     loading = threading.Thread(target=load_more, daemon=True)
     loading.start()
     before = passed.is_set()
+    await first.note_request(httpx2.Request("GET", "http://localhost/props"))
+    after_question = passed.is_set()
     await first.note_request(httpx2.Request("POST", "http://localhost/"))
     loading.join(timeout=60)
 
-    assert (before, passed.is_set()) == (False, True)
+    assert (before, after_question, passed.is_set()) == (False, False, True)
 
 
 @pytest.mark.parametrize("api", ["openai-chat", "anthropic"])
