@@ -6,6 +6,7 @@ from collections import deque
 from decimal import Decimal
 
 from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.events.event import (
     CallFinished,
@@ -115,4 +116,4 @@ def describe_call(tool: str, arguments: JsonObject) -> str:
     subject = next((" ".join(each.split()) for each in named if isinstance(each, str) and each.strip()), "")
     if len(subject) > _LONGEST_SUBJECT:
         subject = f"{subject[: _LONGEST_SUBJECT - 1]}…"
-    return f"{tool} {subject}".rstrip()
+    return f"{format_tool_name(tool)} {subject}".rstrip()

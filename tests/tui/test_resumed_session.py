@@ -167,7 +167,7 @@ def test_messages_and_kept_files_show_nothing(transcript):
     [
         (
             ev.ConversationCompacted(what="outputs", replaced=1, by=(), tokens_before=9_000, tokens_after=500),
-            "outputs of tools were shortened: 9.0k → 500 tokens",
+            "outputs of tools were shortened: from 9.0k to 500 tokens",
         ),
         (
             ev.ConversationCompacted(what="summary", replaced=1, by=(), tokens_before=0, tokens_after=0),
