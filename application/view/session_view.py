@@ -288,7 +288,7 @@ class SessionView:
                 return  # there is nothing to tell, or it is shown elsewhere on the screen
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)
-                self._note_mode(f"mode: {event.mode.value}")
+                self._note_mode(f"mode: {event.mode.value} · {event.mode.traits.meaning}")
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")

@@ -94,7 +94,7 @@ async def test_it_shows_name_place_and_size_and_closes_with_q_or_escape(tmp_path
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         for key in ("q", "escape"):
             await open_pager(stage, KeptLines(numbered(100)))
-            await stage.shows("run_command make")
+            await stage.shows("run make")
             await stage.shows("lines 1–22 of 100 · 22 % · 1.2 MB")
             await stage.pilot.press(key)
             assert stage.app.screen is stage.app.chat
@@ -327,7 +327,7 @@ async def test_a_click_on_a_stored_output_opens_it(tmp_path):
         line = next(y for y, text in enumerate(stage.text().splitlines()) if "stored 1.2 MB" in text)
         await stage.pilot.click(offset=(10, line))
         await stage.shows("of 9,000")
-        await stage.shows("run_command make test")
+        await stage.shows("run make test")
 
 
 async def test_a_click_on_the_lines_left_out_opens_what_was_kept_of_them(tmp_path):

@@ -193,7 +193,9 @@ def test_modes_that_were_only_passed_on_the_way_to_another_are_not_listed(transc
     apply(transcript, *(ev.ModeChanged(mode=mode) for mode in (Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.SANDBOXED)))
     apply(transcript, ev.TurnStarted(prompt="one"), ev.ModeChanged(mode=Mode.ASK))
 
-    assert notices(transcript) == ["mode: sandboxed", "mode: ask"]
+    shown = [notice.partition(" · ") for notice in notices(transcript)]
+    assert [mode for mode, _, _ in shown] == ["mode: sandboxed", "mode: ask"]
+    assert shown[-1][-1] == "you are asked about every risky call that no rule allows"
 
 
 def test_turns_that_were_taken_back_before_are_not_counted_again(transcript):

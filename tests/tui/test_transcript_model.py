@@ -304,7 +304,7 @@ def test_a_change_of_mode_is_noted_and_accounting_is_not(transcript):
         ev.UsageCounted(model="m", usage=Usage()),
         ev.SessionFinished(report=turn_finished(RunStatus.COMPLETED).report),
     )
-    assert only(transcript, Notice).text == "mode: read-only"
+    assert only(transcript, Notice).text == "mode: read-only · only calls that change nothing run"
 
 
 def test_long_output_is_kept_as_head_and_tail_with_a_count_of_the_rest():

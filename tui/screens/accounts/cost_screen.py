@@ -10,7 +10,6 @@ from quorum.application.view.status import Book
 from quorum.domain.conversation.cost import CapStanding, Spending
 from quorum.domain.text.amounts import format_amount, format_tokens
 from quorum.domain.text.printable import make_printable
-from quorum.tui.keys.keyed_app import choose_sign
 from quorum.tui.screens.accounts.sheet import AccountSheet
 from quorum.tui.screens.accounts.spending import format_cost, render_spending
 
@@ -44,16 +43,16 @@ class CostScreen(AccountSheet):
         if not models:
             yield Content("Nothing was used yet.")
             return
-        columns, none = _choose_columns(width), choose_sign(self.app, "·", "0")
+        columns = _choose_columns(width)
         yield _render_headings(columns)
         yield Content("Session").stylize("bold $text-accent")
-        yield from (_render_row(columns, "", model, spending, none) for model, spending in models.items())
+        yield from (_render_row(columns, "", model, spending) for model, spending in models.items())
         if len(models) > 1:
-            yield _render_row(columns, "", "all", self._book.total, none).stylize("bold")
+            yield _render_row(columns, "", "all", self._book.total).stylize("bold")
         yield Content("")
         yield Content("Turns").stylize("bold $text-accent")
         yield from (
-            _render_row(columns, str(turn), model, spending, none)
+            _render_row(columns, str(turn), model, spending)
             for turn, model, spending in self._book.list_by_turn()
         )
         if self._book.spared_votes:
@@ -97,7 +96,7 @@ def _render_headings(columns: list[int]) -> Content:
     )
 
 
-def _render_row(columns: list[int], turn: str, model: str, spending: Spending, none: str) -> Content:
+def _render_row(columns: list[int], turn: str, model: str, spending: Spending) -> Content:
     usage = spending.usage
     counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
     cost = format_cost(spending) or ("no price" if spending.has_unpriced else "")
@@ -105,7 +104,7 @@ def _render_row(columns: list[int], turn: str, model: str, spending: Spending, n
         columns,
         turn,
         make_printable(model, newlines=False),
-        [*(format_tokens(n) if n else none for n in counts), cost],
+        [*(format_tokens(n) if n else "·" for n in counts), cost],
     )
 
 
