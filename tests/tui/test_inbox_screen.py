@@ -156,6 +156,6 @@ async def test_a_question_of_the_model_opens_in_its_own_dialog_and_esc_leaves_it
             )
             await stage.pilot.press(*keys)
             await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
-        await stage.shows("answered: ask_person")
+        await stage.shows("answered: ask; ")
 
         assert stage.agent.waiting.replies == [(asked.digest, PersonReply(options=(2,)))]

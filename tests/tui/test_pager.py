@@ -82,7 +82,7 @@ def numbered(count):
     return "".join(f"line {number}\n" for number in range(1, count + 1))
 
 
-async def open_pager(stage, source, name="run_command make"):
+async def open_pager(stage, source, name="run make"):
     stage.app.push_screen(PagerScreen(source, name, "1.2 MB"))
     await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
     await stage.until(lambda: not stage.app.screen._reading)
@@ -210,7 +210,7 @@ async def test_escape_gives_up_a_search_and_the_pager_stays_usable(tmp_path):
 async def test_a_pager_that_is_closed_as_it_still_reads_ends_nothing_else(tmp_path):
     source = Slow(numbered(100))
     async with on_stage(tmp_path, size=(80, 24)) as stage:
-        stage.app.push_screen(PagerScreen(source, "run_command make", "1.2 MB"))
+        stage.app.push_screen(PagerScreen(source, "run make", "1.2 MB"))
         await stage.until(source.begun.is_set)
         screen = stage.app.screen
         await stage.pilot.press("q")
