@@ -27,7 +27,7 @@ from quorum.application.view.entries import (
 from quorum.application.view.panels import Panels
 from quorum.application.view.present import Present
 from quorum.application.view.status import SessionStatus
-from quorum.application.view.turn_timings import TurnTimings
+from quorum.application.view.turn_timings import TurnTimings, describe_length
 from quorum.application.view.wording import (
     PROCESS_ENDED,
     build_hook_remark,
@@ -543,4 +543,6 @@ class SessionView:
             self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
         if report.provider_failed and report.status is RunStatus.FAILED and not self.is_followed:
             self._note(*((NoticeKind.WARNING, _BROKE_OFF) if self._broke_off else (NoticeKind.INFO, _FAILED)))
+        if self.timings.turns and (length := describe_length(self.timings.turns[-1], self._read_clock())):
+            self._note(NoticeKind.INFO, length)
         self._last_error = ""

@@ -50,7 +50,8 @@ class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
         conflicts = f"; {self.conflicts:,} in conflict with yours" if self.conflicts else ""
         changed = f"{format_amount(self.files, 'changed file')} (+{self.added:,} −{self.removed:,}){commits}"
         waits = "waits" if (self.files, self.commits) == (1, 0) else "wait"
-        return f"{changed} {waits} for your review (layer {self.layer}); your folder is as it was before{conflicts}"
+        held = f"{changed} {waits} for your review (layer {self.layer})"
+        return f"{held}; your folder is as it was before{conflicts}"
 
 
 class EffectsVoted(Fact, frozen=True, kw_only=True, tag="effects_voted"):

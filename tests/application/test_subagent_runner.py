@@ -391,9 +391,7 @@ async def test_what_one_says_can_be_read_while_it_works() -> None:
     page = bench.jobs.read_page(bench.jobs.find("job-1"), None, 100)
     assert page is not None
     assert page.text == "read a.py\n"
-    assert any(
-        "read a.py" in each.text for each in bench.rig.seen.events if isinstance(each, JobProgressed)
-    )
+    assert any("read a.py" in each.text for each in bench.rig.seen.events if isinstance(each, JobProgressed))
     await bench.jobs.close()
 
 
