@@ -46,7 +46,8 @@ def test_a_file_that_came_for_one_of_the_same_content_was_renamed(copies, shown)
         FileChange(path=f"/w/b{n}.md", kind=ChangeKind.CREATED, declared=False, after=held)
         for n in range(1, copies + 1)
     ]
-    (line,) = draw_receipt_line(Effects(changes=(gone, *come), complete=True), "/w", 80, TERMINAL)
+    index = FileChange(path="/w/.git/index", kind=ChangeKind.MODIFIED, declared=True)
+    (line,) = draw_receipt_line(Effects(changes=(gone, *come, index), complete=True), "/w", 80, TERMINAL)
     assert line.text.rstrip() == shown
 
 

@@ -34,6 +34,7 @@ from quorum.domain.calls.execution import INTERRUPTED, Outcome
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.review.questions import REJECTED_WITHOUT_REASON
+from quorum.domain.sessions.restoration import find_git_folder
 from quorum.domain.text.amounts import format_amount, format_duration, format_size
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import collapse_blanks, make_printable
@@ -160,8 +161,9 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
     strips = []
     if surprises:
         names = ", ".join(name_changes(surprises, cwd, _name_file))
-        also = "also changed" if any(change.declared for change in effects.changes) else "changed"
-        text = f"{also} {format_amount(len(surprises), 'file')}: {names}"
+        # What git keeps is declared by every command that has it open, and is no change that anybody waits for.
+        declared = [each for each in effects.changes if each.declared and find_git_folder(each.path) is None]
+        text = f"{'also changed' if declared else 'changed'} {format_amount(len(surprises), 'file')}: {names}"
         strips.append(build_strip((fit_text(make_printable(text, newlines=False), width), palette.warning)))
     if ignored := sum(change.is_by_product for change in effects.changes):
         text = f"+{format_amount(ignored, 'ignored file')}"
