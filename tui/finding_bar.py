@@ -29,7 +29,7 @@ from quorum.application.view.entries import (
     PromptEntry,
     Restoration,
 )
-from quorum.domain.calls.server_tools import format_tool_name, is_of_server
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.tui.transcript.cells.lines import Flow, TextSpan, clean_program_text, is_continued
 from quorum.tui.transcript.draw.cards import Drawing
 from quorum.tui.transcript.draw.panels import render_panel
@@ -248,7 +248,7 @@ def _render_text(call: Call) -> str:
     output = (call.output.head, call.output.tail) if call.output is not None else call.progress.list_lines()
     texts = [
         call.tool,
-        format_tool_name(call.tool) if is_of_server(call.tool) else "",
+        format_tool_name(call.tool),
         *arguments,
         call.reason or "",
         *remarks,

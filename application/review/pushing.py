@@ -9,6 +9,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import LedgerError, PushFailed
 from quorum.domain.text.printable import make_printable
 
@@ -30,7 +31,8 @@ class PushMessage(Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """One sentence."""
         more = f", and {self.waiting - 1} more" if self.waiting > 1 else ""
-        return f"A call of {self.tool} in {self.folder} waits for your answer{more} ({self.digest[:16]})."
+        what = f"{format_tool_name(self.tool)} in {self.folder}"
+        return f"{what} waits for your answer{more} ({self.digest[:16]})."
 
 
 class Push(Struct, frozen=True, kw_only=True, eq=False):

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from quorum.application.ports.rules import RuleHistory, RuleStore
 from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
@@ -168,7 +169,7 @@ class RuleBook:
         if learnt is None or not self._would_run(learnt.rules, subject):
             return None
         others = [noted for noted in tuple(self._noted) if describe_call(noted) != describe_call(subject)]
-        newly = [describe_call(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
+        newly = [self._name(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
         covered = _shorten(newly, _MOST_SHOWN_CALLS, "calls of this session")
         more = [
             text
@@ -207,7 +208,7 @@ class RuleBook:
             return RulePreview(problem=f"this is not a rule: {problem}")
         matching, missed, hit = self._list_examples(rule, subject)
         others = [other for other in self._noted if describe_call(other) != describe_call(subject)]
-        newly = [describe_call(other) for other in others if self._would_newly_run((rule,), other)]
+        newly = [self._name(other) for other in others if self._would_newly_run((rule,), other)]
         return RulePreview(
             covers_this=self._would_run((rule,), subject),
             covers=(
@@ -246,7 +247,7 @@ class RuleBook:
         except BadRule as problem:
             return RulePreview(problem=f"this is not a rule: {problem}")
         changed = [
-            describe_call(noted)
+            self._name(noted)
             for noted in self._noted
             if rule in find_matching_rules((rule,), noted, self._paths.roots)
             and self._decide((*self.rules, rule), noted).answer is not self._decide(self.rules, noted).answer
@@ -327,6 +328,11 @@ class RuleBook:
         except BadRule:
             return None
         return await self._history.replay(self.rules, tried)
+
+    def _name(self, subject: Subject) -> str:
+        """A call in a list that the person reads."""
+        folder = next(iter(self._paths.roots), "")
+        return describe_call(subject, folder, verb=format_tool_name(subject.tool))
 
     def _decide(self, rules: Sequence[Rule], subject: Subject, *, mode: Mode = Mode.ASK) -> Decision:
         objected = find_objections(

@@ -102,10 +102,8 @@ class RuleReplayer:
     def _decide(self, call: PastCall) -> tuple[Answer | None, str]:
         """The answer, None where no tried rule speaks of the call; and the call in a line."""
         subject = self._build_subject(call)
-        if self._tried:
-            matching = find_matching_rules(self._rules, subject, self._paths.roots)
-            if not any(rule in matching for rule in self._tried):
-                return None, ""
+        if self._tried and not self._speaks_of(subject):
+            return None, ""
         answer = self._decide_without_guards(subject, call)
         # Guards can only turn an allowed call into a question, and take most of the time.
         if answer is Answer.ALLOW and find_objections(
@@ -119,6 +117,14 @@ class RuleReplayer:
         ):
             answer = Answer.ASK
         return answer, describe_call(subject, next(iter(self._paths.roots), ""))
+
+    def _speaks_of(self, subject: Subject) -> bool:
+        """Whether a tried rule is about a call: about all of it, or about what other rules leave of it."""
+        roots = self._paths.roots
+        if find_matching_rules(self._tried, subject, roots):
+            return True
+        matching = find_matching_rules(self._rules, subject, roots)
+        return any(rule in matching for rule in self._tried)
 
     def _decide_without_guards(self, subject: Subject, call: PastCall) -> Answer:
         if subject.command is not None or call.tool in WEB_TOOLS or self._reads_arguments:

@@ -357,7 +357,7 @@ def list_remarks(effect: LayerEffect) -> list[str]:
     elif before is not None and before.target is not None:
         remarks.append(f"it was a link to {before.target}")
     if before is not None and after is not None and before.mode != after.mode:
-        remarks.append(f"mode {before.mode:04o} → {after.mode:04o}")
+        remarks.append(f"mode {before.mode:04o}, now {after.mode:04o}")
     elif effect.kind is LayerEffectKind.MODE:
         remarks.append("its owner, access list or attributes change, and nothing else")
     elif before is None and after is not None and after.mode & 0o111 and after.target is None:

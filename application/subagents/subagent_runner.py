@@ -22,6 +22,7 @@ from quorum.application.ports.subagents import (
 )
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import Job, JobPage, JobResult
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
@@ -545,4 +546,4 @@ def describe_call(tool: str, arguments: JsonObject) -> str:
     subject = next((" ".join(each.split()) for each in named if isinstance(each, str) and each.strip()), "")
     if len(subject) > _LONGEST_SUBJECT:
         subject = f"{subject[: _LONGEST_SUBJECT - 1]}…"
-    return f"{tool} {subject}".rstrip()
+    return f"{format_tool_name(tool)} {subject}".rstrip()

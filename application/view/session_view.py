@@ -28,7 +28,7 @@ from quorum.application.view.entries import (
 )
 from quorum.application.view.present import Present
 from quorum.application.view.status import SessionStatus
-from quorum.application.view.turn_timings import TurnTimings
+from quorum.application.view.turn_timings import TurnTimings, describe_length
 from quorum.application.view.wording import (
     PROCESS_ENDED,
     build_hook_remark,
@@ -299,7 +299,7 @@ class SessionView:
                 return  # there is nothing to tell, or it is shown elsewhere on the screen
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)
-                self._note_mode(f"mode: {event.mode.value}")
+                self._note_mode(f"mode: {event.mode.value} · {event.mode.traits.meaning}")
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
@@ -554,6 +554,8 @@ class SessionView:
             self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
         if report.provider_failed and report.status is RunStatus.FAILED and not self.is_followed:
             self._note(*((NoticeKind.WARNING, _BROKE_OFF) if self._broke_off else (NoticeKind.INFO, _FAILED)))
+        if self.timings.turns and (length := describe_length(self.timings.turns[-1], self._read_clock())):
+            self._note(NoticeKind.INFO, length)
         self._last_error = ""
 
 

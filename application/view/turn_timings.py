@@ -15,8 +15,11 @@ from msgspec import Struct, field
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events import event as ev
+from quorum.domain.text.amounts import format_elapsed
 
 Stretch: TypeAlias = tuple[float, float]
+_LONG_TURN_SECS = 60.0
+"""From how long on a turn says how long it took: whoever waited that long may have looked away."""
 
 
 class RequestTiming(Struct):
@@ -210,6 +213,16 @@ def sum_totals(turn: TurnTiming, now: float) -> Totals:
         paused=sum(end - begin for request in turn.requests for begin, end in request.retries),
         attempts=sum(len(request.retries) for request in turn.requests),
     )
+
+
+def describe_length(turn: TurnTiming, now: float) -> str:
+    """How long a turn took, for who comes back to it; empty where it was short, or where nobody knows."""
+    begin, end = turn.compute_span(now)
+    if not turn.timed or end - begin < _LONG_TURN_SECS:
+        return ""
+    waited = measure_waited(turn, now)
+    rest = f", {format_elapsed(waited)} of it waiting for you" if waited >= 1 else ""
+    return f"took {format_elapsed(end - begin)}{rest}"
 
 
 def measure_waited(turn: TurnTiming, now: float) -> float:

@@ -124,7 +124,7 @@ def describe_resumption(event: SessionResumed) -> str:
 def describe_compaction(event: ConversationCompacted) -> str:
     """What was shortened, and what that came to, as far as it is known."""
     what = "outputs of tools were shortened" if event.what == "outputs" else "compacted to a summary"
-    sizes = f": {format_tokens(event.tokens_before)} → {format_tokens(event.tokens_after)} tokens"
+    sizes = f": from {format_tokens(event.tokens_before)} to {format_tokens(event.tokens_after)} tokens"
     kept = f" · kept in view: {event.focus}" if event.focus else ""
     return what + (sizes if event.tokens_before and event.tokens_after else "") + kept
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -11,6 +11,8 @@ from msgspec import UNSET, Struct, UnsetType, field
 _GIT_DATA = ("refs", "logs", "objects")
 IN_IGNORED_FOLDER = "it lies in an ignored folder"
 """Why the content of a file was not kept that nobody has to look at."""
+OUTSIDE = "it lies outside the workspace"
+"""Why the content of a file was not kept that nothing is given back to."""
 
 
 class ChangeKind(StrEnum):
@@ -144,6 +146,25 @@ def is_like(one: FileState | None, other: FileState | None) -> bool:
     linked = one.target is not None and other.target is not None
     alike = (one.kind, one.mode, one.size) == (other.kind, other.mode, other.size)
     return alike and not known and not linked
+
+
+def find_renames(changes: Sequence[FileChange]) -> dict[str, str]:
+    """The old path by the new one of each file that has what no other deleted or created one had."""
+    gone, come = _group_by_content(changes, ChangeKind.DELETED), _group_by_content(changes, ChangeKind.CREATED)
+    return {
+        come[content][0]: paths[0]
+        for content, paths in gone.items()
+        if len(paths) == 1 and len(come.get(content, ())) == 1
+    }
+
+
+def _group_by_content(changes: Sequence[FileChange], kind: ChangeKind) -> dict[str, list[str]]:
+    paths: dict[str, list[str]] = {}
+    for change in changes:
+        state = change.before if kind is ChangeKind.DELETED else change.after
+        if change.kind is kind and state is not None and state.size and state.sha256 is not None:
+            paths.setdefault(state.sha256, []).append(change.path)
+    return paths
 
 
 def compute_effects(before: FileLook, after: FileLook, declared: frozenset[str]) -> Effects:

@@ -55,8 +55,11 @@ def is_of_server(tool: str) -> bool:
 
 
 def format_tool_name(tool: str) -> str:
-    """A tool as people are shown it: `time: convert` is the tool `mcp__time__convert`. What is decided and kept
-    about a call goes by its whole name."""
+    """A tool as people are shown it, everywhere in the same word: `run` is the tool `run_command`, and
+    `time: convert` the tool `mcp__time__convert`. What is decided and kept about a call goes by its whole
+    name."""
+    if verb := find_traits(tool).verb:
+        return verb
     server, separator, name = tool.removeprefix("mcp__").partition("__")
     return f"{server}: {name}" if is_of_server(tool) and server and separator and name else tool
 

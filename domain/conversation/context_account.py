@@ -8,6 +8,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.conversation.compaction import is_summary
 from quorum.domain.conversation.context_size import estimate_bytes
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -167,7 +168,7 @@ def _label(what: ContentBlock | str) -> str:
             text = what if isinstance(what, str) else what.text
         case ToolUseBlock(name=name, input=arguments):
             given = next((value for value in arguments.values() if isinstance(value, str)), "")
-            text = f"{name} {given}"
+            text = f"{format_tool_name(name)} {given}"
         case ReasoningBlock() | OpaqueBlock():
             text = "what the model thought"
         case _:

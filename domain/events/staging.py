@@ -28,7 +28,7 @@ class LayerEntered(Fact, frozen=True, kw_only=True, tag="layer_entered"):
     @property
     def sentence(self) -> str:
         """What holds now, in a sentence."""
-        held = f"your folder stays as it is: what changes goes to the layer {self.layer} until you review it"
+        held = f"your folder stays as it is: what changes waits for your review (layer {self.layer})"
         return "; ".join((held, *self.notices))
 
 
@@ -50,7 +50,8 @@ class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
         conflicts = f"; {self.conflicts:,} in conflict with yours" if self.conflicts else ""
         changed = f"{format_amount(self.files, 'changed file')} (+{self.added:,} −{self.removed:,}){commits}"
         waits = "waits" if (self.files, self.commits) == (1, 0) else "wait"
-        return f"{changed} {waits} in the layer {self.layer}; your folder is as it was before{conflicts}"
+        held = f"{changed} {waits} for your review (layer {self.layer})"
+        return f"{held}; your folder is as it was before{conflicts}"
 
 
 class EffectsVoted(Fact, frozen=True, kw_only=True, tag="effects_voted"):
@@ -142,7 +143,7 @@ class EffectsReviewed(Fact, frozen=True, kw_only=True, tag="effects_reviewed"):
         done = " and ".join(counts)
         match self.decision:
             case EffectsDecision.APPLIED:
-                return f"{done} applied from the layer {self.layer} to your folder"
+                return f"{done} applied to your folder (layer {self.layer})"
             case EffectsDecision.REFUSED:
                 why = "; ".join(
                     f"{path}: {reason}" for path, reason in list(self.refused.items())[:_MOST_NAMED]
@@ -150,16 +151,16 @@ class EffectsReviewed(Fact, frozen=True, kw_only=True, tag="effects_reviewed"):
                 more = (
                     f"; and {len(self.refused) - _MOST_NAMED} more" if len(self.refused) > _MOST_NAMED else ""
                 )
-                return f"nothing was applied from the layer {self.layer}: {why}{more}"
+                return f"nothing was applied (layer {self.layer}): {why}{more}"
             case EffectsDecision.REJECTED:
                 words = f": {self.words}" if self.words else ""
-                return f"nothing was applied from the layer {self.layer}, you sent it back{words}"
+                return f"nothing was applied (layer {self.layer}), you sent it back{words}"
             case EffectsDecision.DISCARDED:
-                return f"all changes of the layer {self.layer} were discarded"
+                return f"all changes were discarded (layer {self.layer})"
             case EffectsDecision.UNDONE:
-                return f"{done} applied from the layer {self.layer} taken back out of your folder"
+                return f"{done} taken back out of your folder (layer {self.layer})"
             case EffectsDecision.REDONE:
-                return f"{done} of the layer {self.layer} taken back before applied again to your folder"
+                return f"{done} applied to your folder again (layer {self.layer})"
 
 
 def _name(paths: tuple[str, ...]) -> str:

@@ -126,6 +126,8 @@ def read_reply(question: PersonQuestion, typed: str) -> PersonReply:
     return PersonReply(text=typed)
 
 
+CHOSE, WROTE = "The person chose:", "The person wrote:"
+"""What stands above the options of a reply, and above its text, as the model reads it."""
 NO_ANSWER = (
     "The person closed the question without an answer. Do not repeat it: continue with what you judge "
     "best, and say what you assumed."
@@ -148,7 +150,7 @@ def list_labels(question: PersonQuestion, reply: PersonReply) -> tuple[str, ...]
 def render_reply(question: PersonQuestion, reply: PersonReply) -> str:
     """The reply as the model reads it."""
     chosen = list_labels(question, reply)
-    parts = ["The person chose:\n" + "\n".join(f"- {label}" for label in chosen)] if chosen else []
+    parts = ["\n".join([CHOSE, *(f"- {label}" for label in chosen)])] if chosen else []
     if reply.text:
-        parts.append(f"The person wrote:\n{reply.text}")
+        parts.append(f"{WROTE}\n{reply.text}")
     return "\n\n".join(parts) or NO_ANSWER

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from quorum.domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from quorum.domain.calls.effects import OUTSIDE, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from quorum.domain.events.masking import holds_mask
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import PastTurn, PastUndo
@@ -180,7 +180,7 @@ def _plan_steps(
             unlooked += 1
         elif is_same(wanted[path], there := now.states.get(path)):
             continue
-        elif (folder := _find_git_folder(path)) is not None:
+        elif (folder := find_git_folder(path)) is not None:
             of_git.setdefault(folder, []).append(path[len(folder) + 1 :])
         else:
             edited = path not in left or not is_same(left[path], there)
@@ -197,6 +197,8 @@ def _plan_steps(
 
 
 def _find_trouble(wanted: FileState | None, now: FileState | None) -> str | None:
+    if now is not None and now.unkept == OUTSIDE:
+        return OUTSIDE
     if wanted is None:
         return None
     if wanted.kind is FileKind.OTHER:
@@ -213,7 +215,7 @@ def _is_known(path: str, now: KeptFiles) -> bool:
     return now.complete or path in now.states or path in now.roots
 
 
-def _find_git_folder(path: str) -> str | None:
+def find_git_folder(path: str) -> str | None:
     """The folder in which git keeps a repository, where the path is it or lies in it.
 
     What is there refers to objects that nobody keeps but git, which may be gone: giving some of it back can
@@ -227,11 +229,9 @@ def _describe_git_changes(folder: str, names: Sequence[str]) -> str:
     telling = sorted((name for name in names if name), key=lambda name: (_compute_weight(name), name))
     more = len(telling) - _MOST_NAMED
     named = ", ".join(telling[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    sentence = f"Commits and what else git did stay: {folder} is not taken back"
-    sentence += f" (changed: {named})" if named else ""
-    return f"{sentence}. `git status` and `git reflog` show where it stands.".encode(
-        "utf-8", "backslashreplace"
-    ).decode("utf-8")
+    changed = f" (changed: {named})" if named else ""
+    sentence = f"{folder} is not taken back{changed}: see `git status` and `git reflog`."
+    return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _compute_weight(name: str) -> int:

@@ -50,7 +50,7 @@ def test_outputs_are_summed_by_tool_and_the_largest_entries_name_their_call() ->
     account = rig.care.build_account(MODEL)
 
     assert shares(rig)[ContextKind.OUTPUTS, "read_file"] == pytest.approx(1_000, rel=0.1)
-    assert account.largest[0].label == "read_file big.py"
+    assert account.largest[0].label == "read big.py"
 
 
 def test_a_summary_is_distinguished_from_what_the_person_said() -> None:

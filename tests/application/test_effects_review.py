@@ -116,7 +116,7 @@ async def test_a_change_of_owner_or_attributes_alone_is_said(rig: Rig) -> None:
 
     assert list_remarks(effect) == ["its owner, access list or attributes change, and nothing else"]
     more = LayerEffect(path="a.py", kind=LayerEffectKind.MODE, before=state, after=replace(state, mode=0o600))
-    assert list_remarks(more) == ["mode 0644 → 0600"]
+    assert list_remarks(more) == ["mode 0644, now 0600"]
 
 
 async def test_discarding_drops_everything_and_the_model_reads_so(rig: Rig) -> None:

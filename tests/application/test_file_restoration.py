@@ -98,7 +98,7 @@ async def test_a_plan_shows_what_would_change_and_changes_nothing(root: Path) ->
     assert diffs["to"] == "leads to: b.bin → a.txt\n"
     assert "+was here" in diffs["gone"]
     assert "--- /dev/null" in diffs["gone"]
-    assert "would be deleted" in diffs["made"]
+    assert "deletes a file, " in diffs["made"]
     assert "+++ /dev/null" in diffs["made"]
     assert tree(root) == there
 

@@ -106,7 +106,7 @@ async def test_a_message_holds_no_argument_and_no_reason() -> None:
 
     (_, message) = phones.told[0]
     digest = about(1).request.packet.digest
-    assert message.text == f"A call of run_command in shop waits for your answer ({digest[:16]})."
+    assert message.text == f"run in shop waits for your answer ({digest[:16]})."
     assert SECRET not in repr(message)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from quorum.application.review.rule_book import FileListing, RuleBook
 from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
@@ -207,6 +208,15 @@ def test_a_preview_shows_the_other_calls_of_the_session_that_would_newly_run() -
 
     assert preview.covers == ("npm test -- -x",)
     assert preview.covers_this
+
+
+def test_a_preview_names_calls_in_the_words_of_the_screen_and_files_from_the_folder() -> None:
+    book = _book()
+    book.note(_write("/w/src/b.py"))
+
+    (other, *_) = book.preview("write_file(src/**)", _write("/w/src/a.py")).covers
+
+    assert other == f"{format_tool_name(_write('/w/src/b.py').tool)} src/b.py"
 
 
 def test_a_preview_tells_when_a_rule_would_not_help_with_this_call() -> None:

@@ -93,6 +93,17 @@ def test_without_a_tried_rule_every_call_is_decided_by_the_rules_in_force() -> N
     assert _list(replay) == [("deny", "unasked", 1), ("allow", "unasked", 1), ("ask", "approved", 1)]
 
 
+@pytest.mark.parametrize(
+    "rule",
+    ["allow run_command(make all)", "allow run_command(make *)"],
+    ids=["of this call alone", "of the same calls"],
+)
+def test_a_call_that_another_rule_lets_run_already_is_like_what_the_tried_rule_allows(rule: str) -> None:
+    replay = _replay(_command("make all", _APPROVED), rules=(rule,), tried=("allow run_command(make *)",))
+
+    assert _list(replay) == [("allow", "approved", 1)]
+
+
 def test_a_rule_that_denies_names_what_was_approved() -> None:
     replay = _replay(
         _command("git push", _APPROVED), _command("git log", _UNASKED), tried=("deny run_command(git push *)",)

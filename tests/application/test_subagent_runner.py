@@ -263,9 +263,9 @@ def test_progress_says_what_runs_what_was_used_and_who_is_waited_for() -> None:
     progress = SubagentProgress()
     assert progress.sentence == "thinks · 0 answers · 0 tokens"
     progress.apply(CallStarted(context=a_context(0), tool="read_file", arguments={"path": "src/a.py"}))
-    assert progress.doing == "read_file src/a.py"
+    assert progress.doing == "read src/a.py"
     progress.apply(CallStarted(context=a_context(1), tool="grep_search", arguments={"pattern": "x y"}))
-    assert progress.doing == "grep_search x y (and 1 more)"
+    assert progress.doing == "search x y (and 1 more)"
     progress.apply(UsageCounted(model="p/m", usage=Usage(input=1200, output=30), cost_usd=Decimal("0.02")))
     assert progress.amounts == "0 answers · 1,230 tokens · $0.02"
     progress.apply(TextDelta(text="one\ntw"))
@@ -394,10 +394,8 @@ async def test_what_one_says_can_be_read_while_it_works() -> None:
 
     page = bench.jobs.read_page(bench.jobs.find("job-1"), None, 100)
     assert page is not None
-    assert page.text == "read_file a.py\n"
-    assert any(
-        "read_file a.py" in each.text for each in bench.rig.seen.events if isinstance(each, JobProgressed)
-    )
+    assert page.text == "read a.py\n"
+    assert any("read a.py" in each.text for each in bench.rig.seen.events if isinstance(each, JobProgressed))
     await bench.jobs.close()
 
 

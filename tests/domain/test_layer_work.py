@@ -118,7 +118,7 @@ def test_a_session_that_continues_in_its_layer_still_knows_what_was_done_there()
 def test_what_was_found_in_a_layer_is_said_as_the_session_enters_it() -> None:
     entered = LayerEntered(layer="1", workspace="/w", notices=("applying was broken off", "changes wait in it"))
 
-    assert entered.sentence.endswith("until you review it; applying was broken off; changes wait in it")
+    assert entered.sentence.endswith("(layer 1); applying was broken off; changes wait in it")
 
 
 def test_addresses_and_commands_that_still_run_are_told() -> None:
@@ -326,6 +326,6 @@ def test_a_command_that_a_signal_ended_has_no_exit_code_whatever_it_printed() ->
 
 
 def test_what_waits_is_said_of_one_file_and_of_several() -> None:
-    assert WAITS.sentence.startswith("1 changed file (+0 −0) waits in the layer 1")
-    assert replace(WAITS, files=2).sentence.startswith("2 changed files (+0 −0) wait in")
-    assert replace(WAITS, commits=1).sentence.startswith("1 changed file (+0 −0) and 1 commit wait in")
+    assert WAITS.sentence.startswith("1 changed file (+0 −0) waits for your review (layer 1)")
+    assert replace(WAITS, files=2).sentence.startswith("2 changed files (+0 −0) wait for")
+    assert replace(WAITS, commits=1).sentence.startswith("1 changed file (+0 −0) and 1 commit wait for")

@@ -2,7 +2,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from quorum.domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from quorum.domain.calls.effects import (
+    OUTSIDE,
+    ChangeKind,
+    FileChange,
+    FileKind,
+    FileState,
+    KeptFiles,
+    is_like,
+    is_same,
+)
 from quorum.domain.conversation.history import Conversation, Moment
 from quorum.domain.sessions.restoration import plan_for_turns, plan_from_record, plan_redo
 from quorum.domain.sessions.state import PastTurn, PastUndo
@@ -102,6 +111,16 @@ def test_what_cannot_be_given_back_says_why(before: FileState, trouble: str | No
     turns = [turn(0, change("/w/x", before, after))]
     plan = plan_for_turns(0, turns, last_written={"/w/x": after}, now=there({"/w/x": after}), interrupted={})
     assert [step.trouble for step in plan.steps] == [trouble]
+
+
+def test_a_file_outside_the_workspace_is_none_that_can_be_removed() -> None:
+    after = unread(OUTSIDE)
+    turns = [turn(0, change("/tmp/x", None, after))]
+    plan = plan_for_turns(
+        0, turns, last_written={"/tmp/x": after}, now=there({"/tmp/x": after}), interrupted={}
+    )
+    assert [step.trouble for step in plan.steps] == [OUTSIDE]
+    assert not plan.edited
 
 
 def test_a_mode_can_be_given_back_though_the_content_was_not_kept() -> None:

@@ -25,7 +25,7 @@ def test_another_app_is_ended_from_the_board_and_its_session_is_free(tmp_path: P
         other.wait_for("y yes")
         app.wait_until_ready()
         app.submit("/board")
-        app.wait_for("run_command sleep 600")
+        app.wait_for("run sleep 600")
         app.type("s")
         app.wait_for(f"process {other.process.pid} is asked to end, with this session: y confirms")
         app.type("y")

@@ -18,7 +18,7 @@ from quorum.tui.terminal.notifications import encode_notification
 
 PROGRAMS = ("Xvfb", "dbus-daemon", "dbus-monitor", "dunst", "kitty")
 PATIENCE_SECS = 120.0
-TEXT = "run_command needs your answer · app"
+TEXT = "run needs your answer · app"
 SAY = """
 import os, sys
 from quorum.tui.terminal.notifications import encode_notification

@@ -84,7 +84,7 @@ async def test_a_prompt_is_typed_and_its_review_approved_at_the_width_of_a_phone
     assert await phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
     review = await phone.evaluate("location.href")
     await phone.evaluate("document.querySelector('button.approve').click()")
-    await phone.read("You have approved edit_file")
+    await phone.read("You have approved edit")
     await until(lambda: (desk.project / "a.txt").read_text() == "one\nTWO\nthree\n")
 
     await phone.go(review)

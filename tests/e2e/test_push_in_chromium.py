@@ -89,7 +89,7 @@ async def test_a_message_is_shown_and_its_click_opens_the_decision(
 def test_a_message_names_the_tool_the_folder_and_the_digest_and_nothing_else() -> None:
     assert json.loads(encode_message(MESSAGE, LINK)) == {
         "title": "quorum",
-        "text": f"A call of run_command in shop waits for your answer, and 1 more ({'5f' * 8}).",
+        "text": f"run in shop waits for your answer, and 1 more ({'5f' * 8}).",
         "tag": MESSAGE.digest,
         "link": LINK,
     }

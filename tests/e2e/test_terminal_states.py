@@ -235,7 +235,7 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
             wait_until(lambda: bool(terminal.raw), what="a frame")
         looking_away.touch()
         terminal.wait_for("y yes")
-        reply = "\x1b]777;notify;quorum;edit_file needs your answer · project\x07"
+        reply = "\x1b]777;notify;quorum;edit needs your answer · project\x07"
         wait_until(lambda: reply in terminal.raw, what="the notification")
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")

@@ -203,4 +203,4 @@ async def test_of_a_session_in_a_layer_it_says_what_was_applied(recorded: Record
 
     said = capsys.readouterr().err
     assert "reached the folder only as it was applied" in said
-    assert "all changes of the layer 1 were discarded" in said
+    assert "all changes were discarded (layer 1)" in said

@@ -34,7 +34,7 @@ def a_turn(number: int, prompt: str, *paths: str, undone: bool = False) -> PastT
 
 TURNS = (
     a_turn(0, "explain the parser"),
-    a_turn(1, "fix the retry test\nand run it", "src/retry.py", "notes.md", "src/retry.py"),
+    a_turn(1, "fix the retry test\nand run it", "src/retry.py", "notes.md", "src/retry.py", ".git/index"),
     a_turn(2, "a mistake", "src/retry.py", undone=True),
     a_turn(3, "write the docs", "docs/retry.md"),
 )

@@ -57,7 +57,7 @@ async def test_one_list_shows_what_waits_runs_and_has_ended_here_and_elsewhere(t
             a_session("past", "fix the flaky test"),
         )
         await open_board(stage)
-        for text in ("! waits", "run_command rm -r build", "● runs", "watch the deploy", "process 43", "ended"):
+        for text in ("! waits", "run rm -r build", "● runs", "watch the deploy", "process 43", "ended"):
             await stage.shows(text)
         await stage.shows("fix the flaky test")
         await stage.shows("  open   tab 1")
@@ -126,7 +126,7 @@ async def test_a_decision_of_another_session_is_answered_from_the_board(tmp_path
         await stage.until(lambda: isinstance(stage.app.screen, ReviewDialog) and stage.dialog.is_awake)
         await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
         await stage.pilot.press("y")
-        await stage.shows("approved: run_command; its process takes the answer")
+        await stage.shows("approved: run; its process takes the answer")
         assert stage.agent.waiting.answers == [(one.digest, True, None)]
 
 

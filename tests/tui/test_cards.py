@@ -470,7 +470,7 @@ def test_a_reply_of_the_person_stands_below_the_question_that_it_answers() -> No
 
     assert folded(one) == [
         "▸ ask    Which database? 2 options",
-        "  │ The person chose:",
+        "  │ you chose:",
         "  │ - PostgreSQL",
     ]
 

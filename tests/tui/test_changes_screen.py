@@ -2,6 +2,7 @@
 
 import pytest
 
+from quorum.domain.calls.effects import OUTSIDE
 from quorum.domain.errors import RestoreError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
@@ -92,6 +93,22 @@ async def test_a_file_whose_former_content_is_not_kept_says_so(tmp_path):
         await stage.shows("its content is not shown")
         await stage.pilot.press("u")
         await stage.shows("this file cannot be undone: its former content was not kept")
+
+
+async def test_of_a_file_whose_content_is_not_kept_nobody_knows_who_edited_it(tmp_path):
+    unknown = RestoreStep(path=LOST.path, wanted=None, now=state(unkept="it is sensitive"), edited_since=True)
+    outside = RestoreStep(path="/x", wanted=None, now=state(unkept=OUTSIDE), edited_since=True, trouble=OUTSIDE)
+
+    def prepare(agent):
+        changed(agent)
+        agent.restore_plans = {0: RestorePlan(turn=0, steps=(unknown, outside))}
+        agent.diffs = {unknown.path: "", outside.path: ""}
+
+    async with on_stage(tmp_path, size=(100, 30), prepare=prepare) as stage:
+        await shown(stage)
+        await stage.shows("new · perhaps edited by you too")
+        (row,) = (line for line in stage.text().splitlines() if " /x " in line)
+        assert "edited" not in row
 
 
 @pytest.mark.long

@@ -35,7 +35,7 @@ async def test_the_parts_of_the_window_are_shown_and_what_could_be_freed(tmp_pat
         await stage.shows("about 84.2k of 200k tokens, 42 %")
         shown = stage.text()
 
-    for text in ("outputs of read_file", "80.0k", "free", "116k", "58 %", "Largest entries"):
+    for text in ("outputs of read", "80.0k", "free", "116k", "58 %", "Largest entries"):
         assert text in shown
     assert "At 160k (80 %) it is compacted automatically" in shown
     assert "/compact would free about 51.0k or more" in shown
@@ -72,8 +72,8 @@ async def test_bars_keep_to_their_lines_in_a_window_of_any_width(tmp_path):
         await stage.shows("Largest entries")
         await stage.pilot.resize_terminal(50, 40)
         await stage.until(lambda: len(stage.text().splitlines()[0].rstrip()) <= 50)
-        await stage.shows("outputs of read_file         80.0k")
-        row = next(line for line in stage.text().splitlines() if "outputs of read_file" in line)
+        await stage.shows("outputs of read              80.0k")
+        row = next(line for line in stage.text().splitlines() if "outputs of read " in line)
 
         assert row.count("█") == 50 - 43 - 5  # what the name, the number and the frame leave
         bars = [line for line in stage.text().splitlines() if "░" in line]

@@ -51,12 +51,12 @@ async def listed(
 async def test_each_decision_has_a_line_and_the_marked_one_says_where_it_waits(tmp_path: Path) -> None:
     one = waiting("make \x1b[2Jall", open_in=42, host="build-3")
     async with listed(tmp_path, one, waiting("rm -r build"), size=(80, 24)) as stage:
-        await stage.shows("› run_command make")
+        await stage.shows("› run make")
         await stage.shows("process 42 on build-3")
         await stage.shows(one.short_digest)
         await stage.shows("the mode asks about commands")
         await stage.pilot.press("down")
-        await stage.shows("› run_command rm -r build")
+        await stage.shows("› run rm -r build")
         await stage.shows("not running")
         assert "\x1b[2J" not in stage.text()
 
@@ -89,7 +89,7 @@ async def test_where_nothing_waits_it_says_so(tmp_path: Path) -> None:
 
 
 async def open_dialog(stage: Stage) -> None:
-    await stage.shows("› run_command")
+    await stage.shows("› run")
     await stage.pilot.press("enter")
     await stage.until(lambda: isinstance(stage.app.screen, ReviewDialog))
     await stage.shows("y yes")
@@ -106,7 +106,7 @@ async def test_the_review_dialog_offers_yes_and_no_and_sends_the_digest(tmp_path
         assert "e change" not in stage.text()
         await stage.pilot.press("e")
         await stage.pilot.press("y")
-        await stage.shows("approved: run_command; its process takes the answer")
+        await stage.shows("approved: run; its process takes the answer")
         assert stage.agent.waiting.answers == [(one.digest, True, None)]
 
 
@@ -137,7 +137,7 @@ async def test_a_list_that_takes_long_to_read_is_read_to_its_end_and_then_again(
 
         inbox.reviews.append(waiting("make all"))
         inbox.may_list.set()
-        await stage.shows("› run_command make all")
+        await stage.shows("› run make all")
         await stage.until(lambda: inbox.readings > 2)
 
 
@@ -148,7 +148,7 @@ async def test_a_question_of_the_model_opens_in_its_own_dialog_and_esc_leaves_it
     arguments = {"question": "Which colour?", "options": [{"label": "Blue"}, {"label": "Green"}]}
     asked = replace(waiting("x"), packet=a_packet("ask_person", arguments, Seal(cwd="/w")))
     async with listed(tmp_path, asked) as stage:
-        await stage.shows("ask_person Which colour?")
+        await stage.shows("ask Which colour?")
         for keys in (("escape",), ("down", "down", "enter")):
             await stage.pilot.press("enter")
             await stage.until(
@@ -156,6 +156,6 @@ async def test_a_question_of_the_model_opens_in_its_own_dialog_and_esc_leaves_it
             )
             await stage.pilot.press(*keys)
             await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
-        await stage.shows("answered: ask_person")
+        await stage.shows("answered: ask; ")
 
         assert stage.agent.waiting.replies == [(asked.digest, PersonReply(options=(2,)))]

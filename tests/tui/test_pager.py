@@ -82,7 +82,7 @@ def numbered(count):
     return "".join(f"line {number}\n" for number in range(1, count + 1))
 
 
-async def open_pager(stage, source, name="run_command make"):
+async def open_pager(stage, source, name="run make"):
     stage.app.push_screen(PagerScreen(source, name, "1.2 MB"))
     await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
     await stage.until(lambda: not stage.app.screen._reading)
@@ -94,7 +94,7 @@ async def test_it_shows_name_place_and_size_and_closes_with_q_or_escape(tmp_path
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         for key in ("q", "escape"):
             await open_pager(stage, KeptLines(numbered(100)))
-            await stage.shows("run_command make")
+            await stage.shows("run make")
             await stage.shows("lines 1–22 of 100 · 22 % · 1.2 MB")
             await stage.pilot.press(key)
             assert stage.app.screen is stage.app.chat
@@ -210,7 +210,7 @@ async def test_escape_gives_up_a_search_and_the_pager_stays_usable(tmp_path):
 async def test_a_pager_that_is_closed_as_it_still_reads_ends_nothing_else(tmp_path):
     source = Slow(numbered(100))
     async with on_stage(tmp_path, size=(80, 24)) as stage:
-        stage.app.push_screen(PagerScreen(source, "run_command make", "1.2 MB"))
+        stage.app.push_screen(PagerScreen(source, "run make", "1.2 MB"))
         await stage.until(source.begun.is_set)
         screen = stage.app.screen
         await stage.pilot.press("q")
@@ -327,7 +327,7 @@ async def test_a_click_on_a_stored_output_opens_it(tmp_path):
         line = next(y for y, text in enumerate(stage.text().splitlines()) if "stored 1.2 MB" in text)
         await stage.pilot.click(offset=(10, line))
         await stage.shows("of 9,000")
-        await stage.shows("run_command make test")
+        await stage.shows("run make test")
 
 
 async def test_a_click_on_the_lines_left_out_opens_what_was_kept_of_them(tmp_path):

@@ -16,6 +16,7 @@ def held(text: str, answer: Answer, scope: RuleScope | None = None, place: str =
     return HeldRule(rule=Rule.parse(text, answer, place), place=place, scope=scope)
 
 
+USUAL = held("run_command(read-only)", Answer.ALLOW, None, "permissions.allow, default")
 OWN = held("run_command(make *)", Answer.ALLOW, RuleScope.USER, "permissions.toml:7")
 FIXED = held("run_command(rm *)", Answer.DENY)
 
@@ -32,7 +33,8 @@ async def opened(stage: Stage, *rules: HeldRule) -> PermissionsScreen:
 @pytest.mark.parametrize("size", [(60, 24), (80, 24), (200, 50)])
 async def test_rules_stand_in_the_order_in_which_they_count_with_their_places(tmp_path, size):
     async with on_stage(tmp_path, size=size) as stage:
-        await opened(stage, OWN, FIXED)
+        await opened(stage, USUAL, OWN, FIXED)
+        assert "permissions.allow, default" in stage.text() or size[0] < 80
         shown = stage.text().partition("Permissions")[2]
 
     order = [

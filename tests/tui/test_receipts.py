@@ -1,5 +1,7 @@
+import pytest
+
 from quorum.application.view.entries import Restoration
-from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import draw_receipt, draw_receipt_line, draw_restored
 
@@ -27,6 +29,26 @@ def test_what_nobody_declared_is_shown_even_on_a_folded_card():
     )
     (line,) = _texts(draw_receipt_line(effects, "/w", 80, TERMINAL))
     assert line == "also changed 2 files: + built.txt, − /elsewhere/x"
+
+
+@pytest.mark.parametrize(
+    ("copies", "shown"),
+    [
+        (1, "changed 2 files: a.md renamed to b1.md"),
+        (2, "changed 3 files: − a.md, + b1.md, + b2.md"),
+    ],
+    ids=["one with its content", "two with its content"],
+)
+def test_a_file_that_came_for_one_of_the_same_content_was_renamed(copies, shown):
+    held = FileState(kind=FileKind.FILE, mode=0o644, size=9, sha256="5e" * 32)
+    gone = FileChange(path="/w/a.md", kind=ChangeKind.DELETED, declared=False, before=held)
+    come = [
+        FileChange(path=f"/w/b{n}.md", kind=ChangeKind.CREATED, declared=False, after=held)
+        for n in range(1, copies + 1)
+    ]
+    index = FileChange(path="/w/.git/index", kind=ChangeKind.MODIFIED, declared=True)
+    (line,) = draw_receipt_line(Effects(changes=(gone, *come, index), complete=True), "/w", 80, TERMINAL)
+    assert line.text.rstrip() == shown
 
 
 def test_ignored_files_are_one_quiet_line_and_no_warning():

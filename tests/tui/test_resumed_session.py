@@ -167,7 +167,7 @@ def test_messages_and_kept_files_show_nothing(transcript):
     [
         (
             ev.ConversationCompacted(what="outputs", replaced=1, by=(), tokens_before=9_000, tokens_after=500),
-            "outputs of tools were shortened: 9.0k → 500 tokens",
+            "outputs of tools were shortened: from 9.0k to 500 tokens",
         ),
         (
             ev.ConversationCompacted(what="summary", replaced=1, by=(), tokens_before=0, tokens_after=0),
@@ -193,7 +193,9 @@ def test_modes_that_were_only_passed_on_the_way_to_another_are_not_listed(transc
     apply(transcript, *(ev.ModeChanged(mode=mode) for mode in (Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.SANDBOXED)))
     apply(transcript, ev.TurnStarted(prompt="one"), ev.ModeChanged(mode=Mode.ASK))
 
-    assert notices(transcript) == ["mode: sandboxed", "mode: ask"]
+    shown = [notice.partition(" · ") for notice in notices(transcript)]
+    assert [mode for mode, _, _ in shown] == ["mode: sandboxed", "mode: ask"]
+    assert shown[-1][-1] == "you are asked about every risky call that no rule allows"
 
 
 def test_turns_that_were_taken_back_before_are_not_counted_again(transcript):

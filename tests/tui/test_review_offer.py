@@ -133,3 +133,14 @@ async def test_an_offer_about_files_says_what_it_is_about_and_shows_its_rule_whe
         text = stage.text()
 
         assert text.index("write_file(src/**)") < text.index("edits of src/**")
+
+
+@pytest.mark.long
+async def test_what_a_family_does_not_cover_is_shown_to_its_end_at_80x24(tmp_path):
+    family = f"pytest is a test runner with any harmless words, not {'-p x, -c x, ' * 4}or the last word"
+    offer = RuleOffer(rules=("run_command(pytest *)",), approvals=1, families=(family,))
+    async with on_stage(tmp_path, asking(offer), size=(80, 24), clock=Clock()) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.press_at("k", 1.0)
+        await stage.shows("or the last word")

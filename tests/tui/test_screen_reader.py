@@ -16,17 +16,19 @@ from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.screens.review.text.facts import list_details
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.screen_reader import draw_for_screen_reader
-from quorum.tui.transcript.kinds.diff import draw_diff
+from quorum.tui.transcript.kinds.diff import build_diff_lines, draw_diff
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit, hold, review, say
 from tests.support.no_folder import NO_FOLDER
-from tests.tui.rewind_scenes import with_turns
+from tests.tui.rewind_scenes import PLAN, with_turns
 from tests.tui.test_context_screen import ACCOUNT
 from tests.tui.transcript_scenes import (
     BATCH_FINISHED,
+    DIFF,
     Clock,
     asked,
     completed,
@@ -383,8 +385,25 @@ def test_a_change_is_shown_in_words_wherever_it_is_drawn():
     assert [strip.text.rstrip() for strip in strips] == ["line 1 removed: old", "line 1 added: new"]
 
 
+def test_what_a_diff_says_beside_its_lines_has_no_signs_either():
+    diff = "--- a/x\n+++ b/y\n@@ -1 +1 @@\n-old\n+new\n--- a/z\n+++ b/z\n@@ -1 +1 @@\n-old\n+new\n"
+    lines = build_diff_lines(f"mode: 0644 → 0755\n{diff}", spoken=True)
+
+    assert [line.text for line in lines if not line.head] == ["mode: 0644 to 0755", "y (renamed from x)", "z"]
+
+
+def test_a_digest_is_compared_by_ear():
+    request = a_request(an_edit(DIFF))
+    lines = [f"{line.head}{line.text}" for line in list_details(request, spoken=True)]
+
+    (touched,) = (line for line in lines if line.startswith("touches"))
+    assert "begins with " in touched
+    assert "…" not in touched
+
+
 def prepare(agent: FakeAgent) -> None:
     with_turns(agent)
+    agent.restore_plans |= {0: PLAN}
     agent.context_account = ACCOUNT
 
 
@@ -393,6 +412,7 @@ def prepare(agent: FakeAgent) -> None:
     ("command", "words"),
     [
         ("/undo", "docs/retry.md is removed"),
+        ("/diff", "1 line added, 1 removed"),
         ("/board", "runs job-1 make"),
         ("/context", "your prompts 3.0k"),
         ("/model", "in use: model-1"),

@@ -503,7 +503,7 @@ async def test_compaction_rewinding_and_files_given_back_have_a_line_each(tmp_pa
         ev.SessionRewound(turn=1, conversation=True, files=True),
     )
     async with on_stage(tmp_path, prepare=past) as stage:
-        await stage.shows("compacted to a summary: 120k → 14.0k tokens · kept in view: the test")
+        await stage.shows("compacted to a summary: from 120k to 14.0k tokens · kept in view: the test")
         await stage.shows("gave back 1 file: ~ a.py")
         await stage.shows("took back 1 turn: conversation and files")
         lines = stage.text().splitlines()

@@ -115,6 +115,18 @@ async def test_what_is_marked_stays_in_sight_however_many_lines_its_meaning_take
 
 
 @pytest.mark.long
+async def test_why_a_value_is_refused_is_shown_to_its_end_in_a_small_terminal(tmp_path):
+    others = [a_setting(f"agent.mode_{n}", "1") for n in range(24)]
+    mode = a_setting("review.mode", '"ask"', description="Which calls are asked about. " * 30)
+    service = FakeSettings(mode, *others)
+    service.refusals["review.mode"] = f"review.mode must be one of {'read-only, ' * 20}auto, not the last word"
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        await opened(stage, service, "review.mode")
+        await stage.pilot.press("enter", "z", "enter")
+        await stage.shows("not the last word")
+
+
+@pytest.mark.long
 async def test_a_value_is_written_to_the_persons_own_file_and_said_when_it_counts(tmp_path):
     service = a_review_context()
     async with on_stage(tmp_path) as stage:
@@ -143,11 +155,13 @@ async def test_tab_chooses_the_projects_file(tmp_path):
 @pytest.mark.long
 async def test_what_does_not_fit_is_shown_and_can_be_corrected(tmp_path):
     service = a_review_context()
-    service.refusals["agent.max_tool_turns"] = "quorum.toml:3: agent.max_tool_turns must be a whole number"
+    path = "/home/me/.config/quorum/quorum.toml"
+    service.refusals["agent.max_tool_turns"] = f"{path}:3: agent.max_tool_turns must be a whole number"
     async with on_stage(tmp_path) as stage:
         screen = await opened(stage, service, "max_tool_turns")
         await stage.pilot.press("enter", "x", "enter")
         await stage.shows("must be a whole number")
+        assert f"{path}:3" not in stage.text()  # nothing of it stands there
 
         assert screen.has_class("-editing")
         assert screen.query_one("#value").value == "10x"

@@ -111,7 +111,7 @@ def test_the_bell_rings_where_nothing_else_is_known_and_never_while_the_terminal
 def test_a_notification_takes_the_place_of_the_bell_where_the_person_is_known_to_look_elsewhere():
     app = Ringing()
     notifier(app, KITTY, focused=False).notify_question("edit_file")
-    assert app.written == "\x1b]99;i=quorum:o=unfocused;quorum: edit_file needs your answer · pro␛]ject,␇\x1b\\"
+    assert app.written == "\x1b]99;i=quorum:o=unfocused;quorum: edit needs your answer · pro␛]ject,␇\x1b\\"
 
     app = Ringing()
     notifier(app, KITTY).notify_turn_end()  # whether it has the focus is not known

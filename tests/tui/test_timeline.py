@@ -117,9 +117,9 @@ async def test_details_of_the_marked_row_are_shown_below():
     app = Timeline(*script)
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press(*["down"] * 5)
-        assert "run_command make" in app.marked()
+        assert "run make" in app.marked()
         reported = app.read_details()
-        assert "call 3 of batch 1 in turn 1 · run_command make" in reported
+        assert "call 3 of batch 1 in turn 1 · run make" in reported
         assert "waited 2.0 s for 1 · waited for you 10.0 s · ran 12 ms" in reported
         assert "decision: you approved · fine" in reported
         await pilot.press("up", "up", "up", "up")
@@ -181,7 +181,7 @@ async def test_a_turn_under_way_goes_on_and_the_mark_stays_where_it_is():
         app.play(3.0, completed("", calls=True), planned(READ), started(*READ[:2]), 2.0)
         app.screen._follow()
         assert app.marked() == marked
-        assert any("read_file a.py" in row and row.endswith("2.0 s") for row in app.rows())
+        assert any("read a.py" in row and row.endswith("2.0 s") for row in app.rows())
         app.play(finished("read_file", "x"), turn_finished(RunStatus.FAILED))
         app.screen._follow()
         assert any("failed" in row for row in app.rows())
@@ -202,7 +202,7 @@ async def test_a_record_without_times_has_rows_without_lanes():
     app.view.end_past("cut")
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("plus", "down", "down", "down")
-        assert "read_file a.py" in app.marked()
+        assert "read a.py" in app.marked()
         assert not set("▆░━─╷") & set("".join(app.rows()))
 
 

@@ -304,7 +304,28 @@ def test_a_change_of_mode_is_noted_and_accounting_is_not(transcript):
         ev.UsageCounted(model="m", usage=Usage()),
         ev.SessionFinished(report=turn_finished(RunStatus.COMPLETED).report),
     )
-    assert only(transcript, Notice).text == "mode: read-only"
+    assert only(transcript, Notice).text == "mode: read-only · only calls that change nothing run"
+
+
+@pytest.mark.parametrize(
+    ("secs", "said"), [(59.0, []), (61.0, ["took 1 min 01 s"]), (130.0, ["took 2 min 10 s"])]
+)
+def test_a_turn_that_took_long_says_so_at_its_end(transcript, clock, secs, said):
+    apply(transcript, ev.TurnStarted(prompt="hi"), completed("done"))
+    clock.now += secs
+    apply(transcript, turn_finished(RunStatus.COMPLETED))
+    assert [entry.text for entry in transcript.entries if isinstance(entry, Notice)] == said
+
+
+def test_of_a_long_turn_the_time_for_the_person_is_told_apart(transcript, clock):
+    edit = {"path": "a", "old_text": "x", "new_text": "y"}
+    apply(transcript, ev.TurnStarted(prompt="hi"), planned(("edit_file", edit, RiskLevel.HIGH, ())))
+    apply(transcript, asked("edit_file", edit))
+    clock.now += 40
+    apply(transcript, started("edit_file", edit))
+    clock.now += 30
+    apply(transcript, finished("edit_file", "done", secs=30.0), turn_finished(RunStatus.COMPLETED))
+    assert only(transcript, Notice).text == "took 1 min 10 s, 40 s of it waiting for you"
 
 
 def test_long_output_is_kept_as_head_and_tail_with_a_count_of_the_rest():

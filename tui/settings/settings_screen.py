@@ -140,7 +140,7 @@ class ValueEntry(VerticalGroup):
         """Say what is edited, and which file it goes to."""
         hint = fill_in_keys(f"  ↑ ↓ choose among {len(self._choices)}", self.app) if self._choices else ""
         into = choose_sign(self.app, "→", "into")
-        origin = f"{hint}  {into} {make_printable(path, newlines=False)}"
+        origin = f"{hint}  {into} {make_printable(shorten_home(path), newlines=False)}"
         key = make_printable(setting.key, newlines=False)
         self.query_one("#label", Static).update(Content.assemble(f"{key} =", (origin, f"not bold {QUIET}")))
 
@@ -154,6 +154,12 @@ class ValueEntry(VerticalGroup):
     def _put(self, text: str) -> None:
         self._input.value = text
         self._input.cursor_position = len(text)
+
+
+def _leave_out_place(refusal: str, path: str, key: str) -> str:
+    """Why a typed value is refused, without the line at which it would stand: it is in no file yet."""
+    line, _, rest = refusal.removeprefix(f"{path}:").partition(": ")
+    return rest if line.isdecimal() and rest.startswith(key) else refusal
 
 
 def _strip_quotes(value: str) -> str:
@@ -190,6 +196,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         ValueEntry { display: none; }
         #notice { display: none; height: auto; max-height: 4; text-style: bold; color: $text-warning; }
         &.-editing ValueEntry { display: block; }
+        &.-editing #about { max-height: 5; }
     }
     """
 
@@ -377,7 +384,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
                     session=self._session,
                 )
             except QuorumError as error:
-                self._tell(str(error))
+                self._tell(_leave_out_place(str(error), self._targets[self._target].path, setting.key))
                 return
             self._end_edit()
             self._tell(said)

@@ -16,7 +16,7 @@ from types import TracebackType
 
 from msgspec import Struct
 
-from quorum.domain.calls.effects import FileKind, FileMark, FileState
+from quorum.domain.calls.effects import OUTSIDE, FileKind, FileMark, FileState
 from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.files.opened_path import refuse_held
@@ -121,7 +121,7 @@ class FileReader:
         try:
             if place is None:
                 status = os.lstat(path)
-                return _build_unread(path, at_ns, status, "it lies outside the workspace")
+                return _build_unread(path, at_ns, status, OUTSIDE)
             folder, name = folders.open_parent(place), place.names[-1]
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except (OSError, ToolError):  # no such file, or none that could be reached

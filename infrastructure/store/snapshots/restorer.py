@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from quorum.domain.calls.effects import FileKind, FileState, is_like
+from quorum.domain.calls.effects import OUTSIDE, FileKind, FileState, is_like
 from quorum.domain.errors import RestoreError, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.restoration import RestoreStep
@@ -54,13 +54,13 @@ def _list_words(now: FileState | None, wanted: FileState | None) -> list[str]:
     if now is None or wanted is None:
         state = now or wanted
         assert state is not None
-        verb = "would be made again" if now is None else "would be deleted"
+        verb = "makes" if now is None else "deletes"
         detail = f" to {escape_path(state.target)}" if state.target is not None else ""
-        size = f", {state.size} bytes" if state.kind is FileKind.FILE else ""
-        return [f"{_KINDS[state.kind]}{detail} {verb}{size}"]
+        size = f", {state.size:,} bytes" if state.kind is FileKind.FILE else ""
+        return [f"{verb} {_KINDS[state.kind]}{detail}{size}"]
     lines = []
     if now.kind is not wanted.kind:
-        lines.append(f"{_KINDS[now.kind]} would become {_KINDS[wanted.kind]}")
+        lines.append(f"makes {_KINDS[now.kind]} {_KINDS[wanted.kind]}")
     if now.target != wanted.target:
         lines.append(f"leads to: {_read_target(now)} → {_read_target(wanted)}")
     if now.kind is wanted.kind and now.mode != wanted.mode:
@@ -105,7 +105,7 @@ class WorkspaceRestorer:
     def _restore(self, step: RestoreStep, content: bytes | None, stop: Stop) -> FileState | None:
         place = locate_path(step.path, self._workspace)
         if place is None:
-            raise RestoreError("it lies outside the workspace")
+            raise RestoreError(OUTSIDE)
         stop.check()
         self._require_as_seen(step)
         with self._translate_errors(place):

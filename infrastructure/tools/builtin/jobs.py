@@ -27,6 +27,7 @@ _RESOURCE = "state:jobs"
 _STEERED = "the wait was cut short: the person says something, which follows the results"
 
 TRAITS = ToolTraits(
+    verb="jobs",
     telling=("action", "job_id"),
     wording={"offset": "from character {}", "wait_secs": "waits up to {} s"},
     kind="execute",

@@ -43,6 +43,7 @@ def end_turn_when_stopped() -> Iterator[None]:
 NAME = "task"
 
 TRAITS = ToolTraits(
+    verb="task",
     telling=("prompt",),
     wording={"agent": "by {}", "background": "in the background"},
     kind="think",

@@ -9,6 +9,7 @@ import msgspec
 
 from quorum.application.export.session_json import mask_json
 from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import AnswerRefused
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
@@ -136,7 +137,7 @@ def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
         (given[key] for key in ("command", "path", "url", "question") if isinstance(given.get(key), str)), None
     )
     shown = plain if isinstance(plain, str) else json.dumps(mask_json(given, mask), ensure_ascii=False)
-    return _make_line(f"{packet.call.tool_name}: {shown}", mask)
+    return _make_line(f"{format_tool_name(packet.call.tool_name)}: {shown}", mask)
 
 
 def _encode_arguments(packet: ReviewPacket, mask: Callable[[str], str]) -> str:

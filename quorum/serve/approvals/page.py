@@ -22,6 +22,7 @@ from aiohttp import web
 
 from quorum.application.export.session_json import mask_json
 from quorum.application.inbox import build_request, build_review_context
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.person_question import find_question
 from quorum.domain.struct_json import struct_to_json
@@ -174,7 +175,7 @@ def _render_heading(question: PendingQuestion) -> str:
     if isinstance(index, int) and question.batch_size > 1:
         place = f" · call {index + 1} of {question.batch_size}"
     asked_by = f" · {by}" if (by := question.packet.get("asked_by")) else ""
-    return f"{question.title or question.tool}{place}{asked_by}"
+    return f"{question.title or format_tool_name(question.tool)}{place}{asked_by}"
 
 
 def _render_substance(question: PendingQuestion) -> Iterator[str]:
@@ -405,7 +406,7 @@ class ApprovalsPage:
         where = escape_line(f"{source.name} · {question.digest[:12]}")
         return (
             f'<a class="card" href="/approvals/{self._link_to(source, question, session)}"><h2>'
-            f"{escape_line(question.title or question.tool)}</h2>"
+            f"{escape_line(question.title or format_tool_name(question.tool))}</h2>"
             f'<code>{escape_line(describe_briefly(question))}</code><br><span class="quiet">{where}</span></a>'
         )
 
@@ -425,7 +426,7 @@ class ApprovalsPage:
             *_answer_forms(app, question, link, session),
             "</body>",
         ]
-        return render_page(f"review of {question.tool}", body, style=_STYLE)
+        return render_page(f"review of {format_tool_name(question.tool)}", body, style=_STYLE)
 
     async def _answer(self, request: web.Request) -> web.Response:
         session, form = get_session(request), await read_form(request)
@@ -455,7 +456,7 @@ class ApprovalsPage:
         done = accepted if decision == "approve" else "rejected"
         complain([f"{done} on the page of pending reviews: {question.tool}, packet {question.digest}"])
         more = f": {then}" if then else ""
-        return _tell(f"You have {done} {question.tool}, packet {question.digest[:12]}{more}.")
+        return _tell(f"You have {done} {format_tool_name(question.tool)}, packet {question.digest[:12]}{more}.")
 
     async def _find(self, target: DecisionTarget) -> tuple[QuestionSource, PendingQuestion]:
         """Who asks, and the question if it is still the one that was meant. Raises NoAnswer and NotDone."""

@@ -118,7 +118,7 @@ async def test_a_review_is_listed_opened_and_approved_by_its_digest(tmp_path: Pa
         await phone.stage.unasked()
 
         assert status == 200
-        assert "You have approved run_command" in said
+        assert "You have approved run, packet " in said
         assert answers(phone.stage) == [Approve(MAKE.digest)]
         assert await phone.links() == []
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from textual.content import Content
 
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
 from quorum.domain.text.amounts import format_tokens
 from quorum.domain.text.printable import make_printable
@@ -89,7 +90,8 @@ def _render_bar(account: ContextAccount, width: int) -> Content:
 
 def _share(share: ContextShare, most: int, bar: int) -> Content:
     """How large one is, in a number and in a bar of up to so many cells; without cells, none."""
-    name = _CALLED[share.kind] + (f" {make_printable(share.name, newlines=False)}" if share.name else "")
+    of = format_tool_name(share.name) if share.kind is ContextKind.OUTPUTS else share.name
+    name = f"{_CALLED[share.kind]} {make_printable(of, newlines=False)}".rstrip()
     cells = min(bar, max(1, round(bar * share.tokens / most)))
     return _render_row(name, share.tokens, Content(_FULL * cells).stylize("$primary"))
 

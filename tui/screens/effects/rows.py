@@ -18,6 +18,7 @@ from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.effects.draft import EffectsDraft
 from quorum.tui.transcript.cells.lines import wrap_words
+from quorum.tui.transcript.kinds.diff import word_counts
 from quorum.tui.widgets.colours import QUIET
 
 _WARNING = "$text-warning"
@@ -40,7 +41,8 @@ def render_row(
     without signs."""
     box = "[~]" if draft.is_partly(row) else "[x]" if draft.is_in(row) else "[ ]"
     box = _SPOKEN_BOXES[box] if spoken else box
-    words, style = _describe(row, draft, objections, frozenset(votes.quoted.values() if votes else ()))
+    quoted = frozenset(votes.quoted.values() if votes else ())
+    words, style = _describe(row, draft, objections, quoted, spoken=spoken)
     words = " · ".join([*(each.name for each in changers), *filter(None, [words])])
     name = make_printable(name_row(row), newlines=False)
     room = max(width - len(box) - Content(words).cell_length - 5, width // 3)
@@ -58,7 +60,12 @@ def render_row(
 
 
 def _describe(
-    row: EffectRow, draft: EffectsDraft, objections: Mapping[str, Sequence[str]], quoted: frozenset[str]
+    row: EffectRow,
+    draft: EffectsDraft,
+    objections: Mapping[str, Sequence[str]],
+    quoted: frozenset[str],
+    *,
+    spoken: bool,
 ) -> tuple[str, str]:
     match row:
         case LayerCommit():
@@ -67,7 +74,7 @@ def _describe(
             gone = f", {row.deleted:,} deleted" if row.deleted else ""
             return f"{row.amount}{gone} · {format_size(row.size)}", QUIET
         case LayerEffect():
-            words = [f"+{row.added:,} −{row.removed:,}"] if row.added or row.removed else []
+            words = [word_counts(row.added, row.removed, spoken=spoken)] if row.added or row.removed else []
             words[:0] = ["renamed"] if row.renamed_from else []
             words[:0] = ["a reviewer objects"] if row.path in quoted else []
             words[:0] = ["a guard objects"] if row.path in objections else []
@@ -83,14 +90,14 @@ def _describe(
 def _move_ref(commit: LayerCommit) -> str:
     if not commit.before or not commit.after:
         return "deleted" if not commit.after else "new"
-    return f"{commit.before[:8]} → {commit.after[:8]}"
+    return f"moved from {commit.before[:8]} to {commit.after[:8]}"
 
 
 def describe_commit(commit: LayerCommit) -> str:
     """The subjects of the commits of a ref."""
     subjects = [f"  {subject}" for subject in commit.subjects]
     more = commit.count - len(subjects)
-    head = f"{commit.ref}: {commit.before[:12] or 'nothing'} → {commit.after[:12] or 'nothing'}"
+    head = f"{commit.ref}: from {commit.before[:12] or 'nothing'} to {commit.after[:12] or 'nothing'}"
     conflict = [f"you changed it, too: {commit.conflict}"] if commit.conflict else []
     return "\n".join(
         [head, *conflict, *subjects, *([f"  … and {more:,} more"] if more > 0 and subjects else [])]

@@ -303,7 +303,7 @@ def render_row(row: Row, width: int) -> Content:
     if isinstance(row, str):
         return Content(row if row.startswith("else") else f"    {row}").stylize(QUIET)
     text = Content(make_printable(row.rule.text, newlines=False))
-    room = max(20, width // 2)
+    room = max(20, width * 2 // 5)  # so that "permissions.allow, default" fits beside it in 80 columns
     text = text.truncate(room - 1, ellipsis=True)
     place = f"not used: {row.unused}" if row.unused else shorten_home(row.place)
     holds = f"{_HOLDS[row.scope]:<{_HOLDS_CELLS}}"

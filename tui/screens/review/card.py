@@ -310,7 +310,8 @@ class ReviewCard(VerticalGroup):
         if self.stage == "polling":
             return render_all_votes(self._request, self._review_context, width), [], 0
         if self.stage == "detailing":
-            return fold([*list_details(self._request), *quote_preamble(self._request.preamble)], width), [], 0
+            details = list_details(self._request, spoken=self._spoken)
+            return fold([*details, *quote_preamble(self._request.preamble)], width), [], 0
         self._quotes = collect_quotes(self._review_context.ballots)
         is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
         title = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)

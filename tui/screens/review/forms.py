@@ -269,7 +269,7 @@ def _preview_rows(preview: RulePreview, width: int, height: int, *, spoken: bool
         others = f" and {len(preview.covers)} known others" if preview.covers and height == 1 else ""
         rows = [(StyledPart(fit_text(f"{good}covers this call{others}", width), LineKind.GOOD),)]
         if preview.family and height > 2:
-            rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
+            rows += fold([Line("  ", clean_line(preview.family), LineKind.QUIET)], width)[: height - 2]
         if height > 1:
             rows += list_covered(preview.covers, width, height - len(rows))
     return rows[:height]
@@ -387,10 +387,7 @@ class OfferForm(VerticalGroup):
                 StyledPart(fit_text(like, width - 19), LineKind.QUIET),
             ),
             *fold([Line("  ", rule, is_code=True) for rule in offer.rules], width),
-            *(
-                (StyledPart(fit_text(f"  {clean_line(each)}", width), LineKind.QUIET),)
-                for each in offer.families
-            ),
+            *fold([Line("  ", clean_line(each), LineKind.QUIET) for each in offer.families], width),
             render_scope_row(self.scope, width, spoken=self.app.has_class(READER)),
             *list_covered(offer.covers, width, self._most_covered),
         ]

@@ -16,7 +16,7 @@ from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.keys.keyed_app import fill_in_keys
+from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.screens.pager_screen import build_pager
 from quorum.tui.screens.rewind.file_plan_screen import (
     DiffSheet,
@@ -121,7 +121,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         box = self.query_one(DialogFrame)
         box.styles.height = "95%" if lines else "auto"
         box.name_keys(keys)
-        self.query_one("#unseen", NoteLines).tell("\n".join(plan.unseen))
+        self.query_one("#unseen", NoteLines).tell("\n".join(plan.unseen).replace(self._root, ""))
         self._tell(said or ("" if lines else _NOTHING))
         files.show(lines, self._render_file, marked=marked)
         for step in self._steps:
@@ -143,8 +143,11 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             return render_ignored(self._ignored)
         step = self._steps[place]
         kind = "new" if step.wanted is None else "deleted" if step.now is None else ""
-        words = [kind, "edited by you too" if step.edited_since else ""]
-        counts = format_counts(self._diffs[step.path]) if step.path in self._diffs else ""
+        perhaps = "perhaps " if step.is_final else ""  # what it held was not kept, so nobody knows
+        is_edited = step.edited_since and not step.trouble
+        words = [kind, f"{perhaps}edited by you too" if is_edited else ""]
+        spoken = self.app.has_class(READER)
+        counts = format_counts(self._diffs[step.path], spoken=spoken) if step.path in self._diffs else ""
         does = " · ".join(word for word in (*words, counts) if word)
         name = make_printable(step.path.removeprefix(self._root), newlines=False)
         room = max(width - len(does) - 2, width // 3)
@@ -153,7 +156,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             name = name[1:]
             path = Content("…" + name)
         gap = " " * max(2, width - path.cell_length - Content(does).cell_length)
-        return Content.assemble(path, gap, (does, "$text-warning" if step.edited_since else QUIET))
+        return Content.assemble(path, gap, (does, "$text-warning" if is_edited else QUIET))
 
     @property
     def _marked(self) -> RestoreStep | None:
@@ -202,7 +205,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         self._asked = step.path
         what = "is removed" if step.wanted is None else "is as it was before the session"
         lost = " What it holds now is not kept." if step.is_final else ""
-        yours = " Your own edits of it go as well." if step.edited_since else ""
+        yours = " Your own edits of it go as well." if step.edited_since and not step.is_final else ""
         name = step.path.removeprefix(self._root)
         key = fill_in_keys("{changes_confirm=y}", self.app)
         self._tell(f"{name} then {what}.{yours}{lost} {key} undoes it; other keys do not")

@@ -197,11 +197,12 @@ class Steps:
         sign, does = self._change(step)
         if step.trouble:
             return "✗", f"cannot be {self._done}: {make_printable(step.trouble, newlines=False)}", "$text-error"
+        edited = "perhaps edited by you since" if step.is_final else "edited by you since"
         if self._is_left(step):
-            return sign, "edited by you since: left alone", "$text-warning"
+            return sign, f"{edited}: left alone", "$text-warning"
         style = QUIET
         if step.edited_since:
-            does, style = f"edited by you since: {does} all the same", "bold $text-error"
+            does, style = f"{edited}: {does} all the same", "bold $text-error"
         if step.is_final:
             does, style = f"{does}; what is there now is not kept", "bold $text-error"
         return sign, does, style
@@ -318,7 +319,9 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         )
         self._diffs.clear()
         self._make_room(steps)
-        self.query_one("#unseen", NoteLines).tell("\n".join(plan.unseen))
+        self.query_one("#unseen", NoteLines).tell(
+            "\n".join(plan.unseen).replace(f"{self._cwd.rstrip('/')}/", "")
+        )
         self._tell("" if len(steps) else self._explain_no_files())
         files.show(len(steps), steps.render_step)
 

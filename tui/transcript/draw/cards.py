@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import PurePath
 
@@ -29,11 +29,12 @@ from quorum.application.view.entries import (
     Restoration,
     StoredOutput,
 )
-from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, find_renames
 from quorum.domain.calls.execution import INTERRUPTED, Outcome
-from quorum.domain.calls.server_tools import is_of_server
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.review.questions import REJECTED_WITHOUT_REASON
+from quorum.domain.sessions.restoration import find_git_folder
 from quorum.domain.text.amounts import format_amount, format_duration, format_size
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import collapse_blanks, make_printable
@@ -159,14 +160,27 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
     surprises = [change for change in effects.changes if change.is_surprise]
     strips = []
     if surprises:
-        names = ", ".join(_name_file(change, cwd) for change in surprises)
-        also = "also changed" if any(change.declared for change in effects.changes) else "changed"
-        text = f"{also} {format_amount(len(surprises), 'file')}: {names}"
+        names = ", ".join(name_changes(surprises, cwd, _name_file))
+        # What git keeps is declared by every command that has it open, and is no change that anybody waits for.
+        declared = [each for each in effects.changes if each.declared and find_git_folder(each.path) is None]
+        text = f"{'also changed' if declared else 'changed'} {format_amount(len(surprises), 'file')}: {names}"
         strips.append(build_strip((fit_text(make_printable(text, newlines=False), width), palette.warning)))
     if ignored := sum(change.is_by_product for change in effects.changes):
         text = f"+{format_amount(ignored, 'ignored file')}"
         strips.append(build_strip((fit_text(text, width), palette.muted)))
     return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
+
+
+def name_changes(
+    changes: Sequence[FileChange], cwd: str, name: Callable[[FileChange, str], str]
+) -> Iterator[str]:
+    """Each file in the words of `name`, one that was renamed once."""
+    renames, root = find_renames(changes), cwd.rstrip("/") + "/"
+    for change in changes:
+        if change.kind is ChangeKind.CREATED and (old := renames.get(change.path)) is not None:
+            yield f"{old.removeprefix(root)} renamed to {change.path.removeprefix(root)}"
+        elif change.kind is not ChangeKind.DELETED or change.path not in renames.values():
+            yield name(change, cwd)
 
 
 def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
@@ -356,7 +370,7 @@ class _Card:
     def render_details(self, batch: Batch, now: float) -> list[Part]:
         """The lines below an unfolded row, in parts."""
         call, width, palette = self._call, self._width, self._palette
-        is_renamed = find_traits(call.tool).verb or is_of_server(call.tool)
+        is_renamed = format_tool_name(call.tool) != call.tool
         strips = _draw_plain(call.tool, width, palette.muted) if is_renamed else []
         strips += self._render_arguments()
         for reason in call.asked_because:

@@ -28,6 +28,7 @@ from quorum.domain.text.printable import collapse_blanks, make_printable
 from quorum.tui.transcript.cells.lines import ASIDE, build_strip, fit_text, pad_text, wrap_words
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.draw.remarks import describe_voting
+from quorum.tui.transcript.kinds.diff import format_counts
 from quorum.tui.transcript.kinds.kind import choose_view, find_kind
 from quorum.tui.transcript.kinds.terminal import find_exit
 
@@ -225,7 +226,12 @@ def _describe_ending(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     word = outcome.value.replace("_", " ")
     summary = ""
     if outcome is Outcome.OK and call.output is not None:
-        summary = choose_view(call).summarise(call, call.output)
+        is_spoken = palette.screen_reader and call.diff is not None
+        summary = (
+            format_counts(call.diff or "", spoken=True)
+            if is_spoken
+            else choose_view(call).summarise(call, call.output)
+        )
         if find_kind(call) is OutputKind.TERMINAL and (exited := find_exit(call.output)) not in ("", "exit 0"):
             # That it ran is no news: what counts is how it exited.
             word, style = exited, palette.error
@@ -296,7 +302,7 @@ _BOLD = Style(bold=True)
 
 def choose_verb(call: Call) -> str:
     """What a row calls the tool of a call, safe to draw."""
-    return find_traits(call.tool).verb or make_printable(format_tool_name(call.tool) or "…", newlines=False)
+    return make_printable(format_tool_name(call.tool) or "…", newlines=False)
 
 
 def describe_call(call: Call, palette: Palette, now: float) -> list[tuple[str, Style]]:

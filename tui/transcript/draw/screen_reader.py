@@ -24,14 +24,14 @@ from quorum.application.view.entries import (
     PromptEntry,
     Restoration,
 )
-from quorum.domain.calls.effects import Effects
+from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.review.ballot import Ballot, format_reviewer
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
-from quorum.tui.transcript.draw.cards import INCOMPLETE, CardTarget, Drawing
+from quorum.tui.transcript.draw.cards import INCOMPLETE, CardTarget, Drawing, name_changes
 from quorum.tui.transcript.draw.panels import speak_panel
 from quorum.tui.transcript.draw.remarks import explain_failure
 from quorum.tui.transcript.draw.rows import choose_verb, shorten_arguments
@@ -201,14 +201,18 @@ def _render_details(call: Call) -> list[str]:
 
 def _render_receipt(effects: Effects, cwd: str) -> Iterator[str]:
     """Which files changed although the call had not said so, by-products as a number, as on its card."""
-    root = f"{cwd.rstrip('/')}/"
-    surprises = [f"{one.kind} {one.path.removeprefix(root)}" for one in effects.changes if one.is_surprise]
+    surprises = [change for change in effects.changes if change.is_surprise]
     if surprises:
-        yield f"changed {format_amount(len(surprises), 'file')}: {', '.join(surprises)}"
+        named = ", ".join(name_changes(surprises, cwd, _name_change))
+        yield f"changed {format_amount(len(surprises), 'file')}: {named}"
     if ignored := sum(one.is_by_product for one in effects.changes):
         yield f"{'and' if surprises else 'changed'} {format_amount(ignored, 'ignored file')}"
     if not effects.complete:
         yield INCOMPLETE
+
+
+def _name_change(change: FileChange, cwd: str) -> str:
+    return f"{change.kind} {change.path.removeprefix(cwd.rstrip('/') + '/')}"
 
 
 def _render_value(value: object) -> str:

@@ -106,9 +106,14 @@ def count_files(diff: str) -> int:
 def format_counts(diff: str, *, spoken: bool = False) -> str:
     """How many lines a diff adds and removes, as `+3 −1` or in words; empty where it has none."""
     added, removed = count_changes(diff)
-    if not added and not removed:
-        return ""
-    return f"{format_amount(added, 'line')} added, {removed} removed" if spoken else f"+{added} −{removed}"
+    return word_counts(added, removed, spoken=spoken) if added or removed else ""
+
+
+def word_counts(added: int, removed: int, *, spoken: bool = False) -> str:
+    """The same of numbers that are known."""
+    if spoken:
+        return f"{format_amount(added, 'line')} added, {removed:,} removed"
+    return f"+{added:,} −{removed:,}"
 
 
 # -- which lines are drawn ------------------------------------------------------------------------------------
@@ -200,7 +205,7 @@ def _describe_names(names: DiffNames) -> str:
         return f"{new} (new)"
     if new == NO_FILE:
         return f"{old} (deleted)"
-    return new if old == new else f"{old} → {new}"
+    return new if old == new else f"{new} (renamed from {old})"
 
 
 def _drop_blank_edges(lines: Sequence[DrawnLine]) -> Sequence[DrawnLine]:
@@ -309,7 +314,8 @@ def _build_line(
 def _put_in_words(drawn: DrawnLine, line: Line, *, has_number: bool = True) -> Line:
     """The same line, what its number, sign and columns tell said in words."""
     if drawn.line.sign not in _SPOKEN_SIGNS:
-        return line._replace(head="", text=_SPOKEN_GAP if drawn.line.text == _GAP else line.text)
+        said = line.text.replace(" → ", " to ")  # of modes, sizes and targets of links
+        return line._replace(head="", text=_SPOKEN_GAP if drawn.line.text == _GAP else said)
     number = drawn.line.old if drawn.line.sign == "-" else drawn.line.new
     words = f"line {number or 0} " if has_number else ""
     return line._replace(head=f"{words}{_SPOKEN_SIGNS[drawn.line.sign]}: ")

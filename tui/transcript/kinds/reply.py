@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorum.application.view.entries import Call, Kept
-from quorum.domain.review.person_question import NO_ANSWER
+from quorum.domain.review.person_question import CHOSE, NO_ANSWER, WROTE
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.kinds import plain
@@ -12,6 +12,7 @@ from quorum.tui.transcript.kinds.plain import Part, draw_folded_more
 TELLS: frozenset[str] = frozenset()
 
 _FOLDED = 6
+_TO_THE_PERSON = {CHOSE: "you chose:", WROTE: "you wrote:"}
 
 
 def _is_missing(output: Kept) -> bool:
@@ -30,7 +31,8 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
         return part
     lines = plain.select_last_lines(output, output.lines)
     shown = lines if len(lines) <= _FOLDED + 1 else lines[:_FOLDED]
-    part.add(build_strip((fit_text(line, width), palette.muted)) for line in shown)
+    said = (_TO_THE_PERSON.get(line, line) for line in shown)
+    part.add(build_strip((fit_text(line, width), palette.muted)) for line in said)
     if len(shown) < len(lines):
         part.add([draw_folded_more(len(lines) - len(shown), "more", palette)])
     return part

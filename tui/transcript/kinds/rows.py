@@ -165,9 +165,10 @@ def clean_line(text: str) -> str:
     return collapse_blanks(make_printable(text, newlines=False))
 
 
-def shorten_digest(digest: str) -> str:
-    """A digest as far as it is compared by eye."""
-    return f"{digest[:4]}…{digest[-3:]}"
+def shorten_digest(digest: str, *, spoken: bool = False) -> str:
+    """A digest as far as it is compared by eye, or, `spoken`, by ear."""
+    first, last = digest[:4], digest[-3:]
+    return f"begins with {first}, ends with {last}" if spoken else f"{first}…{last}"
 
 
 def place_spans(spans: Sequence[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:

@@ -78,16 +78,12 @@ def _list_changed_files(before: Seal, now: Seal) -> Iterator[str]:
         elif path not in were:
             yield f"{shorten_home(path)} is touched as well"
         elif were[path] != are[path]:
-            yield f"{shorten_home(path)} ({_shorten_hash(were[path])} → {_shorten_hash(are[path])})"
+            yield f"{shorten_home(path)} ({_name_state(were[path])} before, {_name_state(are[path])} now)"
 
 
 def _differs(name: str, before: Seal, now: Seal) -> bool:
     old, new = before.environment, now.environment
     return (name in old, old.get(name)) != (name in new, new.get(name))
-
-
-def _shorten_hash(sha256: str | None) -> str:
-    return "no file" if sha256 is None else f"sha {shorten_digest(sha256)}"
 
 
 # Folders that would be made have a row of their own.
@@ -158,8 +154,9 @@ def summarise_dangers(dangers: Sequence[Line], width: int) -> Row:
     return (StyledPart(text, first.kind),)
 
 
-def list_details(request: ReviewRequest) -> list[Line]:
-    """Everything else that is known: why it is asked, what it touches, runs and is given, and its digest."""
+def list_details(request: ReviewRequest, *, spoken: bool = False) -> list[Line]:
+    """Everything else that is known: why it is asked, what it touches, runs and is given, and its digest;
+    `spoken`: words stand for signs."""
     packet, seal = request.packet, request.packet.seal
     found = [
         _ReviewFact("asks because", _count_reason(reason, request.reasons.count(reason)))
@@ -167,7 +164,8 @@ def list_details(request: ReviewRequest) -> list[Line]:
     ]
     found.append(_ReviewFact("tool", packet.call.tool_name))
     found += [
-        _ReviewFact("touches", f"{shorten_home(f.path)}  {_shorten_digest(f.sha256)}") for f in seal.files
+        _ReviewFact("touches", f"{shorten_home(f.path)}  {_name_state(f.sha256, 'new file', spoken=spoken)}")
+        for f in seal.files
     ]
     found += [_ReviewFact("runs", program) for program in seal.executables]
     found.append(_ReviewFact("in", shorten_home(seal.cwd)))
@@ -233,8 +231,8 @@ def _render_background(packet: ReviewPacket) -> str:
     return f"it runs in the background{within}, until it ends, is stopped, or the session ends"
 
 
-def _shorten_digest(sha256: str | None) -> str:
-    return "new file" if sha256 is None else f"sha {shorten_digest(sha256)}"
+def _name_state(sha256: str | None, none: str = "no file", *, spoken: bool = False) -> str:
+    return none if sha256 is None else f"sha {shorten_digest(sha256, spoken=spoken)}"
 
 
 def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[Line]:
