@@ -112,7 +112,7 @@ handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, sign
 
 def worker(sessions):
     for number in (1, 2):
-        sessions.start(number, "session", str(number), folder=os.environ["HOME"])
+        sessions.start(number, "session", str(number), folder="/usr")
         assert sessions.hear() == {"ended": number, "code": 0}
     return 7
 """,
@@ -124,7 +124,7 @@ def worker(sessions):
             "arguments": ["session", str(number)],
             "is_exec": False,
             "mark": [],
-            "folder": os.path.realpath(os.environ["HOME"]),
+            "folder": os.path.realpath("/usr"),
             "descriptors": [0, 1, 2, 3],
             "input": "",
             "leads": True,
