@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,10 @@ STARTING = frozenset(
     {"run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "open_program"}
 )
 SHELLS = frozenset({"create_subprocess_shell", "getoutput", "getstatusoutput", "spawnvp", "spawnlp"})
+# What is found has one of these words before it: the others need not be parsed, which takes long.
+WORDS = re.compile(
+    rf"\b(?:{'|'.join(sorted(LOOKING | SHELLS | STARTING - {'run'}))}|subprocess\.run)\(|webbrowser"
+)
 
 
 def name_function(call: ast.Call) -> str:
@@ -42,6 +47,8 @@ def find_bare_name(call: ast.Call) -> str | None:
 
 
 def find_lookups(code: str) -> Iterator[str]:
+    if WORDS.search(code) is None:
+        return
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

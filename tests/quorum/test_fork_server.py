@@ -116,7 +116,7 @@ handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, sign
 
 def worker(sessions):
     for number in (1, 2):
-        sessions.start(number, "session", str(number), folder=os.environ["HOME"])
+        sessions.start(number, "session", str(number), folder="/usr")
         assert sessions.hear() == {"ended": number, "code": 0}
     return 7
 """,
@@ -129,7 +129,7 @@ def worker(sessions):
             "is_exec": False,
             "mark": [],
             "prepared": [True],
-            "folder": os.path.realpath(os.environ["HOME"]),
+            "folder": os.path.realpath("/usr"),
             "descriptors": [0, 1, 2, 3],
             "input": "",
             "leads": True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import json
 import os
 import signal
@@ -80,6 +81,54 @@ class ForkedQuorum:
             line.close()
 
 
+class ForkedBesides:
+    """A running process that shares the streams of this one: the part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, life: socket.socket) -> None:
+        self.pid, self._life = pid, life
+        self._told = b""
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        return self._read_code(socket.MSG_DONTWAIT)
+
+    def wait(self) -> int:
+        """Its exit code, once it has one."""
+        while (code := self._read_code(0)) is None:
+            continue
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def _read_code(self, flags: int) -> int | None:
+        if not self._told:
+            with contextlib.suppress(BlockingIOError):
+                self._told = self._life.recv(_LONGEST_NUMBER, flags)
+                self._life.close()
+        return int(self._told) if self._told else None
+
+
+def fork_quorum_besides(*words: str, cwd: Path, env: Mapping[str, str]) -> ForkedBesides:
+    """Start the program with these words, its own name the first, and with the streams of this process."""
+    life = socket.socketpair()
+    with life[1]:
+        _request([life[1].fileno(), 0, 1, 2], words, cwd, env)
+    return ForkedBesides(_read_number(life[0]), life[0])
+
+
+def _read_number(life: socket.socket) -> int:
+    """The number of a process, and no more: one that ends at once has told its code by then."""
+    told = life.recv(_LONGEST_NUMBER, socket.MSG_PEEK)
+    return int(life.recv(told.index(b"\n") + 1))
+
+
 def fork_quorum_in_a_terminal(
     *words: str, terminal: int, cwd: Path, env: Mapping[str, str]
 ) -> tuple[int, socket.socket]:
@@ -87,8 +136,7 @@ def fork_quorum_in_a_terminal(
     life = socket.socketpair()
     with life[1]:
         _request([life[1].fileno(), terminal, terminal, terminal], words, cwd, env, leads_session=True)
-    told = life[0].recv(_LONGEST_NUMBER, socket.MSG_PEEK)  # one that ends at once has told its code by now
-    return int(life[0].recv(told.index(b"\n") + 1)), life[0]
+    return _read_number(life[0]), life[0]
 
 
 async def fork_quorum(

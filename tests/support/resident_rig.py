@@ -21,6 +21,7 @@ from quorum.gate import held_call
 from quorum.gate.resident_client import _encode, _exchange, answer_quickly
 from quorum.gate.resident_key import ResidentKey, identify_resident
 from quorum.infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader
+from tests.support.forked_quorum import ForkedBesides, can_fork, fork_quorum_besides
 from tests.support.gate_rig import GateAnswer, GateRig
 
 PROGRAM = str(Path(__file__).parents[2] / "quorum" / "__main__.py")
@@ -34,7 +35,7 @@ class ResidentRig(GateRig):
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         super().__init__(folder, monkeypatch, capsys)
-        self.residents: dict[str, subprocess.Popen[bytes]] = {}
+        self.residents: dict[str, subprocess.Popen[bytes] | ForkedBesides] = {}
         self.was_quick = False
         # The path of a socket is short; folders of pytest are named after the test.
         self.state = Path(tempfile.mkdtemp(prefix="quorum-gate-"))
@@ -49,7 +50,7 @@ class ResidentRig(GateRig):
         return key
 
     @property
-    def resident(self) -> subprocess.Popen[bytes]:
+    def resident(self) -> subprocess.Popen[bytes] | ForkedBesides:
         """The one that this environment has."""
         return self.residents[self.key.socket]
 
@@ -62,9 +63,7 @@ class ResidentRig(GateRig):
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             return  # as where the first call would start it
-        process = subprocess.Popen(
-            [sys.executable, "-P", PROGRAM, "gate", OPTION], cwd="/", env=dict(os.environ)
-        )
+        process = self.launch()
         self.residents[str(place)] = process
         with contextlib.closing(self._connect(process)) as connection:
             # One that has just begun is slower than the client waits for, where much else runs.
@@ -72,7 +71,11 @@ class ResidentRig(GateRig):
             frames = FrameReader(MOST_ANSWER_BYTES)
             assert _exchange(connection, frames, _encode("gate.greet", {"key": self.key.digest}))
 
-    def _connect(self, process: subprocess.Popen[bytes]) -> socket.socket:
+    def launch(self) -> subprocess.Popen[bytes] | ForkedBesides:
+        """Have one begin."""
+        return subprocess.Popen([sys.executable, "-P", PROGRAM, "gate", OPTION], cwd="/", env=dict(os.environ))
+
+    def _connect(self, process: subprocess.Popen[bytes] | ForkedBesides) -> socket.socket:
         """The socket is there a moment before it listens."""
         until = time.monotonic() + PATIENCE_SECS
         while True:
@@ -114,3 +117,12 @@ class ResidentRig(GateRig):
             process.wait()
         # What a process of a test has started ends when it has lost its place.
         shutil.rmtree(self.state, ignore_errors=True)
+
+
+class ForkedResidents(ResidentRig):
+    """The same, forked from a process that has imported all: to begin takes most of the time of a decision."""
+
+    def launch(self) -> subprocess.Popen[bytes] | ForkedBesides:
+        if not can_fork(os.environ):
+            return super().launch()
+        return fork_quorum_besides(PROGRAM, "gate", OPTION, cwd=Path("/"), env=dict(os.environ))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.quorum.gate import test_claude_hook, test_gate_failures, test_gate_record, test_other_dialects
-from tests.support.resident_rig import ResidentRig
+from tests.support.resident_rig import ForkedResidents
 
 # It says that nobody has the session open afterwards: a resident keeps it for seconds.
 OF_ONE_PROCESS = {
@@ -33,7 +33,7 @@ def test_what_is_left_out_is_there() -> None:
 @pytest.fixture
 def rig(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[ResidentRig]:
-    rig = ResidentRig(tmp_path, monkeypatch, capsys)
+) -> Iterator[ForkedResidents]:
+    rig = ForkedResidents(tmp_path, monkeypatch, capsys)
     yield rig
     rig.close()
