@@ -256,6 +256,9 @@ def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] 
 def _list_started(name: str, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The programs that another one starts in an environment or a container, as `uv run` and `docker exec` do,
     each with its words."""
+    # The tables tell which words are names of programs.
+    import quorum.domain.review.effects.program_rows
+    import quorum.domain.review.hazards.program_table  # noqa: F401
     from quorum.domain.review.hazards.invocation import Invocation  # only commands need it
     from quorum.domain.review.hazards.started_programs import list_started_programs
 

@@ -8,6 +8,7 @@ from functools import cache
 from quorum.domain.review.effects.program_effects import PYTHON, Operand, ProgramEffects
 from quorum.domain.review.effects.programs import PROGRAMS
 from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.starters import note_programs
 
 UNKNOWN_PROGRAM = ProgramEffects(
     names="",
@@ -22,6 +23,9 @@ UNKNOWN_PROGRAM = ProgramEffects(
 """What a program does of which nothing is known: what it reads may come out, but for what it logs in with."""
 
 
+note_programs(name for row in PROGRAMS for name in row.names.split())
+
+
 @cache
 def _index_programs() -> dict[str, tuple[ProgramEffects, ...]]:
     rows: dict[str, tuple[ProgramEffects, ...]] = {}
@@ -29,11 +33,6 @@ def _index_programs() -> dict[str, tuple[ProgramEffects, ...]]:
         for name in row.names.split():
             rows[name] = (*rows.get(name, ()), row)
     return rows
-
-
-def list_names() -> frozenset[str]:
-    """The programs of which a row tells what they do."""
-    return frozenset(_index_programs())
 
 
 def find_row(run: Invocation) -> ProgramEffects | None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from quorum.domain.review.hazards.invocation import REHEARSAL, HarmfulUse, Invocation
 from quorum.domain.review.hazards.service_uses import CLOUD_USES, SERVICE_USES
 from quorum.domain.review.hazards.started_programs import drop_started_words
+from quorum.domain.review.hazards.starters import note_programs
 from quorum.domain.review.hazards.system_uses import SYSTEM_USES
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms
@@ -474,6 +475,7 @@ def _index_by_program(uses: Iterable[HarmfulUse]) -> dict[str, tuple[_Row, ...]]
 
 _ROWS = _index_by_program((*DATA_USES, *MACHINE_USES))
 _SYSTEM_ROWS = _index_by_program((*SYSTEM_USES, *SERVICE_USES, *CLOUD_USES))
+note_programs((*_ROWS, *_SYSTEM_ROWS))
 _VERSIONED = re.compile(r"(mkfs|python|pip)[.0-9][a-z0-9.]*")
 
 
@@ -510,11 +512,6 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     name = found[1] if found else run.program
     listed = tuple(_match_rows(run, _ROWS.get(name, ())))
     yield from listed or _match_rows(run, _SYSTEM_ROWS.get(name, ()))
-
-
-def list_judged() -> frozenset[str]:
-    """The programs that the tables know."""
-    return frozenset((*_ROWS, *_SYSTEM_ROWS))
 
 
 def has_harmful_uses(program: str) -> bool:

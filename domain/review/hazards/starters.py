@@ -6,8 +6,7 @@ What takes which option differs from program to program and from version to vers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 
 STARTERS = frozenset(
     {
@@ -109,13 +108,12 @@ _NO_TEXT = frozenset({"echo", "printf", "gdb", "lldb", "git"})
 """Their texts are in languages of their own, or none that run."""
 
 
-@cache
-def _list_known() -> frozenset[str]:
-    # Both tables know programs that the rest of this package asks about.
-    from quorum.domain.review.effects.program_rows import list_names
-    from quorum.domain.review.hazards.program_table import list_judged
+_KNOWN: set[str] = set()
 
-    return list_names() | list_judged()
+
+def note_programs(names: Iterable[str]) -> None:
+    """Take programs for known: each table does so with its own when it is loaded."""
+    _KNOWN.update(names)
 
 
 def find_started_words(program: str, words: Sequence[str]) -> Sequence[str]:
@@ -126,7 +124,7 @@ def find_started_words(program: str, words: Sequence[str]) -> Sequence[str]:
     if program in _STARTS:
         place = next((place for place, word in enumerate(words) if word in _STARTS[program]), None)
         return () if place is None else _find_command(words[place + (words[place] != "--") :])
-    if program in _list_known():
+    if program in _KNOWN:
         return ()
     if "--" in words and (behind := words[words.index("--") + 1 :]) and _is_known(behind[0]):
         return behind
@@ -143,7 +141,7 @@ def _find_command(words: Sequence[str]) -> Sequence[str]:
 
 def _is_known(word: str) -> bool:
     folder, _, name = word.rpartition("/")
-    return name[:1].isalnum() and name in _list_known() and (not folder or folder.endswith("bin"))
+    return name[:1].isalnum() and name in _KNOWN and (not folder or folder.endswith("bin"))
 
 
 def list_started_texts(program: str, words: Sequence[str]) -> Iterator[str]:
@@ -151,7 +149,7 @@ def list_started_texts(program: str, words: Sequence[str]) -> Iterator[str]:
     if " " not in "".join(words) or program in _NO_TEXT or "$" in program:
         return
     starts = program in STARTERS or program in _STARTS or program in _TAKES_TEXTS
-    if not starts and program in _list_known():
+    if not starts and program in _KNOWN:
         return
     takes_all = starts or any(word in _COMMANDS for word in words[:2])
     for place, word in enumerate(words):
