@@ -10,9 +10,11 @@ import asyncio
 import ctypes
 import os
 import signal
+import struct
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from importlib.util import MAGIC_NUMBER, spec_from_file_location
 from pathlib import Path
 
 from quorum.application.cancellation import run_shielded
@@ -103,3 +105,23 @@ async def _close(transport: asyncio.SubprocessTransport, protocol: _Streams) -> 
     finally:
         transport.close()
     await protocol.is_closed
+
+
+def find_compiled_form(source: str) -> str:
+    """The file of a program in Python; compiled where that is at hand, which saves it some milliseconds."""
+    spec = spec_from_file_location("program", source)
+    compiled = spec.cached if spec is not None else None
+    return compiled if compiled is not None and is_compiled_from(compiled, source) else source
+
+
+def is_compiled_from(compiled: str, source: str) -> bool:
+    """Whether a compiled file is of this source as it is now: run by its path, nobody else would look."""
+    try:
+        status = os.stat(source)
+        with open(compiled, "rb") as file:
+            head = file.read(16)
+    except OSError:  # nothing was compiled, or only that is installed
+        return False
+    changed = int(status.st_mtime) & 0xFFFFFFFF
+    size = status.st_size & 0xFFFFFFFF
+    return head == MAGIC_NUMBER + struct.pack("<III", 0, changed, size)

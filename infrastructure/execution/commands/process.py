@@ -6,13 +6,11 @@ import asyncio
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +22,7 @@ from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.blocking import look_where_we_work
 from quorum.infrastructure.execution.commands import supervisor
 from quorum.infrastructure.execution.commands.orphans import generate_marker, kill_orphans
+from quorum.infrastructure.execution.program import find_compiled_form
 
 if TYPE_CHECKING:  # loaded where one is made
     from quorum.infrastructure.execution.network.host_proxy import HostProxy
@@ -183,7 +182,12 @@ class SupervisedProcess:
                 self._channel, other_end = socket.socketpair()
                 ours.enter_context(self._channel)
                 channel = theirs.enter_context(other_end).fileno()
-            words = [find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
+            words = [
+                find_compiled_form(supervisor.__file__),
+                str(lifeline),
+                str(control),
+                str(self._grace_secs),
+            ]
             words += [
                 str(len(argv)),
                 self._keys,
@@ -322,28 +326,6 @@ def _open_pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
     reader.callback(os.close, ends[0])
     writer.callback(os.close, ends[1])
     return ends
-
-
-def find_supervisor_program() -> str:
-    """The supervisor's file; compiled where that is at hand, which saves it some milliseconds."""
-    spec = supervisor.__spec__
-    compiled = spec.cached if spec is not None else None
-    if compiled is not None and is_compiled_from(compiled, supervisor.__file__):
-        return compiled
-    return supervisor.__file__
-
-
-def is_compiled_from(compiled: str, source: str) -> bool:
-    """Whether a compiled file is of this source as it is now: run by its path, nobody else would look."""
-    try:
-        status = os.stat(source)
-        with open(compiled, "rb") as file:
-            head = file.read(16)
-    except OSError:  # nothing was compiled, or only that is installed
-        return False
-    changed = int(status.st_mtime) & 0xFFFFFFFF
-    size = status.st_size & 0xFFFFFFFF
-    return head == MAGIC_NUMBER + struct.pack("<III", 0, changed, size)
 
 
 def start_with_payload(

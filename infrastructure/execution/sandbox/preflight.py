@@ -26,11 +26,13 @@ from quorum.application.program_lookup import (
 from quorum.application.whole_file import write_whole_file
 from quorum.domain.shell.sandbox import Keys, SandboxOff, SandboxOn, SandboxState
 from quorum.infrastructure.config.paths import locate_state_folder
-from quorum.infrastructure.execution.commands.process import find_supervisor_program
+from quorum.infrastructure.execution.program import find_compiled_form
 from quorum.infrastructure.execution.sandbox import seatbelt
 
 PROGRAM = "bwrap"
 _ELSEWHERE = "run quorum on Linux, or in a virtual machine or container of its own"
+# What commands are started by.
+_SUPERVISOR = str(Path(__file__).parents[1] / "commands" / "supervisor.py")
 LIMIT_SECS = 2.0
 # Everything that a command is later run with and that a kernel may refuse.
 NAMESPACES = (
@@ -101,7 +103,7 @@ def look_for_sandbox(
         if not version.startswith("bubblewrap "):
             raise _Failed(f"{program} does not say that it is bubblewrap")
         true = find_program("true", os.defpath) or "/bin/true"
-        guarded = [sys.executable, "-I", "-S", find_supervisor_program(), "try", choose_keys(program)]
+        guarded = [sys.executable, "-I", "-S", find_compiled_form(_SUPERVISOR), "try", choose_keys(program)]
         _run_trial([*guarded, program, *_TRIAL, "--", true], limit_secs)
     except _Failed as failure:
         return SandboxOff(why=f"bubblewrap does not work here: {failure}", remedy=_PERMIT)

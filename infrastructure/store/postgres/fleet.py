@@ -449,7 +449,7 @@ class PostgresFleet(FleetTable):
 
 def _silence_library() -> None:
     """What becomes of sessions is said elsewhere; a log without a handler would be printed."""
-    for name in ("procrastinate", "psycopg.pool"):
+    for name in ("procrastinate", "psycopg"):
         log = logging.getLogger(name)
         if not log.handlers:
             log.addHandler(logging.NullHandler())

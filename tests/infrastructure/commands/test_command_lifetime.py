@@ -14,7 +14,8 @@ import pytest
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.execution.commands import supervisor
-from quorum.infrastructure.execution.commands.process import SupervisedProcess, is_compiled_from
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from quorum.infrastructure.execution.program import is_compiled_from
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
     Daemon,

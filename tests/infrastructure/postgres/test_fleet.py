@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -38,7 +39,7 @@ from quorum.infrastructure.storage import open_fleet, open_storage
 from quorum.infrastructure.store.postgres import fleet as fleet_module
 from quorum.infrastructure.store.postgres import fleet_table, server
 from quorum.infrastructure.store.postgres.address import parse_address
-from quorum.infrastructure.store.postgres.fleet import Loss, PostgresFleet
+from quorum.infrastructure.store.postgres.fleet import FleetWorker, Loss, PostgresFleet
 from quorum.infrastructure.store.postgres.server import PostgresServer
 from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import PostgresForTests
@@ -70,6 +71,15 @@ def states(fleet: PostgresFleet) -> list[FleetState]:
 def test_a_ledger_of_one_machine_has_no_fleet(tmp_path):
     with pytest.raises(ConfigError, match="name PostgreSQL in"):
         open_fleet(StorageTable(url=f"sqlite:///{tmp_path}/ledger.sqlite"), {})
+
+
+def test_what_the_libraries_of_the_queue_log_is_not_printed(fleet: PostgresFleet, caplog):
+    FleetWorker(fleet, {}, end, concurrency=1, identity=None)
+
+    for name in ("procrastinate.worker", "psycopg", "psycopg.pool"):
+        logging.getLogger(name).warning("trouble")
+
+    assert caplog.messages == []
 
 
 def test_all_that_use_a_database_in_a_process_share_its_connections(url: str):
