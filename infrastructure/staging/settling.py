@@ -70,6 +70,11 @@ def empty(layer: LayerFolder) -> None:
     finish_emptying(layer)
 
 
+def abandon_emptying(layer: LayerFolder) -> None:
+    """What is left in a layer stays. Raises OSError."""
+    (layer.place / _EMPTYING).unlink(missing_ok=True)
+
+
 def finish_emptying(layer: LayerFolder) -> bool:
     """Whether a layer was to be emptied, or a process was killed that did so; now it is. Raises OSError."""
     marker = layer.place / _EMPTYING

@@ -28,7 +28,7 @@ from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, 
 from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
 from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
-from quorum.infrastructure.staging.settling import drop_copies, empty, finish_emptying, settle
+from quorum.infrastructure.staging.settling import abandon_emptying, drop_copies, empty, finish_emptying, settle
 from quorum.infrastructure.staging.stored_layers import StoredLayer
 from quorum.infrastructure.staging.subagent_layer import describe_unmerged, drop_subagents
 from quorum.infrastructure.staging.upper_folder import UpperFolder, is_same_file, is_whiteout, read_status
@@ -173,7 +173,13 @@ class WorkspaceLayer:
         except StepRefused as refused:
             _note_restored(known, plan, workspace)
             return {refused.path: str(refused)}
-        self._folder = _finish(self._folder, journal, plan, repository, known)
+        try:
+            self._folder = _finish(self._folder, journal, plan, repository, known)
+        except OSError:
+            # All of it holds, and stands in the layer as well. To do the rest later would take what is changed
+            # until then; so the layer keeps what it knew, and takes more than it should for the person's.
+            abandon_emptying(self._folder)
+            journal.note_settled()
         self._prune(journal)
         self._last = None
         return {}
