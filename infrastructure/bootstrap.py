@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from quorum.application.ports.people import Approver, Observer
@@ -24,8 +23,8 @@ from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.staging.entered import find_layer_over
-from quorum.infrastructure.storage import open_blob_store
-from quorum.infrastructure.warming_up import warm_up_session
+from quorum.infrastructure.storage import open_empty_record
+from quorum.infrastructure.warming_up import start_loading_models, start_warming_up
 
 if TYPE_CHECKING:
     from quorum.application.agents.agent_run import AgentRun
@@ -70,21 +69,17 @@ def build_session(
         )
     )
     parts = container.parts()
-    # SDKs take long to load: meanwhile the workspace is searched for secrets, which nothing is recorded before.
-    # No daemon: a process that ended while their native modules load would crash.
-    Thread(target=parts.warm_up_models, args=(parts.given.asked.models[0],), name="SDK").start()
+    start_loading_models(parts)  # meanwhile the workspace is searched for secrets, before anything is recorded
     parts.build()  # what is wrong is reported now, not at the first prompt
     leave_out_workspace(root)
     note_writable(parts.shared.workspace.folders)
     note_writable(list_writable_paths(loaded.settings, root, inputs.environ))
-    Thread(target=warm_up_session, args=(parts, warm_up), name="warm-up", daemon=True).start()
+    start_warming_up(parts, warm_up)
     return container
 
 
 def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
     """A session that is only looked at: its rules and tools are there, its model and its record are not."""
-    from quorum.infrastructure.store.no_storage import build_empty_record
-
     mask = SecretMask()
     return build_container(
         SessionInputs(
@@ -94,7 +89,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
             observer=observer,
             mask=mask,
             stored_key=KeyRing().get_key,
-            record=build_empty_record(open_blob_store(loaded.settings.storage, os.environ, mask)),
+            record=open_empty_record(loaded.settings.storage, os.environ, mask),
             layer=find_layer_over(root),
         )
     )

@@ -18,10 +18,10 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.subagent_task import compute_id_length, find_owner
+from quorum.domain.sessions.session_ids import compute_id_length, find_owner
 from quorum.infrastructure.config.paths import locate
 from quorum.infrastructure.extras import is_installed
-from quorum.infrastructure.store.ledger.backend import locate_database
+from quorum.infrastructure.store.ledger.place import locate_database
 from quorum.infrastructure.store.postgres.address import SCHEME as _SERVER
 
 _LARGEST_BYTES = 1_000_000

@@ -189,6 +189,13 @@ def _open_bucket_contents(table: StorageTable, environ: Mapping[str, str]) -> Co
     return BucketContents(objects)
 
 
+def open_empty_record(table: StorageTable, environ: Mapping[str, str], mask: SecretMask) -> SessionRecord:
+    """The record of a session that never begins. Raises ConfigError as `open_blob_store` does."""
+    from quorum.infrastructure.store.no_storage import build_empty_record
+
+    return build_empty_record(open_blob_store(table, environ, mask))
+
+
 def open_blob_store(
     table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None = None
 ) -> BlobStore | None:

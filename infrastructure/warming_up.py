@@ -7,10 +7,24 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from threading import Thread
 
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
 from quorum.infrastructure.storage import remove_abandoned_outputs
+
+
+def start_loading_models(parts: SessionParts) -> None:
+    """Load the SDK of the first model in a thread: it takes long.
+
+    No daemon: a process that ended while its native modules load would crash.
+    """
+    Thread(target=parts.warm_up_models, args=(parts.given.asked.models[0],), name="SDK").start()
+
+
+def start_warming_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
+    """Import what takes long in a thread, while the person types."""
+    Thread(target=warm_up_session, args=(parts, more), name="warm-up", daemon=True).start()
 
 
 def warm_up_session(parts: SessionParts, more: Callable[[], None] | None) -> None:

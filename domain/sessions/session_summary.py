@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.subagent_task import find_owner
+from quorum.domain.sessions.session_ids import find_owner
 
 if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
     from quorum.domain.events.event import Event

@@ -16,8 +16,7 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.session_inputs import SessionInputs
 
 if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
-    from quorum.infrastructure.composition.agent import AgentParts, ConversationParts
-    from quorum.infrastructure.composition.answers import ModelParts
+    from quorum.infrastructure.composition.agent import AgentParts, ConversationParts, ModelParts
     from quorum.infrastructure.composition.calls import CallParts
 
 
@@ -81,7 +80,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def models(self) -> ModelParts:
-        from quorum.infrastructure.composition.answers import ModelParts
+        from quorum.infrastructure.composition.agent import ModelParts
 
         return ModelParts(self.reviews, self.calls)
 

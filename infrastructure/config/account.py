@@ -13,7 +13,7 @@ from quorum.infrastructure.config.keys import Key, Table, find_key, find_node
 from quorum.infrastructure.config.loading import LoadedSettings, list_setting_values
 from quorum.infrastructure.config.paths import ConfigLocations
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.toml_file import (
+from quorum.infrastructure.config.toml_text import (
     KeyPath,
     escape_unprintable,
     format_key,

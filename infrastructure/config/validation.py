@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.infrastructure.config.keys import Key, Node, Table, find_nearest_key, find_node, load_schema_tree
-from quorum.infrastructure.config.toml_file import (
+from quorum.infrastructure.config.toml_text import (
     KeyPath,
     Position,
     format_key,

@@ -12,7 +12,7 @@ from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.infrastructure.config.program_tables import SERVER_NAME
-from quorum.infrastructure.config.toml_file import escape_unprintable, hide_credentials, shorten_text
+from quorum.infrastructure.config.toml_text import escape_unprintable, hide_credentials, shorten_text
 from quorum.infrastructure.config.web_address import is_web_address
 
 _NAME = re.compile(SERVER_NAME)

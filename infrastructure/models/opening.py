@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quorum.application.conversation_session import ShapedExchange
 from quorum.application.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.panel import Panel
 from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
 from quorum.application.ports.changes import ChangeSource
-from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
+from quorum.application.ports.models import LlmExchange, LlmGateway, LlmRequest, MessageShaper, OnStreamEvent
 from quorum.application.turn.switchable_session import OpenExchange
 from quorum.domain.code_review.change import CodeReviewPolicy
 from quorum.domain.conversation.response import LlmResponse
@@ -83,15 +84,24 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
     def choose_opener(
         self,
         kind: SessionKind,
-        open_exchange: OpenExchange,
+        gateway: LlmGateway,
         *,
+        agent: str,
+        shape: MessageShaper,
         choice: ConsensusChoice,
         read_source: Callable[[], ChangeSource],
     ) -> OpenExchange:
-        """What opens the way to a model, in the form that a session of this kind is for."""
+        """What opens the way to a model, in the form that a session of this kind is for. `agent` is that of
+        another vendor, empty where none works in it; `shape` is what `ShapedExchange` takes."""
+
+        def open_exchange(model: str) -> LlmExchange:
+            return ShapedExchange(gateway.open_exchange(model), shape)
+
         match kind:
-            case SessionKind.ASK | SessionKind.EXTERNAL:
+            case SessionKind.ASK:
                 return open_exchange
+            case SessionKind.EXTERNAL:
+                return lambda model: ExternalModel(agent, model)
             case SessionKind.AGENT:
                 panels = self.list_prompt_panels()
                 return lambda model: ConsensusSession(

@@ -29,7 +29,6 @@ from quorum.domain.text.output import ToolOutput
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
 from quorum.infrastructure.own_code import find_name_conflict
 from quorum.infrastructure.settings_conversion import list_custom_declarations
 from quorum.infrastructure.tools.built_in_tools import build_tools
@@ -359,8 +358,3 @@ def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str,
                 return False
 
     return is_offered
-
-
-def choose_offered_agents(agents: AgentCatalog, tools: Mapping[str, Tool]) -> AgentCatalog | None:
-    """The agents that are offered to the model: none where it cannot give tasks."""
-    return agents if "task" in tools else None

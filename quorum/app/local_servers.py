@@ -12,7 +12,8 @@ from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.config_file import ConfigFileEdit
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_tables import ProviderTable
-from quorum.infrastructure.config.toml_file import KeyPath, escape_path
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import KeyPath
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.provider_types import ProviderType

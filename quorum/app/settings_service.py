@@ -24,7 +24,8 @@ from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.config.keys import find_key
 from quorum.infrastructure.config.loading import LoadedSettings, list_setting_values
 from quorum.infrastructure.config.paths import locate
-from quorum.infrastructure.config.toml_file import KeyPath, TomlFile, escape_path, format_key, format_literal
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
 from quorum.settings import check_keys, load
 from quorum.tui.agent.services import Setting, Target, Written
 

@@ -262,7 +262,6 @@ OF_SESSIONS = (
     "quorum.infrastructure.tools.registration",
     "quorum.infrastructure.address_guard",
     "quorum.infrastructure.composition.agent",
-    "quorum.infrastructure.composition.answers",
     "quorum.infrastructure.composition.calls",
     "quorum.infrastructure.execution.network.host_proxy",
     "quorum.infrastructure.execution.shell.named_paths",

@@ -424,7 +424,7 @@ def _add_approvals(
 
 
 _STYLE = "page.css"
-_WORKER = Path(__file__).parents[1] / "assets" / "push-worker.js"
+_WORKER = Path(__file__).parent / "assets" / "push-worker.js"
 
 
 class NotifyPage:

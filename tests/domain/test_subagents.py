@@ -33,9 +33,10 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.pruning import select_sessions_to_prune
 from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.session_ids import build_subagent_id, find_owner
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, select_own_sessions
 from quorum.domain.sessions.stored_session import find_session, shorten_id
-from quorum.domain.subagent_task import SubagentTask, build_subagent_id, find_owner
+from quorum.domain.subagent_task import SubagentTask
 from tests.support.builders import calls_response
 
 OWNER = "01a2097c-4e1c-7306-accf-1e6c30a1cc00"

@@ -19,8 +19,8 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.local_pacer import LocalPacer
 from quorum.infrastructure.storage_backend import ContentObjects, OpenBlobs
-from quorum.infrastructure.store.ledger.backend import locate_database
 from quorum.infrastructure.store.ledger.locks import Gate, SessionLockFolder
+from quorum.infrastructure.store.ledger.place import locate_database
 from quorum.infrastructure.store.ledger.sqlite_file import (
     BUSY_SECS,
     Condition,

@@ -23,9 +23,9 @@ from quorum.domain.sessions.pruning import (
 )
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
 from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
+from quorum.domain.sessions.session_ids import find_owner
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
 from quorum.domain.sessions.stored_session import StoredSession, decode_record, find_session
-from quorum.domain.subagent_task import find_owner
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, Values
 from quorum.infrastructure.store.sql.contents import read_beginning, unpack_content
