@@ -35,7 +35,7 @@ from quorum.infrastructure.staging.subagent_layer import (
 )
 
 
-class OpenedRecord(Struct, frozen=True):
+class OwnerRecord(Struct, frozen=True):
     """The record of a session that can be written, and what stood on it when it was opened."""
 
     events: EventBus
@@ -43,7 +43,7 @@ class OpenedRecord(Struct, frozen=True):
 
 
 OpenEvents = Callable[[Ledger, Sequence[LedgerRecord]], EventBus]
-OpenRecord = Callable[[str], AbstractAsyncContextManager[OpenedRecord | None]]
+OpenRecord = Callable[[str], AbstractAsyncContextManager[OwnerRecord | None]]
 """Opens that of a session by its id; None where it is kept no longer. Raises LedgerError."""
 
 
@@ -51,7 +51,7 @@ def open_stored_records(storage: Storage, cwd: str, open_events: OpenEvents) -> 
     """Those in a storage that no process writes."""
 
     @asynccontextmanager
-    async def open_record(session_id: str) -> AsyncIterator[OpenedRecord | None]:
+    async def open_record(session_id: str) -> AsyncIterator[OwnerRecord | None]:
         if session_id not in {each.id for each in await storage.archive.list_sessions()}:
             yield None
             return
@@ -59,7 +59,7 @@ def open_stored_records(storage: Storage, cwd: str, open_events: OpenEvents) -> 
         if opened.ledger is None:
             raise LedgerError(str(opened.in_use or f"the session {session_id} cannot be written"))
         try:
-            yield OpenedRecord(open_events(opened.ledger, opened.records), opened.records)
+            yield OwnerRecord(open_events(opened.ledger, opened.records), opened.records)
         finally:
             await opened.ledger.aclose()
 

@@ -24,7 +24,7 @@ from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.infrastructure.language_servers.servers import LanguageServers
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
-from quorum.infrastructure.staging.left_work import LeftWork, OpenedRecord, open_stored_records
+from quorum.infrastructure.staging.left_work import LeftWork, OwnerRecord, open_stored_records
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
 
@@ -63,10 +63,10 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
 
     open_stored = open_stored_records(record.storage, layer.folder.workspace, events.open_another)
 
-    def open_record(session_id: str) -> AbstractAsyncContextManager[OpenedRecord | None]:
+    def open_record(session_id: str) -> AbstractAsyncContextManager[OwnerRecord | None]:
         if session_id != record.session_id:
             return open_stored(session_id)
-        return nullcontext(OpenedRecord(events, record.records))
+        return nullcontext(OwnerRecord(events, record.records))
 
     async def tell(text: str, is_done: bool) -> None:
         await events.record(NoticeGiven(message=text) if is_done else ErrorOccurred(message=text))

@@ -149,7 +149,7 @@ async def test_a_call_with_its_result_in_thinking_that_began_in_the_prompt_does_
 
 
 async def test_a_model_whose_answers_do_not_begin_in_thought_is_ended_at_the_result_it_makes_up() -> None:
-    async with SseServer("openai-chat") as server, asyncio.timeout(20):
+    async with SseServer("openai-chat") as server, asyncio.timeout(60):
         server.script += [
             _stream("It is x."),
             Say(pieces=[*CALL, "\n<tool_response>\n", "x" * 80], ending="stall"),
@@ -186,7 +186,7 @@ async def test_what_it_used_is_estimated_where_the_server_has_not_counted() -> N
         "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}],
         "usage": usage,
     }
-    async with SseServer("openai-chat") as server, asyncio.timeout(20):
+    async with SseServer("openai-chat") as server, asyncio.timeout(60):
         server.script += [
             Raw(body=f"data: {json.dumps(counted)}\n\ndata: [DONE]\n\n".encode()),
             Say(pieces=[CALL, "\n<tool_response>\n", "x" * 80], ending="stall"),
