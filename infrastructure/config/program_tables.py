@@ -2,8 +2,6 @@
 `[lsp.NAME]`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias

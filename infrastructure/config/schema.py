@@ -6,8 +6,6 @@ Neither this module nor those of the tables have `from __future__ import annotat
 all settings would be compiled and worked out twice in each start, by msgspec and by `keys.py`: 20 ms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """The settings of a session: `[context_budget]`, `[workspace]`, `[permissions]` and `[push]`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Annotated
 

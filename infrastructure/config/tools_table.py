@@ -3,8 +3,6 @@
 `[tools.web]` says whether and how a model reaches the web.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
@@ -281,57 +279,6 @@ class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     tail_lines: Annotated[int, Meta(ge=0, le=1000), About(description="Lines from the end in a summary.")] = 3
 
 
-class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which tools there are and how their calls are ordered."""
-
-    planner: Annotated[
-        PlannerName,
-        About(
-            description="How the calls of one answer are ordered. serializable: calls that depend "
-            "on each other run in the model's order, all others in parallel. partition:"
-            " neighbouring calls that change nothing run together, every other call "
-            "alone. risk_split: first all low-risk calls together, then the high-risk "
-            "ones one by one. all_parallel: all at once. With each of them, two changes"
-            " of one file keep the model's order.",
-        ),
-    ] = "serializable"
-    enabled: Annotated[
-        tuple[str, ...],
-        About(description="Names of the tools the model gets. Empty: all.", project=ProjectRule.NARROW),
-    ] = ()
-    disabled: Annotated[
-        tuple[str, ...],
-        About(description="Names of tools the model does not get.", project=ProjectRule.ADD),
-    ] = ()
-    references: Annotated[
-        bool,
-        About(
-            description="Issues and pull requests that a prompt names, such as #12, owner/repo#3 or an "
-            "address, are read with gh and attached, as data. false: they are left to the model.",
-        ),
-    ] = True
-    output: Annotated[OutputTable, About(description="Long outputs of tools.")] = OutputTable()
-    run_command: Annotated[RunCommandTable, About(description="Limits of shell commands.")] = RunCommandTable()
-    task: Annotated[TaskTable, About(description="Limits of subagents, which the tool task runs.")] = (
-        TaskTable()
-    )
-    web: Annotated[WebTable, About(description="The web tools, web_fetch and web_search. Off by default.")] = (
-        WebTable()
-    )
-    custom: Annotated[
-        Mapping[str, CustomToolTable],
-        About(
-            description="Your own tools: a program with its arguments, run without a shell, one "
-            "table per tool. A model calls them like any other tool. The result is "
-            "exactly what the program prints to its standard output, or an error if its"
-            " exit code is not 0.",
-            problem=find_unfit_command,
-            names=TOOL_NAME,
-            names_expected=NAME_EXPECTED,
-        ),
-    ] = field(default_factory=dict)
-
-
 TOOL_NAME = r"\A[A-Za-z0-9_-]{1,64}\Z"
 NAME_EXPECTED = "1 to 64 letters, digits, - and _"
 
@@ -471,3 +418,54 @@ def find_unfit_command(table: Mapping[str, object]) -> str | None:
     except ConfigError as error:
         return str(error)
     return None
+
+
+class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which tools there are and how their calls are ordered."""
+
+    planner: Annotated[
+        PlannerName,
+        About(
+            description="How the calls of one answer are ordered. serializable: calls that depend "
+            "on each other run in the model's order, all others in parallel. partition:"
+            " neighbouring calls that change nothing run together, every other call "
+            "alone. risk_split: first all low-risk calls together, then the high-risk "
+            "ones one by one. all_parallel: all at once. With each of them, two changes"
+            " of one file keep the model's order.",
+        ),
+    ] = "serializable"
+    enabled: Annotated[
+        tuple[str, ...],
+        About(description="Names of the tools the model gets. Empty: all.", project=ProjectRule.NARROW),
+    ] = ()
+    disabled: Annotated[
+        tuple[str, ...],
+        About(description="Names of tools the model does not get.", project=ProjectRule.ADD),
+    ] = ()
+    references: Annotated[
+        bool,
+        About(
+            description="Issues and pull requests that a prompt names, such as #12, owner/repo#3 or an "
+            "address, are read with gh and attached, as data. false: they are left to the model.",
+        ),
+    ] = True
+    output: Annotated[OutputTable, About(description="Long outputs of tools.")] = OutputTable()
+    run_command: Annotated[RunCommandTable, About(description="Limits of shell commands.")] = RunCommandTable()
+    task: Annotated[TaskTable, About(description="Limits of subagents, which the tool task runs.")] = (
+        TaskTable()
+    )
+    web: Annotated[WebTable, About(description="The web tools, web_fetch and web_search. Off by default.")] = (
+        WebTable()
+    )
+    custom: Annotated[
+        Mapping[str, CustomToolTable],
+        About(
+            description="Your own tools: a program with its arguments, run without a shell, one "
+            "table per tool. A model calls them like any other tool. The result is "
+            "exactly what the program prints to its standard output, or an error if its"
+            " exit code is not 0.",
+            problem=find_unfit_command,
+            names=TOOL_NAME,
+            names_expected=NAME_EXPECTED,
+        ),
+    ] = field(default_factory=dict)
