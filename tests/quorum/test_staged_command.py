@@ -38,8 +38,8 @@ from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from tests.support.command_line import run_command
 from tests.support.headless_run import configure, environment
+from tests.support.layer_process import fork_alone, run_in_layer
 from tests.support.layer_process import layers as layers
-from tests.support.layer_process import run_in_layer
 
 pytestmark = pytest.mark.usefixtures("layers")
 
@@ -100,6 +100,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     for name, value in environment(tmp_path / "home").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    monkeypatch.setattr(os, "fork", fork_alone)
     return Desk(tmp_path, capsys)
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 def run_forked(work: Callable[[], T]) -> T:
     """What `work` returns in a fork of this process. An error there is raised here, with its trace."""
     reading, writing = os.pipe()
-    child = _fork_alone()
+    child = fork_alone()
     if child == 0:
         code = 1
         try:
@@ -46,7 +46,7 @@ def run_forked(work: Callable[[], T]) -> T:
     return value  # type: ignore[no-any-return]
 
 
-def _fork_alone() -> int:
+def fork_alone(fork: Callable[[], int] = os.fork) -> int:
     """As `os.fork`. Exporters that earlier tests have given up start a thread in each fork, beside which no
     layer can be entered: here they start none."""
     parent, start = os.getpid(), threading.Thread.start
@@ -57,7 +57,7 @@ def _fork_alone() -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading.Thread, "start", start_in_parent)
-        return os.fork()
+        return fork()
 
 
 def run_in_layer(root: Path, environ: dict[str, str], work: Callable[[EnteredLayer], T]) -> T:
