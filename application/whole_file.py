@@ -96,6 +96,17 @@ def write_whole_file(path: Path, content: bytes, *, replaces: bool = False) -> N
         os.close(folder)
 
 
+def write_synced_file(path: Path, content: bytes) -> None:
+    """Have a file hold this. Whatever ends the machine meanwhile leaves what it held before, or all of this.
+    Raises OSError."""
+    unfinished = path.with_name(f"{path.name}.new")
+    with open(unfinished, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
+
+
 def sync_folder(folder: int) -> None:
     """Have the names of an open folder on the disk. On a file system that cannot sync a folder, its files are
     there all the same. Raises OSError."""

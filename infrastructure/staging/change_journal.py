@@ -257,7 +257,13 @@ class ChangeJournal:
                     _Step(step, root, stage, self.stage).require_undoable(is_folder_now=step.path in made)
 
     def _sync_places(self, plan: ChangePlan) -> None:
-        """Have the names of the folders that were changed on the disk, and those of what was taken out."""
+        """Have the names of the folders that were changed on the disk, and those of what was taken out.
+
+        git has refs and objects on the disk before it names them, but not their names: with the next file that
+        is synced these are there on some file systems, and on btrfs perhaps half a minute later.
+        """
+        if plan.refs:
+            sync_file_system(self.workspace)
         folders = {step.path.rstrip("/").rpartition("/")[0] for step in plan.steps}
         with open_root(self.workspace) as root, open_root(str(self.stage)) as stage:
             self._sync([*((root, folder or ".") for folder in folders), (stage, ".")])

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from quorum.application.whole_file import write_synced_file
 from quorum.domain.errors import StagingError
 
 _FOLDER_NAME = "staged"
@@ -281,7 +282,5 @@ def _read_clock(place: Path) -> int:
 
 
 def _write_meta(place: Path, meta: _Meta) -> LayerFolder:
-    unfinished = place / "meta.json.new"
-    unfinished.write_bytes(msgspec.json.encode(meta))
-    os.replace(unfinished, place / "meta.json")
+    write_synced_file(place / "meta.json", msgspec.json.encode(meta))
     return read_layer(place)

@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,40 @@ class RepositoryEffects(Struct, frozen=True, kw_only=True):
     commits: tuple[LayerCommit, ...] = ()
     has_index: bool = False
     not_captured: tuple[str, ...] = ()
+
+
+def drop_stale_locks(workspace: str, refs: Sequence[RefMove], since_ns: int) -> None:
+    """Drop the locks of a git that moved these refs and is gone: it was killed, or the machine went down.
+
+    A lock that holds what that git writes is its own, and so is one of before this start of the machine. None
+    that was there before `since_ns` is.
+    """
+    booted_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    for place, written in _list_locks(workspace, refs):
+        status = read_status(place)
+        if status is None or not stat.S_ISREG(status.st_mode) or status.st_mtime_ns < since_ns:
+            continue
+        if status.st_mtime_ns < booted_ns or (status.st_size < _LONGEST_LINE and _read(place) in written):
+            os.unlink(place)
+
+
+def find_lock(workspace: str, refs: Sequence[RefMove]) -> str:
+    """A lock that keeps git from moving refs; empty where there is none."""
+    return next((place for place, _ in _list_locks(workspace, refs) if read_status(place) is not None), "")
+
+
+def _list_locks(workspace: str, refs: Sequence[RefMove]) -> Iterator[tuple[str, frozenset[bytes]]]:
+    """Where git locks refs, and what it then writes there that nobody else would."""
+    for each in refs:
+        written = frozenset(value.encode() + b"\n" for value in (each.old, each.new) if value)
+        yield f"{workspace}/.git/{each.ref}.lock", written
+    for name in ("HEAD", "packed-refs"):
+        yield f"{workspace}/.git/{name}.lock", frozenset()
+
+
+def _read(place: str) -> bytes:
+    with open(place, "rb") as file:
+        return file.read()
 
 
 class LayerRepository:

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from quorum.application.whole_file import write_synced_file
 from quorum.domain.errors import StagingError
 from quorum.infrastructure.staging.change_journal import PlaceMark, mark_status
 from quorum.infrastructure.staging.upper_folder import UpperChange, read_status
@@ -121,18 +122,15 @@ class LowerFiles:
         path = self._bases / hashlib.sha256(content).hexdigest()
         if not path.exists():
             unfinished = self._bases / "new"
-            unfinished.write_bytes(content)
+            unfinished.write_bytes(content)  # whoever reads it holds it against its name
             os.replace(unfinished, path)
 
     def save(self) -> None:
         """Have it found by whoever opens the layer next. Raises OSError."""
         if not self._is_new:
             return
-        unfinished = self._path.with_suffix(".new")
         known = _Known(files=self._files, refs=self.refs)
-        with open(unfinished, "w", encoding="ascii") as file:
-            json.dump(msgspec.to_builtins(known), file)
-        os.replace(unfinished, self._path)
+        write_synced_file(self._path, json.dumps(msgspec.to_builtins(known)).encode("ascii"))
         self._is_new = False
 
     def forget(self) -> None:

@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from quorum.application.whole_file import write_synced_file
 from quorum.infrastructure.staging.change_journal import PlaceMark, mark_status
 from quorum.infrastructure.staging.merged_content import NotMerged, merge_texts
 from quorum.infrastructure.staging.renaming import open_folder, open_root
@@ -278,10 +279,8 @@ class MergePlanner:
 
 def store_plan(plan: MergePlan, file: Path) -> None:
     """Have the plan be found by whoever comes after this process. Raises OSError."""
-    unfinished = file.with_suffix(".new")
     # Not by msgspec alone, which refuses names that are no UTF-8.
-    unfinished.write_text(json.dumps(msgspec.to_builtins(plan)), encoding="ascii")
-    os.replace(unfinished, file)
+    write_synced_file(file, json.dumps(msgspec.to_builtins(plan)).encode("ascii"))
 
 
 def load_plan(file: Path) -> MergePlan | None:

@@ -25,7 +25,12 @@ from quorum.infrastructure.staging.change_journal import (
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
 from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree, wait_for_git
-from quorum.infrastructure.staging.layer_repository import INDEX, LayerRepository
+from quorum.infrastructure.staging.layer_repository import (
+    INDEX,
+    LayerRepository,
+    drop_stale_locks,
+    find_lock,
+)
 from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.settling import abandon_emptying, drop_copies, empty, finish_emptying, settle
@@ -38,6 +43,10 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _INDEX_LOCK = ".git/index.lock"
 _LOCK = "lock"
 _HELD = "the layer holds another change there: apply or discard that first"
+
+
+class _Locked(Exception):
+    """A lock keeps git from moving refs; the text is its path."""
 
 
 class WorkspaceLayer:
@@ -362,13 +371,19 @@ def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerR
     _unlock_index(journal)
 
     def move_refs(refs: Sequence[RefMove]) -> None:
-        repository.move_refs(refs, folder.workspace)
+        drop_stale_locks(folder.workspace, refs, began_ns)
+        try:
+            repository.move_refs(refs, folder.workspace)
+        except StepRefused as error:
+            if lock := find_lock(folder.workspace, refs):
+                raise _Locked(lock) from error
+            raise
 
     match state:
         case "":
             remove_tree(journal.place)
         case "journal" | "undoing":
-            plan = journal.read()
+            plan, began_ns = journal.read(), os.stat(journal.place / state).st_mtime_ns
             back = journal.take_back if state == "journal" else journal.finish_undo
 
             def note() -> None:
@@ -377,7 +392,13 @@ def _recover_one(folder: LayerFolder, journal: ChangeJournal, repository: LayerR
                 else:
                     _begin_after_undo(folder, plan, folder.workspace)
 
-            kept = back(plan, move_refs, note)
+            try:
+                kept = back(plan, move_refs, note)
+            except _Locked as error:
+                raise StagingError(
+                    f"what was begun cannot be taken back while {error} is there: if no git works in the "
+                    "workspace, remove it; then try again"
+                ) from error
             what = "applying effects" if state == "journal" else "undoing"
             yield f"{what} was broken off; the workspace is as it was before they were applied"
             yield from kept

@@ -18,18 +18,25 @@ _WORK = """
 """
 
 
-def prepare_bench(folder: Path) -> LayerBench:
-    """A bench with effects of all kinds."""
-    folder.mkdir()
-    bench = LayerBench(folder.resolve())
+def prepare_bench(folder: Path, *, is_new: bool = True, is_worked: bool = True) -> LayerBench:
+    """A bench with effects of all kinds, if it `is_worked` by now; else one that is there."""
+    bench = LayerBench(folder.resolve(), is_new=is_new)
     bench.environ |= {"GIT_AUTHOR_DATE": "1700000000 +0000", "GIT_COMMITTER_DATE": "1700000000 +0000"}
+    if not is_new:
+        return bench
     for name in ("a", "b", "d/x", "d/y", "m/in"):
         bench.write(name, "1\n")
     bench.git("init", "-q")
     bench.git("add", ".")
     bench.git("commit", "-q", "-m", "first")
-    bench.work(_WORK)
+    if is_worked:
+        work_bench(bench)
     return bench
+
+
+def work_bench(bench: LayerBench) -> None:
+    """Have effects of all kinds in the layer."""
+    bench.work(_WORK)
 
 
 def describe_bench(bench: LayerBench) -> Described:

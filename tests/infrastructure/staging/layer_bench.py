@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,9 +26,10 @@ _GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defau
 class LayerBench:
     """The person works in `workspace` by plain files; `work` does so in the layer."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_new: bool = True) -> None:
         self.workspace = folder / "work space"
-        self.workspace.mkdir()
+        if is_new:
+            self.workspace.mkdir(parents=True)
         self.environ = {
             "HOME": str(folder),
             "XDG_STATE_HOME": str(folder / "state"),
@@ -87,9 +88,13 @@ class LayerBench:
     @property
     def stored(self) -> StoredLayer:
         """The layer that there is."""
+        return self.list_stored()[-1]
+
+    def list_stored(self) -> Sequence[StoredLayer]:
+        """All layers over the workspace."""
         state = locate_state_folder(self.environ)
         assert state is not None
-        return list_layers(state, self.workspace)[-1]
+        return list_layers(state, self.workspace)
 
     @contextmanager
     def opened(self) -> Iterator[WorkspaceLayer]:

@@ -17,7 +17,12 @@ from quorum.domain.staging.layer_effects import EffectChoice
 from quorum.infrastructure.git_worktrees import GitWriter
 from quorum.infrastructure.staging import layer_folder
 from quorum.infrastructure.staging.layer_repository import make_empty_repository
-from tests.infrastructure.staging.effects_of_all_kinds import describe_bench, prepare_bench, recover_bench
+from tests.infrastructure.staging.effects_of_all_kinds import (
+    Described,
+    describe_bench,
+    prepare_bench,
+    recover_bench,
+)
 from tests.infrastructure.staging.layer_bench import LayerBench
 from tests.support.dying_process import MOVES, run_until_killed
 
@@ -81,6 +86,49 @@ def test_killed_in_the_middle_nothing_holds(tmp_path: Path, layers: None) -> Non
     recover_bench(bench)
     assert (describe_bench(bench), bench.list_effects()) == (before, shown)
     assert bench.apply().is_done
+
+
+def _kill_after_refs_moved(folder: Path) -> tuple[LayerBench, Described]:
+    bench = prepare_bench(folder)
+    before = describe_bench(bench)
+    assert run_until_killed(bench.apply, 1, of=("rename",))
+    assert bench.git("log", "-1", "--format=%s").strip() == "second"
+    return bench, before
+
+
+def test_locks_that_a_git_left_whose_machine_went_down_keep_nothing_from_being_taken_back(
+    tmp_path: Path, layers: None
+) -> None:
+    bench, before = _kill_after_refs_moved(tmp_path / "one")
+    written = bench.workspace / ".git/refs/heads/main.lock"
+    written.write_bytes((bench.workspace / ".git/refs/heads/main").read_bytes())
+    for name in ("HEAD.lock", "packed-refs.lock"):
+        (bench.workspace / ".git" / name).touch()
+        os.utime(bench.workspace / ".git" / name, (1, 1))
+    os.utime(bench.stored.folder / "applies/1/journal", (1, 1))
+
+    recover_bench(bench)
+
+    assert describe_bench(bench) == before
+    assert list((bench.workspace / ".git").rglob("*.lock")) == []
+    assert bench.apply().is_done
+
+
+def test_a_lock_that_may_be_of_a_git_at_work_is_named_and_all_is_taken_back_once_it_is_gone(
+    tmp_path: Path, layers: None
+) -> None:
+    bench, before = _kill_after_refs_moved(tmp_path / "one")
+    lock = bench.workspace / ".git/HEAD.lock"
+    lock.touch()
+
+    with pytest.raises(
+        StagingError, match=r"while /.*/\.git/HEAD\.lock is there: if no git works .* remove it"
+    ):
+        recover_bench(bench)
+    lock.unlink()
+    recover_bench(bench)
+
+    assert describe_bench(bench) == before
 
 
 @pytest.mark.long

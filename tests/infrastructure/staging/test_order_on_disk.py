@@ -41,6 +41,10 @@ class DiskOrder:
 
         return noted
 
+    def wrap_naming(self, replace: Callable[..., None]) -> Callable[..., None]:
+        """As `replace`, with a note."""
+        return self._wrap(replace, lambda _old, new: ("replace", str(new)))
+
     def find(self, what: str, path: Path) -> int:
         """When that was done the first time."""
         return self.done.index((what, str(path)))
@@ -89,6 +93,19 @@ def test_new_files_and_the_journal_are_on_the_disk_before_the_first_name_changes
     folders = {each for each in folders if each.exists()} | {place / "stage"}
     require_synced_between(order, sorted(folders), max(names), held)
     assert any(each > held for each in order.list_places("sync", place))
+
+
+def test_what_is_known_of_a_layer_and_of_the_files_below_is_on_the_disk_before_it_has_its_name(
+    changed: LayerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = DiskOrder(monkeypatch)
+    monkeypatch.setattr(os, "replace", order.wrap_naming(os.replace))
+
+    assert changed.apply().is_done
+
+    folder = changed.stored.folder
+    for name in ("meta.json", "known.json"):
+        assert order.find("sync", folder / f"{name}.new") < order.find("replace", folder / name)
 
 
 def test_what_is_taken_back_is_on_the_disk_before_the_journal_says_so(
