@@ -108,6 +108,19 @@ OF_ELSE = [
     "temperature must be at most 1",
     'Unknown name "reasoning": Cannot find field.',
     "this is a bad day",
+    "Invalid 'response_format': json_schema is not supported by this model",
+    "Invalid schema for response_format 'answer': 'additionalProperties' is required to be false.",
+    "Unable to process input image: request contains an invalid argument",
+    "Invalid input at input[2].content: does not match schema",
+    "contents[3].parts: schema field 'data' is not defined",
+    "unsupported parameter: 'parallel_tool_calls' with this schema",
+    "function calling is not supported for this model: tools parameter not supported",
+    '"tools" parameter is not supported',
+    "tools parameter requires --enable-auto-tool-choice and --tool-call-parser to be set",
+    "request body does not match schema: property 'stream_options' is unsupported",
+    "Invalid API key: the tool definitions were not read",
+    "The response was filtered: the grammar is against the content management policy",
+    "Tool schema invalid: the budget of this key is spent",
 ]
 
 

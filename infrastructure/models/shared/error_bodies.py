@@ -166,6 +166,15 @@ _OF_MESSAGES = (
     r"(?i)\bmessages?[.\[]|\btool[ _](?:use|calls?|results?|choice)\b|\bduplicate|\bunique\b"
     r"|\bunexpected tokens?\b"
 )
+# what else of a request has a schema, a format or parameters, and what is refused together with the tools
+_OF_OTHER_PARTS = (
+    r"(?i)\bresponse_?format\b|\btext\.format\b|\b(?:contents?|inputs?)\W?[\[.]\W?\d|(?<!properties\.)\bimage_url\b"
+    r"|\b(?:process|decode|read|invalid|input|unsupported|field)\W+(?:\w+\W+)?(?:images?|audio|videos?|pdfs?)\b"
+    r"|\bparallel_tool|\bstream_options\b|\b(?:api|access)[ _-]?key\b|\bcontext[ _](?:length|window|size)\b"
+    r"|\bpolic(?:y|ies)\b|\b(?:budget|quota|credits?)\b|\bdatabase\b|\burl sche(?:me|ma)\b"
+    r"|--enable-auto-tool-choice|--tool-call-parser|\bfunction calling is not supported"
+    r"|\btools?\W{1,3}(?:parameters?\W+)?(?:(?:is|are)\W+)?(?:not|un)\W?supported\b"
+)
 _STILL_REFUSED = (
     "{error}; so it does with the tools in their plainest form: turn off the MCP servers or the tools that "
     "they come from (/mcp, tools.disabled), or choose another model"
@@ -207,7 +216,7 @@ def _speaks_of_schemas(request: ApiRequest, error: ProviderError) -> bool:
     if error.partial or error.kind not in _REFUSED_TOOLS_REFUSALS or not request.tools:
         return False
     text = str(error)
-    if compile_once(_OF_MESSAGES).search(text) or compile_once(_OF_ALL).search(text):
+    if any(compile_once(each).search(text) for each in (_OF_MESSAGES, _OF_OTHER_PARTS, _OF_ALL)):
         return False
     places = set(_list_places(text))
     if len(places) > 1:
