@@ -98,6 +98,9 @@ WORDINGS = [
     '[{"code":"invalid_type","path":[3,"function","parameters","properties"],"message":"Required"}]',
     "Failed to apply guided decoding: unknown keyword",
     "tools.function.parameters: property 'x' is listed as required and not defined",
+    "invalid json schema of a tool: <At path 'properties.image_url': type is not defined>",
+    "invalid json schema of a tool: <At path 'properties.response_format': type is not defined>",
+    "invalid json schema of a tool: <At path 'properties.budget': type is not defined>",
 ]
 OF_ELSE = [
     "messages.1.content: text is required",
@@ -120,6 +123,9 @@ OF_ELSE = [
     "request body does not match schema: property 'stream_options' is unsupported",
     "Invalid API key: the tool definitions were not read",
     "The response was filtered: the grammar is against the content management policy",
+    "json_schema response format is not supported",
+    "Invalid value at 'generation_config.response_schema': the schema is invalid",
+    "output_config.format: the JSON schema is not supported",
     "Tool schema invalid: the budget of this key is spent",
 ]
 
