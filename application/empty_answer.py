@@ -7,7 +7,8 @@ from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse
 
-_REPLY = "Your last answer cannot be used: {lack}. {wanted}"
+ASKED_AGAIN = "Your last answer cannot be used: "
+_REPLY = ASKED_AGAIN + "{lack}. {wanted}"
 # small models that have done it all end with nothing, and take "answer in words" for a new question
 _GO_ON = "Call the next tool or, if the task is done, say in words what was done."
 CLAIMED = "it says that work was done, and no tool was called, so that nothing was"

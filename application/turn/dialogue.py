@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from quorum.application.cancellation import run_shielded
 from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
-from quorum.application.empty_answer import render_empty_answer_reply
+from quorum.application.empty_answer import ASKED_AGAIN, render_empty_answer_reply
 from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
@@ -268,17 +268,20 @@ class Dialogue:
             await self._make_room(None)
 
     def is_claim(self, response: LlmResponse) -> bool:
-        """Whether an answer tells of work as done in a session in which no tool has run, nor a command of the
-        person, who has shown nothing either that it may be about. Agent programs have tools of their own."""
+        """Whether an answer tells of work as done that the person plainly asked for, in a session in which no
+        tool has run, nor a command of the person, who has shown nothing either that it may be about. Agent
+        programs have tools of their own, and while a plan is made nothing is to be done."""
         messages = self.conversation.messages
         answers = sum(isinstance(message, AssistantMessage) for message in messages)
         if response.program is not UNSET or not self.tools.schemas or answers < self.responses:
             return False
-        if any(map(_shows_work, messages)):
+        if self._events.phase.is_planning or any(map(_shows_work, messages)):
             return False
-        from quorum.domain.textual_calls.claims import claims_work
+        said = [message.text for message in messages if isinstance(message, UserMessage)]
+        prompt = next((text for text in reversed(said) if not text.startswith(ASKED_AGAIN)), "")
+        from quorum.domain.textual_calls.claims import asks_for_work, claims_work
 
-        return claims_work(response.text_content())
+        return asks_for_work(prompt) and claims_work(response.text_content())
 
     def note_leaked_call(self, response: LlmResponse) -> CallLeaked | None:
         """Note that an answer calls a tool in its text, which never runs; None where it does not."""

@@ -32,6 +32,8 @@ _WINDOW = 300
 _TAIL = 240
 # so much made up is read at most, in case it turns out to be thinking
 _MOST_MADE_UP = 20_000
+# and so much behind another call, as answers have several that make up all, and thinking few
+_MOST_BEHIND_CALL = 4_000
 # so much must follow a call before it is taken for whole: the rest of its closing mark may come
 _MARGIN = 80
 # a text is looked at in such pieces, as finding what opens costs as much as there is behind it
@@ -199,7 +201,8 @@ class TextualCallReader:
 
     `begins_in_thought`: whether the answer begins with thinking whose beginning stands in the prompt; None
     where that is not known. A call and its result may be part of it: the answer goes on behind them, to where
-    the thinking ends, if it does; where it is not known, only to another call, as one that makes up all has.
+    the thinking ends, if it does; where it is not known, only to some way behind another call, as one has
+    that makes up all.
     """
 
     def __init__(self, family: Family, tools: Tools, *, begins_in_thought: bool | None = None) -> None:
@@ -370,10 +373,10 @@ class TextualCallReader:
         Returns whether the answer goes on."""
         closings = [block.closing for block in (_THINKING, *self._family.blocks) if block.begins_in_prompt]
         ends = [match for each in closings if (match := each.search(self._pending)) is not None]
-        calls_again = self.begins_in_thought is None and any(
-            self._pending.find(start, 1) > 0 for start in ("<tool_call>", *self._family.starts)
-        )
-        if self.begins_in_thought is False or (not ends and (is_whole or calls_again)):
+        calls = [self._pending.find(start, 1) for start in ("<tool_call>", *self._family.starts)]
+        second = min((place for place in calls if place > 0), default=len(self._pending))
+        makes_up_all = self.begins_in_thought is None and len(self._pending) - second > _MOST_BEHIND_CALL
+        if self.begins_in_thought is False or (not ends and (is_whole or makes_up_all)):
             yield self._end()
             return False
         if not ends and len(self._pending) <= _MOST_MADE_UP:

@@ -44,9 +44,19 @@ _ALIASES = tuple(
     )
 )
 
-# What models say to tools of other agents to explain a call; it changes nothing of what the call does.
-_EXPLAINING = frozenset({"description", "explanation", "reason", "rationale", "justification", "thought"})
-
+# What models say to tools of other agents to explain a call; it changes nothing of what the call does. A
+# description is that of a command alone: other tools may be told by it what they are to make.
+_EXPLAINING = frozenset({"explanation", "reason", "rationale", "justification", "thought"})
+_DESCRIPTION = "description"
+# Words that make several commands of what looks like the words of one.
+_OPERATORS = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "<<<", "2>", "2>&1", "&>", "|&"})
+# Where a zero that may not be stands for no value: where to begin, how much to read, how long to wait.
+_UNSET_AT_ZERO = frozenset(
+    {
+        *("offset", "start", "startline", "fromline", "first", "line", "page"),
+        *("limit", "maxlines", "linelimit", "numlines", "timeout", "timeoutsecs", "timeoutseconds"),
+    }
+)
 
 # Under what models put all arguments of a call, as in the call itself, and what stands beside it there.
 _ENVELOPES = frozenset({"arguments", "parameters", "params", "input", "args", "kwargs"})
@@ -163,7 +173,8 @@ def _repair_object(
         below = properties.get(name, others)
         below = reading.flatten(below) if isinstance(below, Mapping) else below
         is_closed = others is False
-        if is_closed and name not in properties and name in _EXPLAINING and isinstance(each, str):
+        explains = name in _EXPLAINING or (name == _DESCRIPTION and _COMMAND in properties)
+        if is_closed and name not in properties and explains and isinstance(each, str):
             reading.note(f"{place}{name}: the explanation was left out")
         elif (
             is_closed
@@ -184,23 +195,25 @@ def _repair_object(
         elif name == _CONTENT and _list_kinds(below) == ["string"] and isinstance(each, Mapping):
             reading.note(f"{place}{name}: an object was read as its JSON")
             repaired[name] = json.dumps(each, ensure_ascii=False, indent=2)
-        elif name not in required and _is_absent(below, each):
+        elif name not in required and _is_absent(below, each, name):
             reading.note(f"{place}{name}: {json.dumps(each)} was left out")
         else:
             repaired[name] = _repair_value(reading, below, each, f"{place}{name}", depth + 1)
     return repaired
 
 
-def _is_absent(schema: JsonObject, value: JsonValue) -> bool:
+def _is_absent(schema: JsonObject, value: JsonValue, name: str) -> bool:
     """Whether a value that does not fit is how models leave an argument out."""
     if _find_allowed(schema, value) is not None:
         return False
     if isinstance(value, str):
-        is_empty = value.strip().lower() in _ABSENT_WORDS
+        said = value.strip().lower()
+        # of several choices "none" may mean that it is to be none of them, which is no default
+        is_empty = said in _ABSENT_WORDS and not (said == "none" and "enum" in schema)
     elif isinstance(value, list | tuple | Mapping):
         is_empty = not value and not {"array", "object"}.isdisjoint(_list_kinds(schema))
     else:
-        is_zero = value == 0 and not isinstance(value, bool)
+        is_zero = value == 0 and not isinstance(value, bool) and _make_plain(name) in _UNSET_AT_ZERO
         is_empty = value is None or (is_zero and _is_below_bound(schema, value))
     allowed = schema.get("enum")
     is_allowed = value is None or not isinstance(allowed, list) or value in allowed
@@ -219,7 +232,12 @@ def _is_said_twice(name: str, value: JsonValue, given: JsonObject, properties: S
 
 
 def _are_words(value: JsonValue) -> bool:
-    return isinstance(value, list | tuple) and len(value) > 1 and all(isinstance(each, str) for each in value)
+    """Whether a list is the words of one command, and not several commands or parts of a pipe."""
+    if not isinstance(value, list | tuple) or len(value) < 2:
+        return False
+    words = [each for each in value if isinstance(each, str)]
+    are_texts = len(words) == len(value) and bool(words[0]) and not any(map(str.isspace, words[0]))
+    return are_texts and _OPERATORS.isdisjoint(words)
 
 
 def _rename(
@@ -241,8 +259,8 @@ def _rename(
 
 def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
     """Those of the names that this one can stand for."""
-    plain = {each: compile_once(_SEPARATORS).sub("", each.lower()) for each in free}
-    own = compile_once(_SEPARATORS).sub("", name.lower())
+    plain = {each: _make_plain(each) for each in free}
+    own = _make_plain(name)
     if same := [each for each in free if plain[each] == own]:
         return same
     if known := [each for each in free if any({own, plain[each]} <= group for group in _ALIASES)]:
@@ -250,8 +268,20 @@ def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
     if len(own) < _SHORTEST_NEAR_NAME or len(own) > 80:
         return []
     return [
-        each for each in free if len(plain[each]) >= _SHORTEST_NEAR_NAME and count_edits(own, plain[each]) == 1
+        each
+        for each in free
+        if len(plain[each]) >= _SHORTEST_NEAR_NAME
+        and _list_digits(plain[each]) == _list_digits(own)  # those that are numbered are not each other
+        and count_edits(own, plain[each]) == 1
     ]
+
+
+def _make_plain(name: str) -> str:
+    return compile_once(_SEPARATORS).sub("", name.lower())
+
+
+def _list_digits(name: str) -> list[str]:
+    return [each for each in name if each.isdigit()]
 
 
 def _repair_value(
@@ -302,7 +332,8 @@ def _convert(kind: str, value: JsonValue) -> JsonValue:
         and kind in ("string", "integer", "number", "boolean")
     ):
         return value[0] if _is_of(value[0], [kind]) else None
-    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+    # a version such as 3.10 is no longer what it was once it is a number
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         return json.dumps(value)
     if kind == "boolean" and isinstance(value, int) and value in (0, 1):
         return bool(value)
@@ -358,9 +389,12 @@ def _find_allowed(schema: JsonObject, value: JsonValue) -> str | None:
 
 
 def _read_only_item(reading: _ArgumentReading, schema: JsonObject, value: JsonValue) -> list[JsonValue] | None:
-    """A list of what it holds; a text that begins as JSON is one that could not be read."""
+    """A list of what it holds; a text that begins as JSON is one that could not be read, and one with commas or
+    lines may be several."""
     items = schema.get("items")
-    if not isinstance(items, Mapping) or (isinstance(value, str) and value.lstrip()[:1] in ("[", "{")):
+    if not isinstance(items, Mapping):
+        return None
+    if isinstance(value, str) and (value.lstrip()[:1] in ("[", "{") or not {",", "\n"}.isdisjoint(value)):
         return None
     kinds = _list_kinds(reading.flatten(items))
     if kinds and _is_of(value, kinds):

@@ -21,8 +21,10 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from quorum.domain.events.event import EmptyAnswerReceived, event_from_json
+from quorum.domain.events.event import EmptyAnswerReceived, PhaseScopeChanged, event_from_json
 from quorum.domain.events.report import RunStatus
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.application.test_run_agent import OFFERED, Bench, reads
 from tests.support.fake_session import Step
 
@@ -182,3 +184,36 @@ async def test_what_the_person_shows_may_be_told_again() -> None:
     bench = Bench(CLAIM, offered=OFFERED)
 
     assert (await bench.agent.execute("x " * 800)).status is RunStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ("what did the last commit do?", "The file `a.py` was renamed in it."),
+        ("what did you change?", "I have created the file `a.txt`."),
+        ("who made requests?", "The `requests` library was created by Kenneth Reitz."),
+        ("Was hast du getan?", "The tests were run."),
+        ("write a commit message", "The file a.py was updated."),
+        ("plan how to write a.txt", "I have created a plan for `a.txt`."),
+    ],
+)
+async def test_whoever_only_talks_is_answered_at_once(prompt: str, answer: str) -> None:
+    bench = Bench(LlmResponse.from_text(answer), offered=OFFERED)
+    report = await bench.agent.execute(prompt)
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, answer)
+    assert not bench.observer.of(EmptyAnswerReceived)
+
+
+async def test_a_claim_counts_for_the_prompt_that_it_answers_alone() -> None:
+    bench = Bench(LlmResponse.from_text("I cannot."), CLAIM, offered=OFFERED)
+    await bench.agent.execute("write a.txt")
+
+    assert (await bench.agent.execute("what would you have told me?")).status is RunStatus.COMPLETED
+
+
+async def test_no_claim_is_looked_for_where_a_plan_is_made() -> None:
+    begun = PhaseScopeChanged(scope=PhaseScope.PLAN_ONLY)
+    bench = Bench(CLAIM, offered=OFFERED, past=(LedgerRecord(seq=0, at_ms=0, event=begun),))
+
+    assert (await bench.agent.execute("write a.txt")).status is RunStatus.COMPLETED

@@ -98,6 +98,9 @@ WORDINGS = [
     '[{"code":"invalid_type","path":[3,"function","parameters","properties"],"message":"Required"}]',
     "Failed to apply guided decoding: unknown keyword",
     "tools.function.parameters: property 'x' is listed as required and not defined",
+    "invalid json schema of a tool: <At path 'properties.image_url': type is not defined>",
+    "invalid json schema of a tool: <At path 'properties.response_format': type is not defined>",
+    "invalid json schema of a tool: <At path 'properties.budget': type is not defined>",
 ]
 OF_ELSE = [
     "messages.1.content: text is required",
@@ -108,6 +111,22 @@ OF_ELSE = [
     "temperature must be at most 1",
     'Unknown name "reasoning": Cannot find field.',
     "this is a bad day",
+    "Invalid 'response_format': json_schema is not supported by this model",
+    "Invalid schema for response_format 'answer': 'additionalProperties' is required to be false.",
+    "Unable to process input image: request contains an invalid argument",
+    "Invalid input at input[2].content: does not match schema",
+    "contents[3].parts: schema field 'data' is not defined",
+    "unsupported parameter: 'parallel_tool_calls' with this schema",
+    "function calling is not supported for this model: tools parameter not supported",
+    '"tools" parameter is not supported',
+    "tools parameter requires --enable-auto-tool-choice and --tool-call-parser to be set",
+    "request body does not match schema: property 'stream_options' is unsupported",
+    "Invalid API key: the tool definitions were not read",
+    "The response was filtered: the grammar is against the content management policy",
+    "json_schema response format is not supported",
+    "Invalid value at 'generation_config.response_schema': the schema is invalid",
+    "output_config.format: the JSON schema is not supported",
+    "Tool schema invalid: the budget of this key is spent",
 ]
 
 

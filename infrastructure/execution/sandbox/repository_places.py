@@ -32,8 +32,10 @@ def list_repository_places(root: str) -> tuple[str, ...]:
     if os.path.isfile(marker):
         git_folder = _read_named_folder(marker, prefix="gitdir: ", base=top)
         common = _find_common_folder(git_folder)
-        if git_folder and common and (_lies_around(common, top) or _names_back(git_folder, marker)):
-            places.append(common)
+        if git_folder and common:
+            is_around = common.endswith(".git") and _lies_around(common, top)
+            if is_around or _names_back(git_folder, marker) or _list_working_trees(git_folder) == {top}:
+                places.append(common)
     return tuple(places)
 
 
@@ -41,7 +43,8 @@ def find_written_folders(root: str) -> tuple[str, ...]:
     """The folders that git writes to when it commits in a root, outermost first; none where there is no
     repository, and where a link or a file names one that does not know the root as its working tree.
 
-    A linked working tree has one of its own inside of the one that it shares; a submodule only its own.
+    A linked working tree has one of its own inside of the one that it shares; a submodule only its own. A
+    folder put elsewhere (`--separate-git-dir`) lies in one that holds the root, or its settings name the root.
     """
     top = _find_top(root)
     if top is None:
@@ -55,10 +58,16 @@ def find_written_folders(root: str) -> tuple[str, ...]:
     common = _find_common_folder(git_folder)
     if git_folder is None or common is None:
         return ()
-    if os.path.dirname(git_folder) == os.path.join(common, "worktrees") and _names_back(git_folder, marker):
-        return (common, git_folder)
-    is_submodule = git_folder.startswith(os.path.join(common, "modules") + "/") and _lies_around(common, top)
-    return (git_folder,) if is_submodule and _is_repository(git_folder) else ()
+    if (shared := _find_shared_folder(git_folder)) is not None:
+        return (shared, git_folder) if _is_repository(shared) and _names_back(git_folder, marker) else ()
+    if not _is_repository(git_folder):
+        return ()
+    if git_folder.startswith(os.path.join(common, "modules") + "/"):
+        return (git_folder,) if _lies_around(common, top) else ()
+    is_own = git_folder == common and os.path.basename(common) != ".git" and not _is_bare(common)
+    trees = _list_working_trees(git_folder)
+    is_known = trees == {top} or (not trees and common.endswith(".git") and _lies_around(common, top))
+    return (git_folder,) if is_own and is_known else ()
 
 
 def find_main_folder(worktree: str) -> str | None:
@@ -128,6 +137,30 @@ def _names_back(git_folder: str, marker: str) -> bool:
     ) == os.path.realpath(marker)
 
 
+def _find_shared_folder(git_folder: str) -> str | None:
+    """The git folder that one of a linked working tree lies in and shares; None where it is not such a one."""
+    shared = _read_named_folder(os.path.join(git_folder, "commondir"), prefix="", base=git_folder)
+    is_linked = shared is not None and os.path.dirname(git_folder) == os.path.join(shared, "worktrees")
+    return shared if is_linked else None
+
+
+def _list_working_trees(git_folder: str) -> set[str]:
+    """The working trees that the settings of a repository name as its own."""
+    settings = _read_settings(os.path.join(git_folder, "config"))
+    return {
+        os.path.realpath(os.path.join(git_folder, value.strip().strip('"')))
+        for section, key, value in settings
+        if (section, key) == ("core", "worktree")
+    }
+
+
+def _is_bare(git_folder: str) -> bool:
+    """Whether a repository has no working tree, as far as its settings do not deny that."""
+    settings = _read_settings(os.path.join(git_folder, "config"))
+    said = {value.strip().lower() for section, key, value in settings if (section, key) == ("core", "bare")}
+    return said != {"false"}
+
+
 def _read_named_folder(file: str, *, prefix: str, base: str) -> str | None:
     try:
         line = os.fsdecode(read_regular(file, _MOST_POINTER_BYTES)).rstrip("\r\n")
@@ -144,9 +177,9 @@ def _find_common_folder(git_folder: str | None) -> str | None:
         return None
     names = git_folder.split("/")
     inner = next((place for place, name in enumerate(names) if name.endswith(".git")), None)
-    if inner is None:
-        return None
-    common = "/".join(names[: inner + 1])
+    common = (
+        "/".join(names[: inner + 1]) if inner is not None else _find_shared_folder(git_folder) or git_folder
+    )
     return common if _is_repository(common) else None
 
 

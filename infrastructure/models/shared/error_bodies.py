@@ -166,6 +166,19 @@ _OF_MESSAGES = (
     r"(?i)\bmessages?[.\[]|\btool[ _](?:use|calls?|results?|choice)\b|\bduplicate|\bunique\b"
     r"|\bunexpected tokens?\b"
 )
+# what else of a request has a schema, a format or parameters, and what is refused together with the tools
+_OF_OTHER_PARTS = (
+    r"(?i)\bresponse[_ ]?(?:format|(?:json_?)?schema)\b|\btext\.format\b|\boutput_?(?:config|format)\b"
+    r"|\b(?:contents?|inputs?)\W?[\[.]\W?\d|\bimage_url\b"
+    r"|\b(?:process|decode|read|invalid|input|unsupported)\W+(?:\w+\W+)?(?:images?|audio|videos?|pdfs?)\b"
+    r"|\bparallel_tool|\bstream_options\b|\b(?:invalid|incorrect|missing|wrong)\W+(?:api|access)[ _-]?key\b"
+    r"|\bcontext (?:length|window|size)\b|\bcontent(?: \w+)? policy\b|\burl sche(?:me|ma)\b"
+    r"|\b(?:budget|quota|credits?)\b.{0,40}\b(?:exceeded|spent|exhausted|insufficient)\b"
+    r"|--enable-auto-tool-choice|--tool-call-parser|\bfunction calling is not supported"
+    r"|\btools?\W{1,3}(?:parameters?\W+)?(?:(?:is|are)\W+)?(?:not|un)\W?supported\b"
+)
+# an argument of a tool may have the name of such a part
+_OF_ARGUMENT = r"\bproperties[./]\w+"
 _STILL_REFUSED = (
     "{error}; so it does with the tools in their plainest form: turn off the MCP servers or the tools that "
     "they come from (/mcp, tools.disabled), or choose another model"
@@ -207,7 +220,10 @@ def _speaks_of_schemas(request: ApiRequest, error: ProviderError) -> bool:
     if error.partial or error.kind not in _REFUSED_TOOLS_REFUSALS or not request.tools:
         return False
     text = str(error)
-    if compile_once(_OF_MESSAGES).search(text) or compile_once(_OF_ALL).search(text):
+    parts = compile_once(_OF_ARGUMENT).sub("", text)
+    if compile_once(_OF_OTHER_PARTS).search(parts) or any(
+        compile_once(each).search(text) for each in (_OF_MESSAGES, _OF_ALL)
+    ):
         return False
     places = set(_list_places(text))
     if len(places) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.textual_calls.claims import claims_work
+from quorum.domain.textual_calls.claims import asks_for_work, claims_work
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,74 @@ def test_what_says_that_a_file_was_changed_or_a_command_run_is_a_claim(text: str
         "I can create the file. Shall I?",
         "I read the task. It needs a file `a.py`.",
         "Files are listed with `ls`.",
+        "I have created a plan for `a.py`.",
+        "I've written a test plan.",
+        "I have written the commit message.",
+        "I have added a list of commands.",
+        "I have fixed the grammar of `README.md`.",
     ],
 )
 def test_what_says_no_such_thing_is_none(text: str) -> None:
     assert not claims_work(text)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "write a.txt",
+        "Create hello.py that prints hello.",
+        "Please create a file called a.txt with the text hello",
+        "Can you create hello.py?",
+        "Could you please fix the bug in src/calc.py?",
+        "Run the tests.",
+        "Delete the folder build",
+        "There is a bug. Fix the failing tests and commit",
+        "Install the packages",
+        "fix the test in tests/test_calc.py, it fails",
+        "Rename the file a.py to b.py.",
+        "Add a function to calc.py",
+        "Make the change in calc.py",
+        "Commit the changes in a.py",
+        "- create the file a.txt",
+        "execute the script",
+    ],
+)
+def test_what_plainly_tells_to_change_or_run_something_asks_for_work(prompt: str) -> None:
+    assert asks_for_work(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what did you change?",
+        "Here is the plan. What do you think?",
+        "What did the last commit change?",
+        "Write a commit message for this change",
+        "Write a haiku about files",
+        "How do I delete a file?",
+        "Can you create files?",
+        "Fix the typo in this sentence: 'teh file was deleted'",
+        "Change `foo` to `bar` in this sentence",
+        "Write an email that says the tests pass",
+        "Create a plan for a.py",
+        "write a changelog entry for src/x.py",
+        "Erstelle bitte die Datei a.txt",
+        "Pretend you are a terminal. Create a file a.txt",
+        "Explain how to create a file",
+        "Describe the file a.py",
+        "run me through the tests",
+        "thanks",
+        "Translate: delete the file a.txt",
+        "Write a script that deletes files",
+        "write a test for this function",
+        "Summarize the last commit",
+        "Delete files?",
+        "Tell me whether the file a.py was changed.",
+        "make a file structure proposal",
+        "Run by me what the tests do",
+        "Write a story. Add a file to it",
+        "which file was changed by you",
+    ],
+)
+def test_whoever_asks_or_wants_words_asks_for_none(prompt: str) -> None:
+    assert not asks_for_work(prompt)

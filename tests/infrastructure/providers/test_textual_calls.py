@@ -130,7 +130,7 @@ async def test_a_call_in_the_text_is_a_call_with_an_id_of_its_own() -> None:
 async def test_an_answer_that_makes_up_a_result_is_ended_there_and_its_call_runs(
     parser: ToolParser, call: str, result: str
 ) -> None:
-    pieces = [*call, *result, "The file holds x. " * 8, CALL.replace("a.py", "made_up.py")]
+    pieces = [*call, *result, "It holds x. ", CALL.replace("a.py", "made_up.py"), "The file holds x. " * 300]
     async with SseServer("openai-chat") as server, asyncio.timeout(60):
         server.script.append(Say(pieces=pieces, ending="stall"))
         response = await _send(server, parser)
@@ -146,6 +146,21 @@ async def test_a_call_with_its_result_in_thinking_that_began_in_the_prompt_does_
 
     assert response.tool_calls() == ()
     assert response.text_content().strip() == "1"
+
+
+async def test_several_calls_with_results_in_thinking_that_began_in_the_prompt_do_not_run() -> None:
+    made_up = "\n<tool_response>\nx = 1\n</tool_response>\n"
+    response = await _ask(CALL, made_up, CALL.replace("a.py", "b.py"), made_up, "I would say:</think>\n1")
+
+    assert response.tool_calls() == ()
+    assert response.text_content().strip() == "1"
+
+
+async def test_several_calls_with_results_without_thinking_run_the_first() -> None:
+    made_up = "\n<tool_response>\nx = 1\n</tool_response>\n"
+    response = await _ask(CALL, made_up, CALL.replace("a.py", "b.py"), made_up, "It is 1.")
+
+    assert [call.arguments for call in response.tool_calls()] == [{"path": "a.py"}]
 
 
 async def test_a_model_whose_answers_do_not_begin_in_thought_is_ended_at_the_result_it_makes_up() -> None:
@@ -168,7 +183,7 @@ async def test_a_model_whose_answers_do_not_begin_in_thought_is_ended_at_the_res
 
 async def test_what_an_answer_used_that_was_ended_is_counted_by_the_progress_of_llama_cpp() -> None:
     progress = {"total": 1_290, "cache": 1_260, "processed": 1_290, "time_ms": 900}
-    texts = (CALL, "\n<tool_response>\n", "x " * 40, CALL, "y")
+    texts = (CALL, "\n<tool_response>\n", "x " * 40, CALL, "y" * 5_000)
     chunks: list[JsonObject] = [
         {"choices": [{"index": 0, "delta": {"content": None}}], "prompt_progress": progress},
         *({"choices": [{"index": 0, "delta": {"content": text}}]} for text in texts),
@@ -177,7 +192,7 @@ async def test_what_an_answer_used_that_was_ended_is_counted_by_the_progress_of_
         server.script.append(Raw(body="".join(f"data: {json.dumps(each)}\n\n" for each in chunks).encode()))
         response = await _send(server, "hermes")
 
-    assert response.usage == Usage(input=30, cache_read=1_260, output=4)
+    assert response.usage == Usage(input=30, cache_read=1_260, output=5)
 
 
 async def test_what_it_used_is_estimated_where_the_server_has_not_counted() -> None:

@@ -196,14 +196,18 @@ async def test_what_does_not_change_the_repository_offers_nothing(tool: RunComma
     assert "opens .git" not in str((await tool.seal({"command": command}, {})).sandbox)
 
 
+_PLACES = ("worktree", "submodule", "subfolder", "worktree of a submodule", "beside", "named")
+
+
 def _make_place(household: Household, kind: str) -> Path:
     """Make the workspace a part of a repository elsewhere; the folder that git writes to there."""
     household.root.rmdir()
     elsewhere = household.root.parent
-    if kind == "worktree":
+    if kind.startswith("worktree"):
         elsewhere = household.home / "main"
     elsewhere.mkdir(exist_ok=True)
-    a_repository(elsewhere)
+    if kind not in ("beside", "named"):
+        a_repository(elsewhere)
     match kind:
         case "worktree":
             _git(elsewhere, "worktree", "add", "-q", str(household.root))
@@ -214,6 +218,20 @@ def _make_place(household: Household, kind: str) -> Path:
             add = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "project")
             _git(elsewhere, *add)
             return elsewhere / ".git/modules/project"
+        case "worktree of a submodule":
+            (inner := household.home / "inner").mkdir()
+            a_repository(inner)
+            _git(elsewhere, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+            _git(elsewhere / "sub", "worktree", "add", "-q", str(household.root))
+            return elsewhere / ".git/modules/sub"
+        case "beside" | "named":
+            kept = elsewhere / "kept.git" if kind == "beside" else household.home / "kept"
+            household.root.mkdir()
+            a_repository(household.root)
+            _git(household.root, "init", "-q", f"--separate-git-dir={kept}")
+            if kind == "named":
+                _git(household.root, "config", "core.worktree", str(household.root))
+            return kept
         case _:
             household.root.mkdir()
             return elsewhere / ".git"
@@ -226,7 +244,7 @@ def _git(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("kind", ["worktree", "submodule", "subfolder"])
+@pytest.mark.parametrize("kind", _PLACES)
 async def test_a_commit_is_made_where_the_repository_keeps_itself_elsewhere(
     household: Household, kind: str
 ) -> None:
@@ -242,7 +260,7 @@ async def test_a_commit_is_made_where_the_repository_keeps_itself_elsewhere(
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("kind", ["worktree", "submodule", "subfolder"])
+@pytest.mark.parametrize("kind", _PLACES)
 @pytest.mark.parametrize(
     "command",
     [
@@ -284,6 +302,23 @@ async def test_a_file_that_names_the_folder_of_another_working_tree_opens_nothin
     folder = _make_place(household, "worktree")
     _git(folder.parent, "worktree", "add", "-q", str(household.home / "other"))
     (household.root / ".git").write_text((household.home / "other/.git").read_text())
+
+    with pytest.raises(ToolError, match=r"no \.git folder of its own"):
+        await run(household.tool(), "true", was_asked=True, opens_git=True)
+
+
+@pytest.mark.parametrize("change", ["none", "bare", "of another tree"])
+async def test_a_folder_put_elsewhere_that_does_not_know_the_workspace_is_not_opened(
+    household: Household, change: str
+) -> None:
+    folder = _make_place(household, "beside" if change == "bare" else "named")
+    match change:
+        case "none":
+            _git(household.root, "config", "--unset", "core.worktree")
+        case "bare":
+            _git(folder, "--git-dir=.", "config", "core.bare", "true")
+        case _:
+            _git(folder, "--git-dir=.", "config", "core.worktree", str(household.home))
 
     with pytest.raises(ToolError, match=r"no \.git folder of its own"):
         await run(household.tool(), "true", was_asked=True, opens_git=True)

@@ -22,6 +22,8 @@ SCHEMA: JsonObject = {
         "numbers": {"type": "array", "items": {"type": "integer"}},
         "options": {"type": "object"},
         "first": {"type": "integer", "minimum": 1},
+        "copies": {"type": "integer", "minimum": 1},
+        "line_1": {"type": "integer"},
         "folder": {"type": "string", "minLength": 1},
         "old_text": {"type": "string"},
         "new_text": {"type": "string"},
@@ -114,6 +116,13 @@ def test_a_command_in_the_form_of_another_agents_tool_is_read(given: JsonObject,
         {"arguments": {"path": "a"}, "input": {"path": "b"}},
         {"limit": ""},
         {"path": "a", "limit": []},
+        {"path": "a", "names": "b, c"},
+        {"path": "a", "names": "b\nc"},
+        {"path": "a", "content": 3.1},
+        {"path": "a", "kind": "none"},
+        {"path": "a", "copies": 0},
+        {"path": "a", "line_2": 5},
+        {"path": "a", "description": "what it is to be"},
     ],
 )
 def test_what_has_no_single_reading_stays_as_it_is(given: JsonObject) -> None:
@@ -207,6 +216,8 @@ def test_several_commands_are_not_the_words_of_one() -> None:
     assert JsonSchema().repair(tool, {"command": ["ls", "a b"]})[0] == {"command": "ls 'a b'"}
     assert JsonSchema().repair(tool, {"commands": ["ls"]})[0] == {"command": "ls"}
     assert JsonSchema().repair(tool, {"commands": ["ls", "pwd"]}) == ({"commands": ["ls", "pwd"]}, ())
+    for several in (["cd a", "make"], ["ls", "|", "wc"], ["make", "&&", "make test"], ["ls", 1]):
+        assert JsonSchema().repair(tool, {"command": several}) == ({"command": several}, ())
 
 
 def test_an_example_shows_what_each_item_of_a_list_must_have() -> None:
