@@ -61,7 +61,7 @@ def program(folder, name, script):
         ("/copy code", "ls -l", "copied 5 characters of sh"),
         ("/copy code 2", "def f():\n    return 1", "copied 2 lines of python"),
         ("/copy prompt", "do  it\n漢字", "copied 2 lines of the prompt"),
-        ("/copy output", "all\n  green\n", "copied 2 lines of the output of run_command"),
+        ("/copy output", "all\n  green\n", "copied 2 lines of the output of run"),
     ],
 )
 async def test_the_command_copies_what_was_written_as_it_was_written(tmp_path, command, copied, expected):
