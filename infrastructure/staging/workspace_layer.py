@@ -59,6 +59,7 @@ class WorkspaceLayer:
         self._closed = closed
         self._is_protected = is_protected
         self._last: LayerEffects | None = None
+        self._remarks: list[str] = []
         self._turn = Lock()
 
     @property
@@ -85,6 +86,10 @@ class WorkspaceLayer:
 
     async def discard(self) -> None:
         await run_in_thread(lambda _: self._discard())
+
+    def take_remarks(self) -> tuple[str, ...]:
+        remarks, self._remarks = tuple(self._remarks), []
+        return remarks
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -239,8 +244,7 @@ class WorkspaceLayer:
     def _finish_journals(self, lower: str) -> None:
         """What failed here in a way that was not foreseen is as what a killed process leaves."""
         for journal in _list_journals(self._folder):
-            for _ in _recover_one(self._folder, journal, self._open_repository(lower)):
-                continue
+            self._remarks += _recover_one(self._folder, journal, self._open_repository(lower))
 
     def _open_reader(self, lower: str, known: LowerFiles | None = None, upper: str = "") -> EffectsReader:
         return EffectsReader(
