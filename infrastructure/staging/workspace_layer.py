@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from quorum.domain.errors import StagingError
@@ -42,7 +42,8 @@ _HELD = "the layer holds another change there: apply or discard that first"
 
 class WorkspaceLayer:
     """A layer that is held. `find_real` gives a path by which the real folder is reached while the layer is
-    over it; `closed` takes the layer off, while something is changed there, and gives the path then."""
+    over it; `closed` takes the layer off, while something is changed there, and gives the path then. In `apart`
+    subagents work now, of another session in this process: their work is to be merged yet."""
 
     def __init__(
         self,
@@ -52,8 +53,10 @@ class WorkspaceLayer:
         find_real: Callable[[], str],
         closed: Callable[[], AbstractContextManager[str]],
         is_protected: Callable[[str], bool],
+        apart: Collection[Path] = (),
     ) -> None:
         self._folder = folder
+        self._apart = apart
         self._environ = environ
         self._find_real = find_real
         self._closed = closed
@@ -108,7 +111,7 @@ class WorkspaceLayer:
 
     def _read(self, lower: str, known: LowerFiles | None = None) -> ReadEffects:
         read = self._open_reader(lower, known).read()
-        unmerged = describe_unmerged(self._folder)
+        unmerged = describe_unmerged(self._folder, self._apart)
         return read._replace(effects=replace(read.effects, unmerged=unmerged)) if unmerged else read
 
     def _read_content(self, path: str, *, before: bool) -> bytes | None:
