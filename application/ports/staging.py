@@ -54,3 +54,8 @@ class Layer(Protocol):
     async def discard(self) -> None:
         """Drop all effects: the layer shows the workspace as it is."""
         ...
+
+    def take_remarks(self) -> tuple[str, ...]:
+        """What became of an earlier change that had failed halfway, and was finished or taken back since; each
+        sentence once, whether what was asked for then could be done or not."""
+        ...

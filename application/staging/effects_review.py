@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from quorum.application.cancellation import run_shielded
@@ -20,7 +20,7 @@ from quorum.application.staging.shared_files import (
     describe_overlap,
 )
 from quorum.domain.calls.command_end import CommandEnd
-from quorum.domain.events.event import EffectsApproved, EffectsReviewed, LayerWaits
+from quorum.domain.events.event import EffectsApproved, EffectsReviewed, LayerWaits, NoticeGiven
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
@@ -127,6 +127,7 @@ class EffectsReview:
             removed=overview.removed,
             commits=sum(commit.count for commit in effects.commits),
             conflicts=overview.conflicts,
+            unmerged=len(effects.unmerged),
         )
         await self._events.record(waits)
         return waits
@@ -209,7 +210,7 @@ class EffectsReview:
 
         Votes that are on record are not asked for again, but where all reviewers failed.
         """
-        if self._voting is None or not self.has_reviewers or packet.effects.is_empty:
+        if self._voting is None or not self.has_reviewers or not packet.effects.can_be_applied:
             return packet
         if packet.votes is not None and any(vote.verdict != Vote.ERROR for vote in packet.votes.votes):
             return packet
@@ -252,7 +253,7 @@ class EffectsReview:
         return await run_shielded(self._carry_out(packet, choice))
 
     async def _carry_out(self, packet: EffectsPacket, choice: EffectChoice) -> AppliedEffects:
-        async with self._suspend():
+        async with self._change():
             applied = await self._layer.apply(choice, packet.effects.digest)
         decision = EffectsDecision.APPLIED if applied.is_done else EffectsDecision.REFUSED
         await self._record(decision, applied, packet.digest)
@@ -260,6 +261,16 @@ class EffectsReview:
             partly = [*sorted(choice.left_out), *(path for path, hunks in choice.hunks.items() if hunks)]
             await self._queue_note(describe_applied(applied, partly))
         return applied
+
+    @asynccontextmanager
+    async def _change(self) -> AsyncIterator[None]:
+        """Meanwhile nothing else works in the layer; what it says of an earlier change is on record after."""
+        try:
+            async with self._suspend():
+                yield
+        finally:
+            for remark in self._layer.take_remarks():
+                await self._events.record(NoticeGiven(message=remark))
 
     async def reject(self, packet: EffectsPacket, words: str) -> None:
         """Leave all in the layer, where the model continues with these words of the person."""
@@ -279,7 +290,7 @@ class EffectsReview:
         await run_shielded(self._discard(packet))
 
     async def _discard(self, packet: EffectsPacket | None) -> None:
-        async with self._suspend():
+        async with self._change():
             await self._layer.discard()
         digest = packet.digest if packet is not None else ""
         await self._record(EffectsDecision.DISCARDED, AppliedEffects(), digest)
@@ -293,7 +304,7 @@ class EffectsReview:
         return await run_shielded(self._undo())
 
     async def _undo(self) -> AppliedEffects:
-        async with self._suspend():
+        async with self._change():
             undone = await self._layer.undo_apply()
         await self._record(
             EffectsDecision.UNDONE if undone.is_done else EffectsDecision.REFUSED, undone, digest=""
@@ -311,7 +322,7 @@ class EffectsReview:
         return await run_shielded(self._redo())
 
     async def _redo(self) -> AppliedEffects:
-        async with self._suspend():
+        async with self._change():
             redone = await self._layer.redo_apply()
         await self._record(
             EffectsDecision.REDONE if redone.is_done else EffectsDecision.REFUSED, redone, digest=""

@@ -33,7 +33,8 @@ class LayerEntered(Fact, frozen=True, kw_only=True, tag="layer_entered"):
 
 
 class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
-    """A turn ended, and its effects wait in the layer. `digest` is that of all of them."""
+    """A turn ended, and its effects wait in the layer. `digest` is that of all of them; of the work of
+    `unmerged` subagents nothing is in the layer yet."""
 
     layer: str
     digest: str
@@ -42,16 +43,21 @@ class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
     removed: int = 0
     commits: int = 0
     conflicts: int = 0
+    unmerged: int = 0
 
     @property
     def sentence(self) -> str:
         """What waits, in a sentence."""
+        apart = f"what {format_amount(self.unmerged, 'subagent')} changed is not merged"
+        if not self.files and not self.commits and self.unmerged:
+            return f"{apart} and waits for your review (layer {self.layer}); your folder is as it was before"
         commits = f" and {format_amount(self.commits, 'commit')}" if self.commits else ""
         conflicts = f"; {self.conflicts:,} in conflict with yours" if self.conflicts else ""
         changed = f"{format_amount(self.files, 'changed file')} (+{self.added:,} −{self.removed:,}){commits}"
         waits = "waits" if (self.files, self.commits) == (1, 0) else "wait"
         held = f"{changed} {waits} for your review (layer {self.layer})"
-        return f"{held}; your folder is as it was before{conflicts}"
+        unmerged = f"; {apart}" if self.unmerged else ""
+        return f"{held}; your folder is as it was before{conflicts}{unmerged}"
 
 
 class EffectsVoted(Fact, frozen=True, kw_only=True, tag="effects_voted"):

@@ -78,7 +78,12 @@ class LayerEffects(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_empty(self) -> bool:
-        return not self.effects and not self.commits
+        """Whether nothing waits for the person."""
+        return not self.can_be_applied and not self.unmerged
+
+    @property
+    def can_be_applied(self) -> bool:
+        return bool(self.effects or self.commits)
 
     @cached_property
     def digest(self) -> str:

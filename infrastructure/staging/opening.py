@@ -79,6 +79,7 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
             find_real=lambda: layer.real,
             closed=layer.closed,
             is_protected=policy.is_protected,
+            apart=layer.apart,
         ),
         events,
         queue_note=queue_note,

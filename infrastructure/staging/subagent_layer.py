@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -183,12 +183,12 @@ def read_origin(place: Path) -> WorkOrigin | None:
         return None
 
 
-def describe_unmerged(folder: LayerFolder) -> tuple[str, ...]:
-    """What subagents did that is not in the layer, a sentence each. Raises OSError."""
+def describe_unmerged(folder: LayerFolder, apart: Collection[Path] = ()) -> tuple[str, ...]:
+    """What subagents did that is not in the layer, a sentence each, but for those `apart`. Raises OSError."""
     return tuple(
         f"what {read_name(place)} changed could not be merged and is left out: it is kept in {place}"
         for place in list_subagents(folder)
-        if holds_work(place)
+        if place not in apart and holds_work(place)
     )
 
 

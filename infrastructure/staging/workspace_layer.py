@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from quorum.domain.errors import StagingError
@@ -51,7 +51,8 @@ class _Locked(Exception):
 
 class WorkspaceLayer:
     """A layer that is held. `find_real` gives a path by which the real folder is reached while the layer is
-    over it; `closed` takes the layer off, while something is changed there, and gives the path then."""
+    over it; `closed` takes the layer off, while something is changed there, and gives the path then. In `apart`
+    subagents work now, of another session in this process: their work is to be merged yet."""
 
     def __init__(
         self,
@@ -61,13 +62,16 @@ class WorkspaceLayer:
         find_real: Callable[[], str],
         closed: Callable[[], AbstractContextManager[str]],
         is_protected: Callable[[str], bool],
+        apart: Collection[Path] = (),
     ) -> None:
         self._folder = folder
+        self._apart = apart
         self._environ = environ
         self._find_real = find_real
         self._closed = closed
         self._is_protected = is_protected
         self._last: LayerEffects | None = None
+        self._remarks: list[str] = []
         self._turn = Lock()
 
     @property
@@ -95,6 +99,10 @@ class WorkspaceLayer:
     async def discard(self) -> None:
         await run_in_thread(lambda _: self._discard())
 
+    def take_remarks(self) -> tuple[str, ...]:
+        remarks, self._remarks = tuple(self._remarks), []
+        return remarks
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One at a time: subagents that work at once have files noted at once."""
@@ -112,7 +120,7 @@ class WorkspaceLayer:
 
     def _read(self, lower: str, known: LowerFiles | None = None) -> ReadEffects:
         read = self._open_reader(lower, known).read()
-        unmerged = describe_unmerged(self._folder)
+        unmerged = describe_unmerged(self._folder, self._apart)
         return read._replace(effects=replace(read.effects, unmerged=unmerged)) if unmerged else read
 
     def _read_content(self, path: str, *, before: bool) -> bytes | None:
@@ -248,8 +256,7 @@ class WorkspaceLayer:
     def _finish_journals(self, lower: str) -> None:
         """What failed here in a way that was not foreseen is as what a killed process leaves."""
         for journal in _list_journals(self._folder):
-            for _ in _recover_one(self._folder, journal, self._open_repository(lower)):
-                continue
+            self._remarks += _recover_one(self._folder, journal, self._open_repository(lower))
 
     def _open_reader(self, lower: str, known: LowerFiles | None = None, upper: str = "") -> EffectsReader:
         return EffectsReader(

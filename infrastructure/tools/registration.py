@@ -8,9 +8,10 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from importlib.metadata import EntryPoint, distributions, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -279,11 +280,33 @@ def find_plugins() -> tuple[EntryPoint, ...]:
 
 @lru_cache(maxsize=1)
 def _find_plugins(_installed: object) -> tuple[EntryPoint, ...]:
-    declared = (each.read_text("entry_points.txt") or "" for each in distributions())
-    if not any(_PLUGIN_GROUP in text for text in declared):  # to parse them all takes three times as long
+    if not any(_may_add_tools(each) for each in distributions()):  # to parse them all takes thrice as long
         return ()
-    found = entry_points(group=_PLUGIN_GROUP)
+    try:
+        found = entry_points(group=_PLUGIN_GROUP)
+    except (TypeError, ValueError):
+        for each in distributions():
+            with _explained_of(each):
+                _ = each.entry_points
+        raise
     return tuple(sorted(found, key=lambda entry: (_find_distribution(entry), entry.name)))
+
+
+def _may_add_tools(distribution: Distribution) -> bool:
+    with _explained_of(distribution):
+        return _PLUGIN_GROUP in (distribution.read_text("entry_points.txt") or "")
+
+
+@contextmanager
+def _explained_of(distribution: Distribution) -> Iterator[None]:
+    """Raises ConfigError where the library stumbles over what a distribution says of itself."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"the entry points of the installed package {distribution.name} cannot be read: "
+            f"{_describe_error(error)}; repair or uninstall it"
+        ) from error
 
 
 def _list_distributions(folder: str) -> list[tuple[str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 
@@ -13,7 +13,7 @@ from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.effects import FileKind, FileState
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import LedgerError, StagingError
-from quorum.domain.events.event import EffectsApproved, EffectsReviewed, Event, LayerWaits
+from quorum.domain.events.event import EffectsApproved, EffectsReviewed, Event, LayerWaits, NoticeGiven
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.shell.script import split_coarsely
@@ -119,11 +119,44 @@ async def test_a_change_of_owner_or_attributes_alone_is_said(rig: Rig) -> None:
     assert list_remarks(more) == ["mode 0644, now 0600"]
 
 
+@pytest.mark.parametrize("changed", [False, True])
+async def test_work_of_subagents_that_is_not_merged_waits_as_changes_do(changed: bool) -> None:
+    rig = Rig()
+    rig.layer.unmerged = ("what writer-1 changed could not be merged",)
+    if changed:
+        rig.layer.write("a.py", b"one\nmore\n")
+
+    waits = await rig.review.note_waiting()
+
+    assert rig.events == [waits]
+    assert waits is not None
+    assert (waits.files, waits.unmerged) == (int(changed), 1)
+    assert "what 1 subagent changed is not merged" in waits.sentence
+    assert ("changed file" in waits.sentence) is changed
+    await rig.review.discard(await rig.review.read())
+    assert await rig.review.note_waiting() is None
+
+
 async def test_discarding_drops_everything_and_the_model_reads_so(rig: Rig) -> None:
     await rig.review.discard(await rig.review.read())
 
     assert (await rig.review.read()).effects.is_empty
     assert "discarded" in rig.notes[0]
+
+
+@pytest.mark.parametrize("trouble", ["", "the disk is full"])
+async def test_what_became_of_an_earlier_change_is_on_record_however_the_next_ends(
+    rig: Rig, trouble: str
+) -> None:
+    rig.layer.remarks = ("applying effects was broken off", "a.py is kept as you changed it")
+    rig.layer.trouble = trouble
+
+    with pytest.raises(StagingError) if trouble else nullcontext():
+        await rig.review.discard(None)
+
+    told = [event.message for event in rig.events if isinstance(event, NoticeGiven)]
+    assert told == ["applying effects was broken off", "a.py is kept as you changed it"]
+    assert rig.layer.take_remarks() == ()
 
 
 async def test_what_was_applied_can_be_taken_back_once(rig: Rig) -> None:

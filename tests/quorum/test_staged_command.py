@@ -15,6 +15,7 @@ from quorum.cli.staged.actions import REFUSED
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import (
+    CallStarted,
     EffectsApproved,
     EffectsObserved,
     EffectsReviewed,
@@ -22,6 +23,7 @@ from quorum.domain.events.event import (
     LayerEntered,
     MessageAdded,
     SessionStarted,
+    TurnStarted,
 )
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.mode import Mode
@@ -80,6 +82,20 @@ class Desk:
         await opened.ledger.aclose()
         storage.close()
         return opened.session_id
+
+    def note(self, *events: Event) -> None:
+        """Have more on the record of the session."""
+
+        async def note() -> None:
+            storage = open_storage(StorageTable(), environment(self.home))
+            opened = storage.open_session(ContinuedSession(self.session), cwd=str(self.root))
+            assert opened.ledger is not None
+            for event in events:
+                await opened.ledger.append(event)
+            await opened.ledger.aclose()
+            storage.close()
+
+        asyncio.run(note())
 
     def run(self, *words: str) -> tuple[int, str]:
         code = run_command(["staged", *words], self.root)
@@ -338,6 +354,40 @@ def test_what_a_subagent_left_is_merged_on_the_record_of_its_session_before_it_i
     assert {Path(change.path).name for change in receipt.effects.changes} == {"left.py", "a.py"}
     assert run_command(["staged", "list"], desk.root) == 0
     assert "nothing waits" in capsys.readouterr().err
+
+
+def test_the_outputs_of_a_session_hold_what_a_subagent_left_once_it_is_merged(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+    desk.note(TurnStarted(prompt="go"), CallStarted(context=context, tool="subagent", arguments={}))
+    leave_work(desk, "echo left > left.py; sed -i s/more/most/ a.py")
+    run_command(["staged", "show"], desk.root)
+    capsys.readouterr()
+
+    def sessions(*words: str) -> str:
+        code = run_command(["sessions", *words], desk.root)
+        printed = capsys.readouterr()
+        assert code == 0, printed
+        return printed.out
+
+    diff = sessions("diff", desk.session)
+    exported = json.loads(sessions("export", desk.session, "--format", "json"))
+    shown = sessions("export", desk.session, "--format", "md")
+    copy = sessions("fork", desk.session).strip()
+
+    assert "left.py" in diff
+    assert "+left" in diff
+    assert ("-more" in diff, "+most" in diff) == (True, True)
+    assert f"{desk.session}-t1" in json.dumps(exported)
+    assert "left.py" in json.dumps(exported)
+    assert "left.py" in shown
+    assert "+most" in sessions("diff", copy)
+    assert "left.py" in sessions("show", desk.session)
+    sessions("verify", "--all")
+    assert sum(isinstance(event, EffectsObserved) for event in desk.read_events()) == 1
+    run_command(["staged", "show"], desk.root)
+    assert sum(isinstance(event, EffectsObserved) for event in desk.read_events()) == 1
 
 
 def test_what_a_subagent_left_waits_while_the_record_of_its_session_is_written_elsewhere(

@@ -20,8 +20,8 @@ from quorum.domain.staging.layer_effects import (
 class FakeLayer:
     """Text files only. `workspace` are those of the person; what is None in `upper` is deleted there.
 
-    `trouble`, while it is set, is why everything fails. `commits` and `protected` are as given, and `noted`
-    counts how often files were noted.
+    `trouble`, while it is set, is why everything fails. `commits`, `unmerged`, `remarks` and `protected`
+    are as given, and `noted` counts how often files were noted.
     """
 
     def __init__(self, workspace: Mapping[str, bytes] | None = None, *, id: str = "1") -> None:
@@ -32,7 +32,9 @@ class FakeLayer:
         self.not_captured: tuple[str, ...] = ()
         self.protected: set[str] = set()
         self.ignored: tuple[str, ...] = ()
+        self.unmerged: tuple[str, ...] = ()
         self.trouble = ""
+        self.remarks: tuple[str, ...] = ()
         self.noted = 0
         self._began = dict(self.workspace)
         self._applied: dict[str, tuple[bytes | None, bytes | None]] = {}
@@ -59,6 +61,7 @@ class FakeLayer:
             effects=tuple(self._describe(path) for path in sorted(self.upper) if self._differs(path)),
             commits=self.commits,
             not_captured=self.not_captured,
+            unmerged=self.unmerged,
         )
 
     async def note_files(self, upper: str = "") -> None:
@@ -126,8 +129,12 @@ class FakeLayer:
     async def discard(self) -> None:
         self._check()
         self.upper.clear()
-        self.commits = ()
+        self.commits = self.unmerged = ()
         self._began = dict(self.workspace)
+
+    def take_remarks(self) -> tuple[str, ...]:
+        remarks, self.remarks = self.remarks, ()
+        return remarks
 
     def _check(self) -> None:
         if self.trouble:

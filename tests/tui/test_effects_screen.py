@@ -170,6 +170,26 @@ async def test_a_turn_without_effects_asks_nothing(tmp_path):
 
 
 @pytest.mark.long
+async def test_work_of_subagents_that_is_not_merged_is_shown_and_can_be_put_off_and_discarded(tmp_path):
+    layer = FakeLayer({"a": b"a"})
+    layer.unmerged = ("what writer-1 changed could not be merged",)
+    async with on_stage(tmp_path, say("made"), prepare=staged(layer)) as stage:
+        await stage.send("go")
+        await opened(stage)
+        await stage.shows("what writer-1 changed could not be merged")
+        assert "holds no changes" not in stage.text()
+        await stage.pilot.press("escape")
+        await stage.shows("changes wait for your review: /effects")
+        await stage.send("/effects")
+        await opened(stage)
+        await stage.shows("what writer-1 changed could not be merged")
+        await stage.pilot.press("d", "d")
+        await closed(stage)
+
+        assert layer.unmerged == ()
+
+
+@pytest.mark.long
 async def test_the_same_effects_are_not_shown_again_unasked_whatever_ran_since(tmp_path):
     entered, *ran = worked()
 

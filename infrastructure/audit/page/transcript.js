@@ -383,7 +383,8 @@ const transcript = (() => {
       const commits = event.commits ? ` and ${amount(event.commits, "commit")}` : "";
       const conflicts = event.conflicts ? `; ${event.conflicts} in conflict with the person's` : "";
       const changed = `${amount(event.files, "changed file")} (+${event.added} −${event.removed})${commits}`;
-      told.remark(`${changed} wait in the layer ${event.layer}${conflicts} (sha256 ${event.digest})`);
+      const unmerged = event.unmerged ? `; what ${amount(event.unmerged, "subagent")} changed is not merged` : "";
+      told.remark(`${changed} wait in the layer ${event.layer}${conflicts}${unmerged} (sha256 ${event.digest})`);
     },
     effects_voted(told, { votes }) {
       const unshown = votes.unshown ? `; the content of ${amount(votes.unshown, "file")} was not shown` : "";

@@ -7,7 +7,7 @@ import platform
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from threading import Event, Thread
 
@@ -77,23 +77,24 @@ def read_certificates(*, are_needed: bool) -> Callable[[], ssl.SSLContext]:
 
 
 def load_certificates() -> ssl.SSLContext:
-    """The certificates that are trusted, read again where a file or a folder of them has changed. Blocks.
+    """The certificates that are trusted, read again where the file of them has changed. Blocks.
 
     Raises as `httpx2.create_ssl_context` does.
     """
-    places = ssl.get_default_verify_paths()
-    named = [os.environ[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
-    changes = []
-    for place in named or (places.openssl_cafile, places.openssl_capath):
-        with suppress(OSError):
-            found = os.stat(place)
-            changes.append((place, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
-    # Where none of these is there, they are looked for in places of which nothing is known here.
-    return _load_certificates(tuple(changes)) if changes else httpx2.create_ssl_context()
+    file = os.environ.get("SSL_CERT_FILE")
+    if not file and not os.environ.get("SSL_CERT_DIR"):
+        file = ssl.get_default_verify_paths().openssl_cafile
+    try:
+        found = os.stat(file or "")
+    except OSError:
+        # OpenSSL reads of a folder what it needs, when it needs it; and where the default file is not there,
+        # others are looked for in places of which nothing is known here.
+        return httpx2.create_ssl_context()
+    return _load_certificates((file, found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns))
 
 
 @lru_cache(maxsize=1)
-def _load_certificates(_changes: object) -> ssl.SSLContext:
+def _load_certificates(_file: object) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 

@@ -528,7 +528,8 @@ def test_goals_layers_signatures_and_work_in_the_background_have_lines_of_their_
         "from here on what changes goes to the layer 1, until the person reviews it",
         "from here on what changes goes to the layer 1, until the person reviews it; a é",
         "1 changed file (+0 −0) wait in the layer 1 (sha256 ab é)",
-        "2 changed files (+3 −4) and 1 commit wait in the layer 1; 1 in conflict with the person's (sha256 ab)",
+        "2 changed files (+3 −4) and 1 commit wait in the layer 1; 1 in conflict with the person's; "
+        "what 2 subagents changed is not merged (sha256 ab)",
         "the person approved the effects ab (0 files)",
         "the person approved the effects ab (5 files, 1 ref); left out: c é; parts left out of a; in place of "
         "changes of the person's own: a é.py",

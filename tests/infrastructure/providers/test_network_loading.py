@@ -13,6 +13,7 @@ from typing import Literal
 
 import httpx2
 import pytest
+from httpcore2 import _ssl
 
 from quorum.domain.conversation.history import Conversation
 from quorum.infrastructure.models.clouds.endpoint import Endpoint
@@ -99,6 +100,30 @@ def test_certificates_are_read_once_and_again_where_they_have_changed(
 
     assert once is again
     assert (len(trusted), len(more)) == (1, 2)
+
+
+def test_certificates_in_the_place_of_others_are_read_though_nothing_of_the_folder_tells(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    first, second = (Authority(tmp_path, name).file.read_bytes() for name in ("first", "second"))
+    file = tmp_path / "folder/bundle.pem"
+    file.write_bytes(first)
+    # As where the system has a folder of them that OpenSSL can look nothing up in.
+    places = ssl.get_default_verify_paths()._replace(
+        openssl_cafile=str(tmp_path / "none"), openssl_capath=str(tmp_path / "folder")
+    )
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: places)
+    monkeypatch.setattr(_ssl, "CA_FILE_CANDIDATES", (str(file),))
+
+    before = load_certificates().get_ca_certs(binary_form=True)
+    file.write_bytes(second)
+    after = load_certificates().get_ca_certs(binary_form=True)
+
+    assert (len(before), len(after)) == (1, 1)
+    assert before != after
 
 
 def test_nobody_waits_for_a_thread_that_ended_before_it_read_certificates(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import random
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from quorum.domain.errors import StagingError, ToolError
 from quorum.domain.staging.layer_effects import EffectChoice
 from quorum.infrastructure.git_worktrees import GitWriter
 from quorum.infrastructure.staging import layer_folder
+from quorum.infrastructure.staging.change_journal import ChangeJournal, ChangePlan
 from quorum.infrastructure.staging.layer_repository import make_empty_repository
 from tests.infrastructure.staging.effects_of_all_kinds import (
     Described,
@@ -182,6 +185,24 @@ def test_the_next_says_what_became_of_it(tmp_path: Path, layers: None) -> None:
     (sentence,) = recover_bench(bench)
     assert "applying effects was broken off" in sentence
     assert recover_bench(bench) == ()
+
+
+@pytest.mark.parametrize("how", ["discard", "undo_apply"])
+def test_what_became_of_a_change_that_failed_in_the_same_process_is_said_by_the_next(
+    how: str, bench: LayerBench
+) -> None:
+    bench.write("a", "person\n")
+    bench.work("echo layer > a")
+    with bench.opened() as layer:
+        (stage := bench.stored.folder / "applies/1/stage").mkdir(parents=True)
+        ChangeJournal(stage.parent, str(bench.workspace)).begin(ChangePlan(steps=()))
+
+        with suppress(StagingError):  # nothing was applied that could be taken back
+            asyncio.run(getattr(layer, how)())
+
+        (said,) = layer.take_remarks()
+        assert said == "applying effects was broken off; the workspace is as it was before they were applied"
+        assert layer.take_remarks() == ()
 
 
 def test_each_git_shares_a_lock_until_it_ends(tmp_path: Path) -> None:

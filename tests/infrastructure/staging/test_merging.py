@@ -79,17 +79,21 @@ class Place:
         apart.remove()
         return plan.remarks
 
-    def discard(self) -> None:
+    def open_effects(self) -> WorkspaceLayer:
+        """Those of the layer of this process."""
         layer = find_entered()
         assert layer is not None
-        effects = WorkspaceLayer(
+        return WorkspaceLayer(
             layer.folder,
             self.environ,
             find_real=lambda: layer.real,
             closed=layer.closed,
             is_protected=lambda _path: False,
+            apart=layer.apart,
         )
-        asyncio.run(effects.discard())
+
+    def discard(self) -> None:
+        asyncio.run(self.open_effects().discard())
 
     def merge_left(self) -> list[str]:
         """What is said of merging what subagents have left in the layer of this process."""
@@ -207,6 +211,21 @@ def test_a_subagent_sees_what_stood_in_the_layer_of_its_session_and_not_what_cam
     assert "later" not in shown
     assert "gone" not in shown
     assert shown[-3:] == ["d:", "new", "2"]
+
+
+def test_what_a_subagent_still_works_at_does_not_count_as_work_that_was_left(place: Place) -> None:
+    def work() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        layer = place.enter()
+        apart = open_subagent_layer(layer, "writer-1")
+        apart.threads.works.submit(place.sh, "echo new > new").result()
+        meanwhile = asyncio.run(place.open_effects().read_effects()).unmerged
+        apart.close()
+        return meanwhile, asyncio.run(place.open_effects().read_effects()).unmerged
+
+    meanwhile, (left,) = run_forked(work)
+
+    assert meanwhile == ()
+    assert "what writer-1 changed could not be merged" in left
 
 
 def test_a_layer_that_holds_more_than_the_limit_has_none_above_it(

@@ -149,6 +149,17 @@ def test_one_that_is_installed_or_removed_while_quorum_runs_counts_for_the_next_
     assert (list(before), list(after), list(tools_of(tmp_path))) == ([], ["hello"], [])
 
 
+@pytest.mark.parametrize("declared", [b"[quorum.tools]\nno entry\n", b"[console_scripts]\na = \xff\n"])
+def test_a_package_whose_entry_points_nobody_can_read_is_named(
+    install: Install, tmp_path: Path, declared: bytes
+):
+    install("acme-tools", "hello = acme_tools:Hello")
+    install("broken", "")
+    (tmp_path / "site-packages/broken-1.2.dist-info/entry_points.txt").write_bytes(declared)
+
+    assert refusal(tmp_path).startswith("the entry points of the installed package broken cannot be read: ")
+
+
 @pytest.mark.parametrize("entry", ["acme_tools:Hello", "acme_tools:several"])
 async def test_a_class_or_a_function_of_a_distribution_gives_tools(
     install: Install, tmp_path: Path, entry: str

@@ -53,11 +53,13 @@ _KEYS = (
     "{effects_reply=r} reply · {effects_discard=d} discard · esc later · ? help"
 )
 _KEYS_OF_WORDS = "enter sends it to the model · esc back to the changes"
+_KEYS_WITHOUT_FILES = "{effects_discard=d} discard · esc later · ? help"
 _KEYS_WITHOUT_EFFECTS = (
     "{effects_undo=u} take back what was applied last · {effects_redo=U} apply it again · esc back"
 )
 _UNAPPLIED = "nothing of this is in your folder yet: {effects_apply=a} puts there what is marked [x]"
 _NOTHING = "The layer holds no changes: your folder is as the turn sees it."
+_UNMERGED = "Nothing of this is in the layer yet: it is merged before the next review where that can be."
 _VOTING = "the reviewers vote; you need not wait for them"
 _UNDONE = "taken back"
 _MOST_REFUSED = 3
@@ -177,7 +179,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         files.display = self.query_one(DiffSheet).display = rows > 0
         self._name_keys()
         self._show_work(packet)
-        self._tell(said or ("" if rows else _NOTHING))
+        self._tell(said or ("" if rows else _UNMERGED if self._waits else _NOTHING))
         files.show(rows, self._render_row, marked=min(files.marked or 0, max(0, rows - 1)))
         self._show_title()
         self.run_worker(self._judge(packet), group="judge", exclusive=True)
@@ -185,14 +187,15 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         self.run_worker(self._vote(packet, is_told=not said), group="vote", exclusive=True)
 
     def _name_keys(self) -> None:
-        keys = _KEYS if self._overview.rows else _KEYS_WITHOUT_EFFECTS
+        keys = _KEYS_WITHOUT_FILES if self._waits else _KEYS_WITHOUT_EFFECTS
+        keys = _KEYS if self._overview.rows else keys
         is_writing = self.query_one(LineInput).has_class("-open")
         self.query_one(DialogFrame).name_keys(_KEYS_OF_WORDS if is_writing else keys)
 
     async def _vote(self, packet: EffectsPacket, *, is_told: bool) -> None:
         """Have the votes come in while the person reads. Nothing waits for them; `is_told`: there is room to
         say that they are on their way."""
-        if not self._review.has_reviewers or packet.votes is not None or packet.effects.is_empty:
+        if not self._review.has_reviewers or packet.votes is not None or not packet.effects.can_be_applied:
             return
         if is_told:
             self._tell(_VOTING)
@@ -263,6 +266,10 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         return render_row(
             row, self._draft, self._objections, self._votes, width, changers, spoken=self.app.has_class(READER)
         )
+
+    @property
+    def _waits(self) -> bool:
+        return self._packet is not None and not self._packet.effects.is_empty
 
     @property
     def _votes(self) -> EffectsVotes | None:
@@ -484,7 +491,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
     def action_discard(self) -> None:
         """Discard all changes, once that was asked."""
         packet = self._packet
-        if self._is_working or not (self._overview.rows or self._is_unreadable):
+        if self._is_working or not (self._waits or self._is_unreadable):
             return
         if self._ask("discard", "{effects_discard=d} again discards all of it for good; other keys do not"):
             self._begin("discarding…")
@@ -565,7 +572,7 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
             self.set_focus(None)
             self._name_keys()
         elif not self._is_working:
-            self.is_put_off = bool(self._overview.rows)
+            self.is_put_off = self._waits
             self.dismiss(None)
 
     # -- the state of a decision -------------------------------------------------------------------------
