@@ -49,7 +49,7 @@ from quorum.domain.text.json_value import JsonObject
 MOST_FAILURES = 3
 """So often in a row a reviewer may fail to be reached; then it is not asked any more."""
 _WORKSPACE = "/workspace"  # labelled calls lie in no folder of this machine
-_UNSEALED = "what the call would do is not sealed: it is only judged"
+_UNSEALED = "what the call would do is not known beforehand: it is only judged"
 _OF_THE_REQUEST = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG})
 
 

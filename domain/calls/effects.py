@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -156,6 +156,15 @@ def find_renames(changes: Sequence[FileChange]) -> dict[str, str]:
         for content, paths in gone.items()
         if len(paths) == 1 and len(come.get(content, ())) == 1
     }
+
+
+def pair_renames(changes: Sequence[FileChange]) -> Iterator[tuple[FileChange, str | None]]:
+    """Each change, with the old path of a file that was renamed, whose going is no change of its own."""
+    renames = find_renames(changes)
+    gone = frozenset(renames.values())
+    for change in changes:
+        if change.kind is not ChangeKind.DELETED or change.path not in gone:
+            yield change, renames.get(change.path) if change.kind is ChangeKind.CREATED else None
 
 
 def _group_by_content(changes: Sequence[FileChange], kind: ChangeKind) -> dict[str, list[str]]:

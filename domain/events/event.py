@@ -134,7 +134,7 @@ from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.shell.network_hosts import AskedHost
 from quorum.domain.struct_json import Unfit, check_version
 from quorum.domain.text.amounts import format_amount
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import Styles
 
 
@@ -341,6 +341,16 @@ class MemoryAdded(Fact, frozen=True, kw_only=True, tag="memory_added"):
         return f"added to {self.file}, in effect with the next prompt: {self.line}"
 
 
+def _word_answer(value: JsonValue) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
+
+
 class ServerQuestionAnswered(Fact, frozen=True, kw_only=True, tag="server_question_answered"):
     """A question of an MCP server was answered; the server gets the answer next.
 
@@ -365,7 +375,7 @@ class ServerQuestionAnswered(Fact, frozen=True, kw_only=True, tag="server_questi
             case ServerAction.ACCEPT if self.address:
                 return f"{asked} to open {self.address}, and you agreed"
             case ServerAction.ACCEPT:
-                entered = ", ".join(f"{name}: {value}" for name, value in self.values.items())
+                entered = ", ".join(f"{name}: {_word_answer(value)}" for name, value in self.values.items())
                 return f"{asked}, and you answered" + (f" ({entered})" if entered else "")
             case ServerAction.DECLINE:
                 return f"{asked}, and you declined"

@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from quorum.domain.calls.effects import OUTSIDE, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from quorum.domain.calls.effects import (
+    OUTSIDE,
+    ChangeKind,
+    FileChange,
+    FileKind,
+    FileState,
+    KeptFiles,
+    find_renames,
+    is_like,
+    is_same,
+)
 from quorum.domain.events.masking import holds_mask
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import PastTurn, PastUndo
@@ -51,6 +61,27 @@ class RestorePlan(Struct, frozen=True, kw_only=True):
     def edited(self) -> tuple[RestoreStep, ...]:
         """The steps that somebody must be asked about."""
         return tuple(step for step in self.steps if step.edited_since and step.trouble is None)
+
+
+def find_renamed(steps: Sequence[RestoreStep]) -> dict[str, RestoreStep]:
+    """By the path of a file that only has a new name, the step of its old one.
+
+    A file that somebody edited since, or that cannot go back, stands for itself.
+    """
+    plain = [step for step in steps if step.trouble is None and not step.edited_since]
+    gone = {step.path: step for step in plain if step.now is None}
+    changes = [
+        FileChange(
+            path=step.path,
+            kind=ChangeKind.DELETED if step.path in gone else ChangeKind.CREATED,
+            declared=True,
+            before=step.wanted,
+            after=step.now,
+        )
+        for step in plain
+        if step.wanted is None or step.now is None
+    ]
+    return {new: gone[old] for new, old in find_renames(changes).items()}
 
 
 class Restored(Struct, frozen=True, kw_only=True):

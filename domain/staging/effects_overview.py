@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from posixpath import commonpath, dirname
 from typing import TypeAlias
@@ -68,13 +68,19 @@ class EffectsOverview(Struct, frozen=True, kw_only=True, dict=True):
         return (*self.commits, *self.files, *self.trees)
 
     @cached_property
+    def new_names(self) -> Mapping[str, str]:
+        """The new path of each deleted file whose content only went there."""
+        gone = {each.path for each in self.files if each.kind is LayerEffectKind.DELETE}
+        return {each.renamed_from: each.path for each in self.files if each.renamed_from in gone}
+
+    @cached_property
     def added(self) -> int:
         """How many lines were added, without those of folded trees."""
         return sum(effect.added for effect in self.files)
 
     @cached_property
     def removed(self) -> int:
-        return sum(effect.removed for effect in self.files)
+        return sum(effect.removed for effect in self.files if effect.path not in self.new_names)
 
     @property
     def conflicts(self) -> int:

@@ -88,9 +88,11 @@ async def _leave_to_caller(_seal: Seal | None, _context: ToolExecutionContext) -
     return "allowed: the caller runs it"
 
 
-_UNSEALED = "what the caller does with its tool {tool} is not sealed, and no sandbox of quorum holds it"
+_UNSEALED = (
+    "what the caller does with its tool {tool} is not known beforehand, and no sandbox of quorum holds it"
+)
 _GIT = "git may run programs that a repository names: the caller's environment does not keep it from that"
-_COMMAND = "further effects of the command are not sealed, and no sandbox of quorum holds it"
+_COMMAND = "further effects of the command are not known beforehand, and no sandbox of quorum holds it"
 
 
 class CallerWorld(Struct, frozen=True, kw_only=True):

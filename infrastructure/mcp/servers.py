@@ -121,8 +121,8 @@ class ServerTool:
     def _seal(self) -> Seal:
         return Seal(
             cwd=self._cwd,
-            unsealed=f"what the MCP server {self._tool.server} ({self._target}) does with this is not sealed, "
-            f"and no sandbox holds it; its tool {self._tool.name} as it was described, "
+            unsealed=f"what the MCP server {self._tool.server} ({self._target}) does with this is not known "
+            f"beforehand, and no sandbox holds it; its tool {self._tool.name} as it was described, "
             f"sha256 {self._tool.digest[:16]}",
         )
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from quorum.infrastructure.tools.custom_tool import CustomTool
 
 _NAME = r"[a-zA-Z0-9_-]{1,64}"
-_UNSEALED = "what this tool touches is not sealed"
+_UNSEALED = "what this tool touches is not known beforehand"
 
 
 class ToolSource(Struct, frozen=True):

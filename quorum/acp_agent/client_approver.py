@@ -233,7 +233,7 @@ def _render_facts(
     if seal.sandbox is not None:
         yield f"- sandbox: {show_text(seal.sandbox)}"
     if seal.unsealed:
-        yield f"- not sealed: {show_text(seal.unsealed)}"
+        yield f"- not known: {show_text(seal.unsealed)}"
     yield from _render_votes(context)
     yield from _list_compared_plans(request)
     yield from _render_earlier_plans(request)

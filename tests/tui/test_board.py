@@ -86,9 +86,9 @@ async def test_the_mark_in_the_status_bar_counts_what_waits_and_runs_elsewhere(
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         assert "/board" not in stage.text()
         begin_job(stage, "npm run dev")
-        await stage.shows("● 1 runs · /board")
+        await stage.shows("● 1 running · /board")
         stage.agent.waiting.reviews += [waiting("make", open_in=42)]
-        await stage.shows("! 1 waits · ● 1 runs · /board")
+        await stage.shows("! 1 waiting · ● 1 running · /board")
         stage.agent.tell(JobEnded(job_id="job-1", status=JobStatus.ENDED, exit_code=0, duration_secs=1.0))
         stage.agent.waiting.reviews.clear()
         await stage.until(lambda: "/board" not in stage.text())
@@ -101,7 +101,7 @@ async def test_a_tab_behind_that_works_or_asks_is_counted_and_gone_to(tmp_path: 
         await stage.until(lambda: stage.app.chat.turns.running)
         await stage.pilot.press("ctrl+t")
         await stage.until(lambda: len(stage.agents) == 2 and stage.app.chat.current.session is not None)
-        await stage.shows("● 1 runs · /board")
+        await stage.shows("● 1 running · /board")
         first, second = stage.app.tabs.all
 
         await open_board(stage)

@@ -5,7 +5,7 @@ import pytest
 from quorum.domain.calls.effects import OUTSIDE
 from quorum.domain.errors import RestoreError
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep, find_renamed
 from quorum.tui.screens.pager_screen import PagerScreen
 from quorum.tui.screens.rewind.changes_screen import ChangesScreen
 from tests.support.app_stage import on_stage
@@ -109,6 +109,37 @@ async def test_of_a_file_whose_content_is_not_kept_nobody_knows_who_edited_it(tm
         await stage.shows("new · perhaps edited by you too")
         (row,) = (line for line in stage.text().splitlines() if " /x " in line)
         assert "edited" not in row
+
+
+async def test_a_renamed_file_is_one_line_and_gets_its_old_name_back(tmp_path):
+    old = RestoreStep(path=f"{ROOT}/CHANGES.md", wanted=state("d" * 64), now=None)
+    new = RestoreStep(path=f"{ROOT}/HISTORY.md", wanted=None, now=state("d" * 64))
+
+    def prepare(agent):
+        changed(agent)
+        agent.restore_plans = {0: RestorePlan(turn=0, steps=(old, new))}
+        agent.diffs = {old.path: "@@ -1 +0,0 @@\n-a\n", new.path: "@@ -0,0 +1 @@\n+a\n"}
+
+    async with on_stage(tmp_path, size=(100, 30), prepare=prepare) as stage:
+        await shown(stage)
+        await stage.shows("Only its name is another.")
+        assert "file 1 of 1" in stage.text()
+        (row,) = (line for line in stage.text().splitlines() if "HISTORY.md" in line)
+        assert "renamed from" in row
+        assert "+1" not in row
+        await stage.pilot.press("u")
+        await stage.shows("again. y undoes it")
+        await stage.pilot.press("y")
+        await stage.until(lambda: stage.agent.restored == [old.path, new.path])
+
+
+@pytest.mark.parametrize("more", [{"edited_since": True}, {"trouble": OUTSIDE}])
+def test_a_renamed_file_that_does_not_simply_go_back_stands_for_itself(more):
+    old = RestoreStep(path="/w/a", wanted=state("d" * 64), now=None)
+    new = RestoreStep(path="/w/b", wanted=None, now=state("d" * 64))
+
+    assert find_renamed([old, new]) == {"/w/b": old}
+    assert find_renamed([old, replace(new, **more)]) == find_renamed([replace(old, **more), new]) == {}
 
 
 @pytest.mark.long

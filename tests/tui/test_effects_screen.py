@@ -29,14 +29,15 @@ from quorum.domain.events.event import (
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
-from quorum.domain.staging.effects_overview import FoldedTree
-from quorum.domain.staging.layer_effects import LayerCommit, LayerEffects
+from quorum.domain.staging.effects_overview import EffectsOverview, FoldedTree
+from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect, LayerEffectKind, LayerEffects
 from quorum.domain.staging.layer_work import LayerWork, SubagentChanges
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
+from quorum.tui.screens.effects.draft import EffectsDraft
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.effects.hunks_screen import HunksScreen
-from quorum.tui.screens.effects.rows import describe_authors, describe_tree, summarise_work
+from quorum.tui.screens.effects.rows import describe_authors, describe_tree, render_row, summarise_work
 from quorum.tui.screens.pager_screen import PagerScreen
 from quorum.tui.widgets.line_list import LineList
 from tests.support.app_stage import Clock, Stage, on_stage
@@ -73,6 +74,16 @@ def test_what_ran_without_a_line_of_its_own_is_warned_of():
         ("still running: npm start", True),
     ]
     assert packet.digest != replace(packet, work=replace(work, subagents=1)).digest
+
+
+def test_the_old_path_of_a_renamed_file_says_where_it_went_and_counts_no_lines():
+    old = LayerEffect(path="a.md", kind=LayerEffectKind.DELETE, removed=90)
+    draft = EffectsDraft(EffectsOverview(commits=(), files=(old,), trees=()))
+
+    row = render_row(old, draft, {}, None, 50, new_name="b\x1b.md").plain
+    assert "renamed to b" in row
+    assert "\x1b" not in row
+    assert "−90" in render_row(old, draft, {}, None, 50).plain
 
 
 def test_of_a_long_command_the_end_is_shown_which_names_the_tests():

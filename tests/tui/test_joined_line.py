@@ -87,7 +87,7 @@ async def test_a_screen_of_few_lines_has_no_header_and_no_lower_rule(tmp_path):
 async def test_background_commands_are_counted_there(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         stage.agent.tell(ev.JobStarted(job_id="job-1", context=a_context(), command="npm run dev"))
-        await stage.until(lambda: "● 1 runs · /board" in stage.text().splitlines()[-1])
+        await stage.until(lambda: "● 1 running · /board" in stage.text().splitlines()[-1])
 
 
 async def test_a_model_is_named_without_its_provider_where_there_is_no_other(tmp_path):

@@ -34,7 +34,7 @@ def test_what_nobody_declared_is_shown_even_on_a_folded_card():
 @pytest.mark.parametrize(
     ("copies", "shown"),
     [
-        (1, "changed 2 files: a.md renamed to b1.md"),
+        (1, "changed 1 file: a.md renamed to b1.md"),
         (2, "changed 3 files: − a.md, + b1.md, + b2.md"),
     ],
     ids=["one with its content", "two with its content"],

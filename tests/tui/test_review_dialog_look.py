@@ -80,7 +80,7 @@ def a_sandboxed(command: str) -> ReviewRequest:
     seal = Seal(
         cwd=packet.seal.cwd,
         executables=packet.seal.executables,
-        unsealed="further effects of the command are not sealed",
+        unsealed="further effects of the command are not known beforehand",
         sandbox=SANDBOX,
     )
     return a_request(a_packet("run_command", {"command": command}, seal))

@@ -282,8 +282,8 @@ def test_the_details_tell_why_where_what_with_and_what_is_not_sealed():
         "environment   CI=1",
         "              API_KEY removed",
         "sandbox       off: bwrap is not installed",
-        "not sealed    further effects",
-        f"packet        {request.packet.digest}",
+        "not known     further effects",
+        f"fingerprint   {request.packet.digest}",
     ]
 
 
@@ -301,10 +301,12 @@ def test_each_danger_has_one_line_and_that_the_mode_asks_is_none():
 
 
 def test_what_a_tool_leaves_unsealed_and_a_variable_that_bends_programs_are_dangers():
-    seal = Seal(cwd="/w", unsealed="what this tool touches is not sealed", environment={"LD_PRELOAD": "/x.so"})
+    seal = Seal(
+        cwd="/w", unsealed="what this tool touches is not known beforehand", environment={"LD_PRELOAD": "/x.so"}
+    )
 
     assert plain(fold(collect_facts(a_request(a_packet("deploy", {}, seal)), NOTHING).dangers, 80)) == [
-        "! what this tool touches is not sealed",
+        "! what this tool touches is not known beforehand",
         "! it is given LD_PRELOAD, which changes what programs run",
     ]
 

@@ -418,7 +418,7 @@ def prepare(agent: FakeAgent) -> None:
         ("/model", "in use: model-1"),
         ("/jobs", "job-1 make running"),
         ("/theme", "quorum"),
-        ("/plan", "1 runs"),
+        ("/plan", "1 running"),
     ],
 )
 async def test_screens_say_in_words_what_signs_and_bars_say(tmp_path, command, words):

@@ -72,6 +72,20 @@ async def asked(
 
 
 @pytest.mark.long
+async def test_a_click_on_a_field_edits_it(tmp_path):
+    async with asked(tmp_path, FORM) as (stage, asking):
+        rows = stage.text().splitlines()
+        y = next(y for y, row in enumerate(rows) if "Zone: –" in row)
+        await stage.pilot.click(offset=(rows[y].index("Zone"), y))
+        await stage.shows("enter keeps it")
+        await stage.pilot.press(*"South", "enter")
+        await stage.shows("Zone: South")
+        await stage.shows("› Restart it")
+        assert asking.task is not None
+        assert not asking.task.done()
+
+
+@pytest.mark.long
 async def test_a_form_is_filled_in_field_by_field_and_sent(tmp_path):
     async with asked(tmp_path, FORM) as (stage, asking):
         await stage.pilot.press(

@@ -88,7 +88,7 @@ async def test_folder_file_and_all_that_is_wanted_are_shown(tmp_path):
     async with asked(tmp_path) as (stage, _):
         text = stage.text()
 
-    for part in ("Trust this folder?", QUESTION.folder, ITEM.file, *ITEM.wants, "sha256 7f3a…c21"):
+    for part in ("Trust this folder?", QUESTION.folder, ITEM.file, *ITEM.wants, "version 7f3a…c21"):
         assert part in text
     assert "has changed" not in text
 
@@ -109,7 +109,7 @@ async def test_keys_are_dead_for_a_while_and_for_as_long_as_they_keep_arriving(t
         await stage.shows("that key came too early and was ignored")
 
         stage.app.screen.show_awake()
-        await stage.shows("sha256")
+        await stage.shows("version 7f3a")
         await stage.press_at("y", 1001.2)
         await stage.shows("fake/model-1")
 

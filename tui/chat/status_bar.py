@@ -354,8 +354,8 @@ def _join_parts(*parts: Content) -> Content:
 def render_badge(waiting: int, running: int, *, spoken: bool = False) -> Content:
     """How much waits for the person elsewhere and runs in the background, and where to see it; nothing of 0."""
     waiting_sign, running_sign = ("", "") if spoken else ("! ", "● ")
-    waits = Content(f"{waiting_sign}{waiting} wait{'s' * (waiting == 1)}").stylize("bold $text-warning")
-    runs = Content(f"{running_sign}{running} run{'s' * (running == 1)}").stylize("$text-accent")
+    waits = Content(f"{waiting_sign}{waiting} waiting").stylize("bold $text-warning")
+    runs = Content(f"{running_sign}{running} running").stylize("$text-accent")
     parts = [*([waits] if waiting else []), *([runs] if running else [])]
     return Content(" · ").join([*parts, Content(_BOARD)]) if parts else Content("")
 

@@ -47,7 +47,7 @@ class MemoryDialog(QuestionCard):
 
     def format_subtitle(self) -> str:
         """What the answer is bound to."""
-        return f"sha256 {shorten_digest(self.chosen.sha256, spoken=self.is_spoken)}"
+        return f"version {shorten_digest(self.chosen.sha256, spoken=self.is_spoken)}"
 
     def build_lines(self) -> Iterator[Line]:
         """The file, the other one that can be chosen, and the whole change."""

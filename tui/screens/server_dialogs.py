@@ -283,6 +283,21 @@ class ServerFormDialog(QuestionCard):
             before += self._render_field(field, is_marked=False)
         return max(0, len(fold(before, self._text_width)) - 1)
 
+    def on_click(self, event: events.Click) -> None:
+        """Edit the field that is clicked."""
+        is_text = self._rows.region.contains_point(event.screen_offset)
+        if not is_text or self._is_editing or not self._guard.admits(event.time):
+            return
+        row = event.screen_y - self._rows.region.y + self._rows.above
+        end = len(fold([*list_origin(self._question), Line("", "")], self._text_width))
+        for place, field in enumerate(self._question.fields):
+            start, drawn = end, self._render_field(field, is_marked=place == self._marked)
+            end += len(fold(drawn, self._text_width))
+            if start <= row < end:
+                self._marked = place
+                self.action_edit()
+                return
+
     def action_edit(self) -> None:
         """Type the value of the marked field."""
         if self._question.fields:

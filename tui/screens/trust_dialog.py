@@ -80,7 +80,7 @@ class TrustDialog(QuestionCard):
 
     def format_subtitle(self) -> str:
         """What the answer is bound to."""
-        return f"sha256 {shorten_digest(self._question.digest, spoken=self.is_spoken)}"
+        return f"holds for version {shorten_digest(self._question.digest, spoken=self.is_spoken)}"
 
     def build_lines(self) -> Iterator[Line]:
         """What the files want, what trust means, and their text, each line of it safe to draw."""

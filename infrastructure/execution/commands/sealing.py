@@ -70,7 +70,7 @@ def find_declared_program(
     return argv, filter_environment(environment) | settings
 
 
-_UNSEALED = "further effects of the command are not sealed"
+_UNSEALED = "further effects of the command are not known beforehand"
 _OUTSIDE = ", and no sandbox holds it: it can do all that you can"
 _MAX_FILES = 20
 _MAX_FILE_BYTES = 1 << 20

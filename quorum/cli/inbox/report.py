@@ -59,7 +59,7 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
         *(("file", f"{file.path} · {file.sha256 or 'there is none yet'}") for file in seal.files),
         *(("program", program) for program in seal.executables),
         *((("sandbox", seal.sandbox),) if seal.sandbox else ()),
-        *((("not sealed", seal.unsealed),) if seal.unsealed else ()),
+        *((("not known", seal.unsealed),) if seal.unsealed else ()),
         *(
             ("environment", f"without {name}" if value is None else f"{name}={value}")
             for name, value in sorted(seal.environment.items())

@@ -258,10 +258,10 @@ def _render_facts(question: PendingQuestion) -> Iterator[str]:
         ]
     found += [
         (name, str(packet[key]))
-        for name, key in (("sandbox", "sandbox"), ("not sealed", "unsealed"))
+        for name, key in (("sandbox", "sandbox"), ("not known", "unsealed"))
         if packet.get(key)
     ]
-    found += [("session", question.session_id), ("packet", question.digest)]
+    found += [("session", question.session_id), ("fingerprint", question.digest)]
     rows = (f"<dt>{escape_line(name)}</dt><dd>{escape_line(value)}</dd>" for name, value in found)
     yield f"<h2>Details</h2><dl>{''.join(rows)}</dl>"
 

@@ -56,7 +56,7 @@ async def test_a_seal_says_where_what_with_and_what_it_cannot_hold(tool: RunComm
     assert seal.executables == resolved("cat")
     assert seal.environment["TERM"] == "dumb"
     assert not any(name.startswith("QUORUM_COMMAND_") for name in seal.environment)
-    assert seal.unsealed == "further effects of the command are not sealed"
+    assert seal.unsealed == "further effects of the command are not known beforehand"
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ async def test_what_the_person_fills_in_reaches_the_server_and_the_ledger_first(
     (event,) = bench.observer.of(ServerQuestionAnswered)
     assert (event.action, event.values) == (ServerAction.ACCEPT, {"host": "db1", "sure": True})
     assert event.digest == question.digest
+    assert event.sentence.endswith("and you answered (host: db1, sure: yes)")
 
 
 @pytest.mark.parametrize("action", [ServerAction.DECLINE, ServerAction.CANCEL])

@@ -283,7 +283,8 @@ async def test_a_seal_holds_the_program_the_files_and_the_whole_line(root: Path)
     ]
     assert seal.environment["TERM"] == "dumb"
     assert seal.unsealed == (
-        f"further effects of the command are not sealed; run without a shell: {found} -l 'a b.txt' --from=c.txt"
+        "further effects of the command are not known beforehand; "
+        f"run without a shell: {found} -l 'a b.txt' --from=c.txt"
     )
 
 

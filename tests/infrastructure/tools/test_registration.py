@@ -192,7 +192,9 @@ async def test_a_risky_tool_that_cannot_seal_is_reviewed_as_unsealed_and_runs_as
     tool = register(probe)["probe"]
 
     assert isinstance(tool, SealingTool)
-    assert await tool.seal({}, {}) == Seal(cwd="/work", unsealed="what this tool touches is not sealed")
+    assert await tool.seal({}, {}) == Seal(
+        cwd="/work", unsealed="what this tool touches is not known beforehand"
+    )
     assert tool.definition is probe.definition
     assert await tool.execute({}, a_context()) == "done"
     assert probe.seen == [a_context()]

@@ -264,7 +264,9 @@ class EffectsScreen(Guarded, ClosesItself, ModalScreen[None]):
         row, packet = self._overview.rows[place], self._packet
         changers = packet.find_changers(row.path) if packet and isinstance(row, LayerEffect) else ()
         return render_row(
-            row, self._draft, self._objections, self._votes, width, changers, spoken=self.app.has_class(READER)
+            *(row, self._draft, self._objections, self._votes, width, changers),
+            new_name=self._overview.new_names.get(row.path, "") if isinstance(row, LayerEffect) else "",
+            spoken=self.app.has_class(READER),
         )
 
     @property

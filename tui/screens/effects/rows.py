@@ -35,14 +35,17 @@ def render_row(
     width: int,
     changers: Sequence[SubagentChanges] = (),
     *,
+    new_name: str = "",
     spoken: bool = False,
 ) -> Content:
-    """One line: whether it is applied, what happens to it, which subagents did so, and how much; `spoken`:
-    without signs."""
+    """One line: whether it is applied, what happens to it, which subagents did so, and how much.
+
+    `new_name`: where a deleted file went; `spoken`: without signs.
+    """
     box = "[~]" if draft.is_partly(row) else "[x]" if draft.is_in(row) else "[ ]"
     box = _SPOKEN_BOXES[box] if spoken else box
     quoted = frozenset(votes.quoted.values() if votes else ())
-    words, style = _describe(row, draft, objections, quoted, spoken=spoken)
+    words, style = _describe(row, draft, objections, quoted, new_name, spoken=spoken)
     words = " · ".join([*(each.name for each in changers), *filter(None, [words])])
     name = make_printable(name_row(row), newlines=False)
     room = max(width - len(box) - Content(words).cell_length - 5, width // 3)
@@ -64,6 +67,7 @@ def _describe(
     draft: EffectsDraft,
     objections: Mapping[str, Sequence[str]],
     quoted: frozenset[str],
+    new_name: str,
     *,
     spoken: bool,
 ) -> tuple[str, str]:
@@ -75,6 +79,7 @@ def _describe(
             return f"{row.amount}{gone} · {format_size(row.size)}", QUIET
         case LayerEffect():
             words = [word_counts(row.added, row.removed, spoken=spoken)] if row.added or row.removed else []
+            words = [f"renamed to {make_printable(new_name, newlines=False)}"] if new_name else words
             words[:0] = ["renamed"] if row.renamed_from else []
             words[:0] = ["a reviewer objects"] if row.path in quoted else []
             words[:0] = ["a guard objects"] if row.path in objections else []

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from quorum.domain.errors import QuorumError
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep, find_renamed
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.keyboard_guard import HoldsLetters
@@ -85,6 +85,7 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         self._root = cwd.rstrip("/") + "/"
         self._steps: tuple[RestoreStep, ...] = ()
         self._ignored: tuple[RestoreStep, ...] = ()
+        self._renamed: dict[str, RestoreStep] = {}
         self._diffs: dict[str, str] = {}
         self._asked = ""  # the path whose undoing waits for the second word
         self._is_working = False
@@ -110,7 +111,10 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         except QuorumError as error:
             self._tell(str(error))
             return
-        self._steps, self._ignored = split_steps(plan)
+        steps, self._ignored = split_steps(plan)
+        self._renamed = find_renamed(steps)
+        old_names = {step.path for step in self._renamed.values()}
+        self._steps = tuple(step for step in steps if step.path not in old_names)
         self._diffs.clear()
         files = self.query_one("#files", LineList)
         lines = len(self._steps) + bool(self._ignored)
@@ -130,7 +134,9 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
 
     async def _read_diff(self, step: RestoreStep) -> str:
         """What the session did to a file: from what it held before to what it holds now."""
-        if step.path not in self._diffs:
+        if step.path in self._renamed:
+            self._diffs[step.path] = "Only its name is another."
+        elif step.path not in self._diffs:
             forward = replace(step, wanted=step.now, now=step.wanted)
             try:
                 self._diffs[step.path] = await self._agent.rewind.diff(forward)
@@ -143,13 +149,15 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             return render_ignored(self._ignored)
         step = self._steps[place]
         kind = "new" if step.wanted is None else "deleted" if step.now is None else ""
+        if (old := self._renamed.get(step.path)) is not None:
+            kind = f"renamed from {self._name_file(old)}"
         perhaps = "perhaps " if step.is_final else ""  # what it held was not kept, so nobody knows
         is_edited = step.edited_since and not step.trouble
         words = [kind, f"{perhaps}edited by you too" if is_edited else ""]
-        spoken = self.app.has_class(READER)
-        counts = format_counts(self._diffs[step.path], spoken=spoken) if step.path in self._diffs else ""
+        diff = "" if step.path in self._renamed else self._diffs.get(step.path, "")
+        counts = format_counts(diff, spoken=self.app.has_class(READER)) if diff else ""
         does = " · ".join(word for word in (*words, counts) if word)
-        name = make_printable(step.path.removeprefix(self._root), newlines=False)
+        name = self._name_file(step)
         room = max(width - len(does) - 2, width // 3)
         path = Content(name)
         while name and path.cell_length > room:
@@ -157,6 +165,9 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             path = Content("…" + name)
         gap = " " * max(2, width - path.cell_length - Content(does).cell_length)
         return Content.assemble(path, gap, (does, "$text-warning" if is_edited else QUIET))
+
+    def _name_file(self, step: RestoreStep) -> str:
+        return make_printable(step.path.removeprefix(self._root), newlines=False)
 
     @property
     def _marked(self) -> RestoreStep | None:
@@ -204,9 +215,11 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             return
         self._asked = step.path
         what = "is removed" if step.wanted is None else "is as it was before the session"
+        if (old := self._renamed.get(step.path)) is not None:
+            what = f"is {self._name_file(old)} again"
         lost = " What it holds now is not kept." if step.is_final else ""
         yours = " Your own edits of it go as well." if step.edited_since and not step.is_final else ""
-        name = step.path.removeprefix(self._root)
+        name = self._name_file(step)
         key = fill_in_keys("{changes_confirm=y}", self.app)
         self._tell(f"{name} then {what}.{yours}{lost} {key} undoes it; other keys do not")
 
@@ -220,12 +233,16 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         self.run_worker(self._undo(step), group="work")
 
     async def _undo(self, step: RestoreStep) -> None:
+        old = self._renamed.get(step.path)
+
         async def restore(agent: AgentSession) -> None:
+            if old is not None:  # first, so that the content stands somewhere at any time
+                await agent.rewind.restore_file(old)
             await agent.rewind.restore_file(step)
 
         failure = await self._take_back(QueuedTask("undoing a file", restore), "")
         self._is_working = False
-        name = step.path.removeprefix(self._root)
+        name = self._name_file(old or step)
         await self._look(str(failure) if failure is not None else f"{name} is as it was before the session")
 
     def action_leave(self) -> None:

@@ -29,7 +29,7 @@ from quorum.application.view.entries import (
     Restoration,
     StoredOutput,
 )
-from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, find_renames
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, pair_renames
 from quorum.domain.calls.execution import INTERRUPTED, Outcome
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
@@ -160,10 +160,11 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
     surprises = [change for change in effects.changes if change.is_surprise]
     strips = []
     if surprises:
-        names = ", ".join(name_changes(surprises, cwd, _name_file))
+        names = list(name_changes(surprises, cwd, _name_file))
         # What git keeps is declared by every command that has it open, and is no change that anybody waits for.
         declared = [each for each in effects.changes if each.declared and find_git_folder(each.path) is None]
-        text = f"{'also changed' if declared else 'changed'} {format_amount(len(surprises), 'file')}: {names}"
+        verb = "also changed" if declared else "changed"
+        text = f"{verb} {format_amount(len(names), 'file')}: {', '.join(names)}"
         strips.append(build_strip((fit_text(make_printable(text, newlines=False), width), palette.warning)))
     if ignored := sum(change.is_by_product for change in effects.changes):
         text = f"+{format_amount(ignored, 'ignored file')}"
@@ -175,34 +176,33 @@ def name_changes(
     changes: Sequence[FileChange], cwd: str, name: Callable[[FileChange, str], str]
 ) -> Iterator[str]:
     """Each file in the words of `name`, one that was renamed once."""
-    renames, root = find_renames(changes), cwd.rstrip("/") + "/"
-    for change in changes:
-        if change.kind is ChangeKind.CREATED and (old := renames.get(change.path)) is not None:
-            yield f"{old.removeprefix(root)} renamed to {change.path.removeprefix(root)}"
-        elif change.kind is not ChangeKind.DELETED or change.path not in renames.values():
-            yield name(change, cwd)
+    return (
+        name(change, cwd) if old is None else _name_rename(old, change.path, cwd)
+        for change, old in pair_renames(changes)
+    )
 
 
 def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
-    """Every file that changed, one line each."""
+    """Every file that changed, one line each, and one for a file that was renamed."""
     strips = [
         build_strip(
             (
-                fit_text(make_printable(_describe_change(change, cwd), newlines=False), width),
+                fit_text(make_printable(_describe_change(change, old, cwd), newlines=False), width),
                 palette.warning if change.is_surprise else palette.muted,
             )
         )
-        for change in effects.changes
+        for change, old in pair_renames(effects.changes)
     ]
     return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
 
 
 def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
     """The files that were given back: in one line while folded, else one line each; ignored ones last."""
-    sources = [_name_file(change, entry.cwd) for change in entry.changes if not change.ignored]
+    told = [change for change in entry.changes if not change.ignored]
+    sources = list(name_changes(told, entry.cwd, _name_file))
     ignored = [_name_file(change, entry.cwd) for change in entry.changes if change.ignored]
     more = f"+{len(ignored):,} ignored" if ignored else ""
-    head = f"gave back {format_amount(len(sources), 'file') if sources else more}"
+    head = f"gave back {format_amount(len(told), 'file') if told else more}"
     if not entry.expanded:
         text = f"{head}: {', '.join([*sources, *filter(None, [more])])}" if sources else head
         shown = fit_text(make_printable(text, newlines=False), width - 2)
@@ -215,10 +215,17 @@ def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Stri
     return [build_strip(("▾ ", palette.muted), (fit_text(head, width - 2), palette.accent)), *lines]
 
 
-def _describe_change(change: FileChange, cwd: str) -> str:
+def _describe_change(change: FileChange, old: str | None, cwd: str) -> str:
     declared = "declared" if change.declared else "ignored" if change.ignored else "not declared"
     late = ", found late: perhaps before this call" if change.late else ""
+    if old is not None:
+        return f"{_name_rename(old, change.path, cwd)} · {declared}{late}"
     return f"{_name_file(change, cwd)} · {change.kind}, {declared}{late}"
+
+
+def _name_rename(old: str, new: str, cwd: str) -> str:
+    root = cwd.rstrip("/") + "/"
+    return f"{old.removeprefix(root)} renamed to {new.removeprefix(root)}"
 
 
 def _name_file(change: FileChange, cwd: str) -> str:

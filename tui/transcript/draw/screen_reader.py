@@ -203,8 +203,8 @@ def _render_receipt(effects: Effects, cwd: str) -> Iterator[str]:
     """Which files changed although the call had not said so, by-products as a number, as on its card."""
     surprises = [change for change in effects.changes if change.is_surprise]
     if surprises:
-        named = ", ".join(name_changes(surprises, cwd, _name_change))
-        yield f"changed {format_amount(len(surprises), 'file')}: {named}"
+        names = list(name_changes(surprises, cwd, _name_change))
+        yield f"changed {format_amount(len(names), 'file')}: {', '.join(names)}"
     if ignored := sum(one.is_by_product for one in effects.changes):
         yield f"{'and' if surprises else 'changed'} {format_amount(ignored, 'ignored file')}"
     if not effects.complete:

@@ -58,7 +58,7 @@ def _render_changes(before: ReviewPacket, now: ReviewPacket) -> Iterator[str]:
     if old.sandbox != new.sandbox:
         yield f"the sandbox, which was: {old.sandbox or 'none'}"
     if old.unsealed != new.unsealed:
-        yield "what is not sealed"
+        yield "what is not known"
 
 
 def _list_changed_arguments(before: JsonObject, now: JsonObject) -> Iterator[str]:
@@ -176,8 +176,8 @@ def list_details(request: ReviewRequest, *, spoken: bool = False) -> list[Line]:
     if seal.sandbox is not None:
         found.append(_ReviewFact("sandbox", seal.sandbox))
     if seal.unsealed:
-        found.append(_ReviewFact("not sealed", seal.unsealed))
-    found.append(_ReviewFact("packet", packet.digest))
+        found.append(_ReviewFact("not known", seal.unsealed))
+    found.append(_ReviewFact("fingerprint", packet.digest))
     return list(_add_labels(found))
 
 
