@@ -124,6 +124,11 @@ _ACTING = (
     *(ast.Call, ast.Return, ast.While),
 )
 """Of all nodes few set names, and few do something."""
+_TEXTUAL = (
+    *(ast.Constant, ast.Name, ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.Starred, ast.Await),
+    *(ast.Subscript, ast.Call),
+)
+"""What may be a text."""
 _FOLDERS = {
     **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
     **dict.fromkeys(
@@ -166,6 +171,7 @@ class _PythonCode:
         self._opened = NotedNames[str]()
         self._parameters: dict[str, list[str]] = {}
         self._known: dict[int, Data] = {}
+        self._names: dict[int, str] = {}
         self._inner: dict[int, list[ast.expr]] = {}
         self._busy: set[int] = set()
         self._output: Data = NO_DATA
@@ -215,21 +221,26 @@ class _PythonCode:
         self._around.run_data(each for file in files if file for each in file.data)
 
     def _find_name(self, node: ast.expr) -> str:
-        parts: list[str] = []
-        while True:
-            match node:
-                case ast.Attribute(value=value, attr=attribute):
-                    parts.insert(0, attribute)
-                    node = value
-                case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if self._is_import(func):
-                    return ".".join((module, *parts))
-                case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.expr() as name, *_]):
-                    parts.insert(0, self._find_text(name) or "?")
-                    node = owner
-                case ast.Name(id=name):
-                    return ".".join((self._imported.get(name, name), *parts))
-                case _:
-                    return ".".join(("?", *parts))
+        """A dotted name, with what imports stand for; `?` stands for what is not a name."""
+        if (known := self._names.get(id(node))) is not None:
+            return known
+        root, attributes = node, list[str]()
+        while isinstance(root, ast.Attribute):
+            attributes.insert(0, root.attr)
+            root = root.value
+        if isinstance(root, ast.Name):
+            name = self._names[id(node)] = ".".join((self._imported.get(root.id, root.id), *attributes))
+            return name
+        return ".".join((self._find_name_of_result(root), *attributes))
+
+    def _find_name_of_result(self, node: ast.expr) -> str:
+        match node:
+            case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if self._is_import(func):
+                return module
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.expr() as name, *_]):
+                return f"{self._find_name(owner)}.{self._find_text(name) or '?'}"
+            case _:
+                return "?"
 
     def _is_import(self, func: ast.expr) -> bool:
         return self._find_name(func) in ("__import__", "importlib.import_module", "import_module")
@@ -239,21 +250,23 @@ class _PythonCode:
     def _find_text(self, node: ast.expr) -> str | None:
         """What is known of a text; a part that is not known is a variable."""
         match node:
+            case ast.Name(id=name):
+                return self._texts.find(name)
             case ast.Constant(value=str(text)):
                 return text[:_LONGEST]
             case ast.Constant(value=bytes(raw)):
                 return raw[:_LONGEST].decode("latin-1")
-            case ast.Name(id=name):
-                return self._texts.find(name)
-            case ast.BinOp(left=left, op=ast.Add() | ast.Div(), right=right):
-                parts = (self._find_text(left), self._find_text(right))
-                joint = "/" if isinstance(node.op, ast.Div) else ""
-                return (
-                    None if parts == (None, None) else joint.join(each or _UNKNOWN for each in parts)[:_LONGEST]
-                )
+            case ast.Constant() | ast.Attribute():  # most that is neither is one of these
+                return None
+            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
+                return self._find_text_of_method(node, owner, method, args)
+            case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
+                return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
             case ast.BinOp(left=left, op=ast.Mod()):
                 pattern = self._find_text(left)
                 return None if pattern is None else re.sub(r"%[sdr]", _UNKNOWN, pattern)
+            case ast.BinOp():
+                return self._join_texts(node)
             case ast.JoinedStr(values=values):
                 return "".join(self._find_text(each) or _UNKNOWN for each in values)[:_LONGEST]
             case ast.FormattedValue(value=inner) | ast.Starred(value=inner) | ast.Await(value=inner):
@@ -261,12 +274,15 @@ class _PythonCode:
             case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp())):
                 forwards = self._find_text(value)
                 return None if forwards is None else forwards[::-1]
-            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
-                return self._find_text_of_method(node, owner, method, args)
-            case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
-                return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
             case _:
                 return self._find_folder(node)
+
+    def _join_texts(self, node: ast.BinOp) -> str | None:
+        if not isinstance(node.op, ast.Add | ast.Div):
+            return None
+        parts = (self._find_text(node.left), self._find_text(node.right))
+        joint = "/" if isinstance(node.op, ast.Div) else ""
+        return None if parts == (None, None) else joint.join(each or _UNKNOWN for each in parts)[:_LONGEST]
 
     def _find_folder(self, node: ast.expr) -> str | None:
         """A folder that the machine knows by another name than its path."""
@@ -406,6 +422,7 @@ class _PythonCode:
             self._opened.note(name, path)
         elif isinstance(value, ast.Call) and value.args and self._is_import(value.func):
             self._imported[name] = self._find_text(value.args[0]) or "?"
+            self._names.clear()
 
     def _judge_loop(self, node: ast.For | ast.While) -> None:
         for effect in judge_loop(
@@ -565,7 +582,7 @@ class _PythonCode:
     def _find_address(self, node: ast.Call) -> str | None:
         inner = self._inner.get(id(node))
         if inner is None:
-            inner = self._inner[id(node)] = [each for each in list_nodes(node) if isinstance(each, ast.expr)]
+            inner = self._inner[id(node)] = [each for each in list_nodes(node) if isinstance(each, _TEXTUAL)]
         texts = map(self._find_text, inner)
         return next((text for text in texts if text and "://" in text), None)
 
