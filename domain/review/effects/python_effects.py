@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 
+from quorum.domain.review.effects.database_files import only_shows
 from quorum.domain.review.effects.noted_names import NotedNames
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
 from quorum.domain.review.effects.python_calls import (
@@ -138,6 +139,8 @@ _FOLDERS = {
 }
 _ENVIRONMENTS = frozenset({"os.environ", "os.getenv", "os.environ.get"})
 _WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
+_EXECUTES = frozenset({"execute", "executemany", "executescript", "to_sql"})
+_ARCHIVE_ENDINGS = {"zip": ".zip", "tar": ".tar", "gztar": ".tar.gz", "bztar": ".tar.bz2", "xztar": ".tar.xz"}
 _KEEPS = frozenset(
     {
         *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
@@ -177,6 +180,7 @@ class _PythonCode:
         self._output: Data = NO_DATA
         self._is_socket = False
         self._star = ""
+        self._databases: set[str] = set()
         self._lists = NotedNames[ast.expr]()
 
     def reduce(self) -> Data:
@@ -507,6 +511,11 @@ class _PythonCode:
             self._write(node, owner, given | held)
         if owner is not None and last in _KEEPS:
             self._hold(owner, given)
+        if last in _EXECUTES and self._databases:
+            statement = self._find_text(node.args[0]) if node.args else None
+            if last == "to_sql" or statement is None or not only_shows(statement):
+                for database in self._databases:
+                    self._around.write_file(database, NO_DATA)
         if last in ("extractall", "extract"):
             folder = self._find_text(node.args[0]) if node.args else None
             self._around.write_file((folder or ".").rstrip("/") + "/", held)
@@ -608,7 +617,9 @@ class _PythonCode:
             text = self._find_text(node.args[0]) if node.args else None
             self._around.write_file(path, NO_DATA.union(*map(self._find_data, node.args)), text)
             return NO_DATA
-        if any(set(mode or "") & set("wax+") for mode in modes):
+        if self._find_name(node.func) == "sqlite3.connect":
+            self._databases.add(path)
+        elif any(set(mode or "") & set("wax+") for mode in modes):
             self._around.write_file(path, NO_DATA)
             return NO_DATA
         return self._around.read_file(path)
@@ -630,11 +641,14 @@ class _PythonCode:
 
     def _copy(self, node: ast.Call) -> Data:
         paths = [self._find_text(each) for each in node.args[:3]]
-        data = self._around.read_file(paths[0]) if paths and paths[0] else NO_DATA
         if self._find_name(node.func) == "shutil.make_archive":
-            data = self._around.read_file(paths[2]) if len(paths) > 2 and paths[2] else NO_DATA
-            self._around.write_file(paths[0] or _UNKNOWN, data)
-        elif len(paths) > 1 and paths[1]:
+            packed = paths[2] if len(paths) > 2 else "."
+            data = self._around.read_file(packed) if packed else NO_DATA
+            ending = _ARCHIVE_ENDINGS.get((paths[1] if len(paths) > 1 else None) or "", "")
+            self._around.write_file(f"{paths[0] or _UNKNOWN}{ending}" if paths else _UNKNOWN, data)
+            return data
+        data = self._around.read_file(paths[0]) if paths and paths[0] else NO_DATA
+        if len(paths) > 1 and paths[1]:
             self._around.write_file(paths[1], data)
         if paths and paths[0] and self._find_name(node.func) in _MOVES:
             self._around.write_file(paths[0], NO_DATA)
