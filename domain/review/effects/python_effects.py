@@ -7,8 +7,6 @@ call that they do not. Nothing is run.
 from __future__ import annotations
 
 import ast
-import base64
-import binascii
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -19,9 +17,11 @@ from quorum.domain.review.effects.places import find_secret, is_local, is_metada
 from quorum.domain.review.effects.python_calls import (
     RUNS_CODE,
     RUNS_FILES,
+    decode_text,
     judge_call,
     judge_calls,
     judge_loop,
+    name_archive,
 )
 from quorum.domain.review.effects.secret_owners import drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
@@ -138,9 +138,11 @@ _FOLDERS = {
     ),
 }
 _ENVIRONMENTS = frozenset({"os.environ", "os.getenv", "os.environ.get"})
+_LEADS_PROGRAMS = frozenset(
+    {"LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONSTARTUP", "BASH_ENV"}
+)
 _WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
 _EXECUTES = frozenset({"execute", "executemany", "executescript", "to_sql"})
-_ARCHIVE_ENDINGS = {"zip": ".zip", "tar": ".tar", "gztar": ".tar.gz", "bztar": ".tar.bz2", "xztar": ".tar.xz"}
 _KEEPS = frozenset(
     {
         *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
@@ -310,7 +312,7 @@ class _PythonCode:
         if folder := self._find_folder(node):
             return folder
         if _DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
-            return _decode(method, text)
+            return decode_text(method, text)
         if _TEXT_OF_PATH.fullmatch(name) and args:
             return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
         if method in ("joinpath", "glob", "rglob", "iterdir"):
@@ -408,14 +410,7 @@ class _PythonCode:
             self._note_value(target.id, value)
         if isinstance(target, ast.Subscript) and self._find_name(target.value) == "os.environ":
             name = self._find_text(target.slice) or ""
-            if name in (
-                "LD_PRELOAD",
-                "LD_LIBRARY_PATH",
-                "DYLD_INSERT_LIBRARIES",
-                "PATH",
-                "PYTHONSTARTUP",
-                "BASH_ENV",
-            ):
+            if name in _LEADS_PROGRAMS:
                 self._add(EffectKind.PERSIST, f"changes {name}, by which other programs find what they run")
 
     def _note_value(self, name: str, value: ast.expr) -> None:
@@ -642,10 +637,8 @@ class _PythonCode:
     def _copy(self, node: ast.Call) -> Data:
         paths = [self._find_text(each) for each in node.args[:3]]
         if self._find_name(node.func) == "shutil.make_archive":
-            packed = paths[2] if len(paths) > 2 else "."
-            data = self._around.read_file(packed) if packed else NO_DATA
-            ending = _ARCHIVE_ENDINGS.get((paths[1] if len(paths) > 1 else None) or "", "")
-            self._around.write_file(f"{paths[0] or _UNKNOWN}{ending}" if paths else _UNKNOWN, data)
+            data = self._around.read_file((paths[2] if len(paths) > 2 else ".") or _UNKNOWN)
+            self._around.write_file(name_archive(paths), data)
             return data
         data = self._around.read_file(paths[0]) if paths and paths[0] else NO_DATA
         if len(paths) > 1 and paths[1]:
@@ -705,21 +698,3 @@ class _PythonCode:
 
     def _add(self, kind: EffectKind, does: str, place: str = "") -> None:
         self._around.add(SideEffect(kind, does, place))
-
-
-def _decode(method: str, text: str) -> str | None:
-    raw = text.encode("latin-1", "ignore")
-    try:
-        match method:
-            case "b64decode" | "decodebytes" | "urlsafe_b64decode":
-                return base64.b64decode(raw).decode("utf-8", "replace")
-            case "b32decode":
-                return base64.b32decode(raw).decode("utf-8", "replace")
-            case "unhexlify" | "fromhex" | "b16decode":
-                return bytes.fromhex(text).decode("utf-8", "replace")
-            case "b85decode":
-                return base64.b85decode(raw).decode("utf-8", "replace")
-            case _:
-                return None
-    except (ValueError, binascii.Error):
-        return None

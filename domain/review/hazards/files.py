@@ -134,7 +134,7 @@ def _splits_at_nulls(words: Sequence[str]) -> bool:
 
 def _is_beside_generated(name: str, names: Sequence[str]) -> bool:
     """Whether a folder or file goes together with what only tools make in the same place: they make it, too."""
-    if (stem := _PRINTED_BY_TEX.fullmatch(name)) and _is_inside(name):
+    if stem := _PRINTED_BY_TEX.fullmatch(name):
         return any(each.startswith(f"{stem[1]}.") and _FILES.fullmatch(each) for each in names)
     folder, _, last = name.rstrip("/").rpartition("/")
     others = (each.rstrip("/").rpartition("/") for each in names)
