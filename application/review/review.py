@@ -56,6 +56,7 @@ from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.rule_offers import ApprovedCall
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.signing import SigningTerms
+from quorum.domain.review.unasked_calls import CallKind
 from quorum.domain.review.web_reach import (
     FETCH,
     WEB_TOOLS,
@@ -302,6 +303,10 @@ class Review:
     def describe_error_shortly(self) -> str:
         """The same of the mode in force, for a line with little room; empty where nothing was judged."""
         return "" if self._sampling is None else self._sampling.describe_shortly(self.mode)
+
+    def list_asked(self) -> tuple[CallKind, ...]:
+        """The kinds of calls about which the mode in force does not decide, since it was too often wrong."""
+        return () if self._sampling is None else self._sampling.list_asked(self.mode)
 
     def _find_web_doubt(self, subject: Subject) -> str:
         """Why a call may carry data to the web. What a subagent is told was said by a model."""

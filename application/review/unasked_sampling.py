@@ -23,8 +23,6 @@ from quorum.domain.review.unasked_calls import (
     is_sampled,
 )
 
-_LONGEST_TEXT = 500
-
 
 class UnaskedSampling(Struct, frozen=True, kw_only=True):
     """`share` of the calls of a session are sampled; above the share `max_error` of wrong ones they are asked
@@ -69,7 +67,8 @@ class UnaskedSampling(Struct, frozen=True, kw_only=True):
                 session_id=self.session_id,
                 mode=mode,
                 kind=CallKind.of(subject.tool),
-                text=text[:_LONGEST_TEXT],
+                text=text,
+                change=_describe_change(subject),
                 at_ms=time.time_ns() // 1_000_000,
             )
             await self.store.add(call)
@@ -91,7 +90,26 @@ class UnaskedSampling(Struct, frozen=True, kw_only=True):
         except ConfigError:
             return "error not known"
         worst = max(judged, key=lambda figures: figures.bound, default=None)
-        return "" if worst is None else f"≤ {format_share(worst.bound)} wrong (95 %, n = {worst.judged})"
+        return "" if worst is None else worst.remark
+
+    def list_asked(self, mode: Mode) -> tuple[CallKind, ...]:
+        """The kinds of calls that are asked about because the mode was too often wrong about them."""
+        if mode not in SAMPLED_MODES:
+            return ()
+        try:
+            return tuple(kind for kind in CallKind if self.store.count(kind).exceeds(self.max_error))
+        except ConfigError:
+            return tuple(CallKind)
+
+
+def _describe_change(subject: Subject) -> str:
+    """What a call is to change in files: as a diff, or else the texts that it is given."""
+    if subject.command is not None:
+        return ""
+    if subject.diff is not None:
+        return subject.diff
+    texts = (f"{name}: {value}" for name, value in subject.arguments.items() if isinstance(value, str))
+    return "\n".join(texts) if subject.written else ""
 
 
 def _is_allowed_by_mode(decision: Decision, subject: Subject, mode: Mode) -> bool:

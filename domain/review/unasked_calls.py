@@ -32,7 +32,8 @@ class CallKind(StrEnum):
 
 class SampledCall(Struct, frozen=True, kw_only=True):
     """A call that a mode let run. `text` is the call in a line, secrets hidden; `at_ms` is when, in
-    milliseconds since 1970; `is_right` is the person's verdict, None as long as there is none."""
+    milliseconds since 1970; `change` is what it was to change in files; `is_right` is the person's verdict,
+    None as long as there is none."""
 
     id: str
     session_id: str
@@ -40,6 +41,7 @@ class SampledCall(Struct, frozen=True, kw_only=True):
     kind: CallKind
     text: str
     at_ms: int
+    change: str = ""
     is_right: bool | None = None
 
 
@@ -55,6 +57,11 @@ class ErrorFigures(Struct, frozen=True, kw_only=True):
     def bound(self) -> float:
         """The share of wrong calls that is not exceeded, at 95 % confidence."""
         return compute_upper_bound(self.wrong, self.judged)
+
+    @property
+    def remark(self) -> str:
+        """The bound in a few words."""
+        return f"≤ {format_share(self.bound)} of {self.kind} wrong (95 %, n = {self.judged})"
 
     @property
     def sentence(self) -> str:

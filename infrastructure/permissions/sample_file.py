@@ -21,6 +21,7 @@ from quorum.infrastructure.files.private_file import OwnFile
 
 FILE_NAME = "unasked-calls.jsonl"
 MOST_CALLS = 2_000
+_LONGEST_TEXT, _LONGEST_CHANGE = 500, 4_000
 
 
 def open_sample_file(environ: Mapping[str, str], hide: Callable[[str], str]) -> SampleFile | None:
@@ -83,7 +84,12 @@ class SampleFile:
 
     async def add(self, call: SampledCall) -> None:
         """Keep a call, unless it is kept. Raises ConfigError."""
-        hidden = replace(call, text=self._hide(call.text))
+        # Hidden first: of a secret that is cut in two, the half that is left would not be found.
+        hidden = replace(
+            call,
+            text=self._hide(call.text)[:_LONGEST_TEXT],
+            change=self._hide(call.change)[:_LONGEST_CHANGE],
+        )
 
         def with_call(present: tuple[SampledCall, ...]) -> tuple[SampledCall, ...]:
             return present if any(each.id == call.id for each in present) else (*present, hidden)
@@ -120,6 +126,7 @@ class SampleFile:
                 kind=CallKind(given["kind"]),
                 text=str(given["text"]),
                 at_ms=int(given["at_ms"]),
+                change=str(given.get("change", "")),
                 is_right=_read_verdict(given.get("is_right")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -48,6 +48,8 @@ def _ask(file: SampleFile, waiting: Sequence[SampledCall]) -> None:
         print("Should it have run without asking you? r right, w wrong, Enter skips, q ends")
     for place, call in enumerate(waiting, start=1):
         print(f"{place} of {len(waiting)}  {_render(call)}")
+        if call.change:
+            print(make_printable(call.change))
         try:
             while (word := input("r/w/q> ").strip().lower()) not in {*_VERDICTS, *_SKIP, *_QUIT}:
                 print("r, w, Enter or q")

@@ -15,6 +15,7 @@ from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.unasked_calls import CallKind
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.permissions.sample_file import SampleFile
 from quorum.infrastructure.tools.json_schema import JsonSchema
@@ -92,6 +93,7 @@ async def test_calls_that_the_mode_lets_run_are_kept_for_a_verdict(tmp_path: Pat
     (kept,) = session.file.read_calls()
     assert (kept.id, kept.mode, kept.is_right) == ("s/batch-1/call-1", mode, None)
     assert kept.text.startswith("write")
+    assert kept.change == "None -> 1"
 
 
 async def test_what_a_rule_allows_and_what_is_out_of_the_sample_is_not_kept(tmp_path: Path) -> None:
@@ -132,6 +134,7 @@ async def test_where_too_many_were_wrong_the_mode_asks_about_calls_of_the_kind(
         for reason in request.reasons
     )
     assert session.world.cells == {"x": "2"}
+    assert session.review.list_asked() == (CallKind.OTHERS,)
 
 
 async def test_right_verdicts_lower_the_bound_until_the_mode_lets_calls_run_again(tmp_path: Path) -> None:
@@ -156,7 +159,8 @@ async def test_no_wrong_verdict_means_no_question_and_a_bound_that_says_how_litt
     session.judge(True)
 
     assert await session.write(2) == "allowed"
-    assert session.review.describe_error_shortly() == "≤ 95 % wrong (95 %, n = 1)"
+    assert session.review.describe_error_shortly() == "≤ 95 % of other calls wrong (95 %, n = 1)"
+    assert session.review.list_asked() == ()
     assert session.review.describe_error() == (
         "commands: none judged",
         "edits: none judged",
@@ -172,6 +176,7 @@ async def test_figures_that_cannot_be_read_lead_to_a_question(tmp_path: Path) ->
     (request,) = session.person.requests
     assert "calls.jsonl:1" in request.reasons[0]
     assert session.review.describe_error_shortly() == "error not known"
+    assert session.review.list_asked() == tuple(CallKind)
 
 
 async def test_a_call_that_cannot_be_kept_is_reported(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ async def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SampleFile:
             kind=CallKind.COMMANDS,
             text=f"make {number}\x1b[2J",
             at_ms=1_700_000_000_000,
+            change=f"+line {number}\x1b[2J",
         )
         await file.add(call)
     return file
@@ -53,6 +54,7 @@ def test_each_call_that_waits_is_asked_about_once(
     assert [call.is_right for call in file.read_calls()] == [True, False, None]
     told = capsys.readouterr().out
     assert "commands: ≤ 98 % wrong (95 %, n = 2); 1 call to judge" in told
+    assert "+line 0" in told
     assert "\x1b" not in told
 
     _type(monkeypatch, "q")

@@ -75,6 +75,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.person_question import PersonReply
 from quorum.domain.review.questions import DecisionLabel, RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.domain.review.unasked_calls import CallKind
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.sessions.session_summary import NewSession, SessionChoice
 from quorum.domain.sessions.state import PastTurn, PastUndo
@@ -312,6 +313,7 @@ class FakeAgent:
         self.efforts: dict[str, tuple[Effort, ...]] = {}
         self.mode = mode
         self.error = ""
+        self.asked_kinds: tuple[CallKind, ...] = ()
         self.consensus = FakeConsensus(observer)
         self.prompts: list[str] = []
         self.typed_prompts: list[str] = []
@@ -400,6 +402,10 @@ class FakeAgent:
     def describe_error_shortly(self) -> str:
         """What `error` says."""
         return self.error
+
+    def list_asked(self) -> tuple[CallKind, ...]:
+        """What `asked_kinds` says."""
+        return self.asked_kinds
 
     def require_goals(self) -> FakeGoals:
         """What sets its goals."""

@@ -15,7 +15,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-async def _filled(tmp_path, count: int) -> SampleFile:
+async def _filled(tmp_path, count: int, change: str = "") -> SampleFile:
     file = SampleFile(tmp_path / "calls.jsonl")
     for number in range(count):
         await file.add(
@@ -26,6 +26,7 @@ async def _filled(tmp_path, count: int) -> SampleFile:
                 kind=CallKind.COMMANDS,
                 text=f"make target-{number}\x1b[2J",
                 at_ms=0,
+                change=change,
             )
         )
     return file
@@ -70,6 +71,30 @@ async def test_without_a_place_to_keep_calls_it_says_so(tmp_path):
     async with on_stage(tmp_path) as stage:
         await _open(stage, None)
         await stage.shows("no calls are kept for a verdict")
+
+
+@pytest.mark.long
+async def test_what_a_call_changed_is_shown_with_it(tmp_path):
+    file = await _filled(tmp_path, 1, "+PASSWORD = input()\x1b[2J\n-x")
+    async with on_stage(tmp_path) as stage:
+        await _open(stage, file)
+        await stage.shows("+PASSWORD = input()")
+        assert "\x1b[2J" not in stage.text()
+
+
+@pytest.mark.long
+async def test_verdicts_are_told_in_the_header_and_the_status_bar_as_soon_as_they_are_given(tmp_path):
+    file = await _filled(tmp_path, 1)
+    async with on_stage(tmp_path, size=(140, 40)) as stage:
+        await stage.send("/mode auto")
+        await stage.shows("AUTO: only exceptions are asked")
+        await _open(stage, file)
+        await stage.shows("make target-0")
+        stage.agent.error = "≤ 100 % of commands wrong (95 %, n = 1)"
+        stage.agent.asked_kinds = (CallKind.COMMANDS,)
+        await stage.pilot.press("w", "escape", "escape")
+        await stage.shows("AUTO: commands are asked about")
+        await stage.shows("≤ 100 % of commands wrong (95 %, n = 1)")
 
 
 @pytest.mark.long

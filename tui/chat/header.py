@@ -29,7 +29,8 @@ _COMMIT_CHARS = 9
 class SessionLabel(NamedTuple):
     """What a header says of a session; each part is safe to draw, and empty where it is not known.
 
-    `read_only`: another process writes the session.
+    `read_only`: another process writes the session. `asked`: the calls about which a mode that asks about
+    exceptions alone does ask.
     """
 
     mode: str = ""
@@ -38,6 +39,7 @@ class SessionLabel(NamedTuple):
     model: str = ""
     place: str = ""
     branch: str = ""
+    asked: str = ""
 
 
 class Header(Widget):
@@ -52,14 +54,18 @@ class Header(Widget):
         self._mode = ""
         self._sandbox = ""
         self._read_only = False
+        self._asked = ""
 
-    def show(self, *, model: str, mode: str, sandbox: str = "", read_only: bool = False) -> None:
+    def show(
+        self, *, model: str, mode: str, sandbox: str = "", read_only: bool = False, asked: str = ""
+    ) -> None:
         """Show another model, mode or sandbox, and the branch as it is now.
 
-        `read_only`: another process writes the session, so that no mode is in force here.
+        `read_only`: another process writes the session, so that no mode is in force here. `asked`: calls that
+        are asked about in a mode that has a warning.
         """
         self._model, self._mode, self._sandbox = make_printable(model, newlines=False), mode, sandbox
-        self._read_only = read_only
+        self._read_only, self._asked = read_only, asked
         self._branch = find_branch(self._cwd)
         self.refresh()
 
@@ -92,7 +98,15 @@ class Header(Widget):
     @property
     def label(self) -> SessionLabel:
         """What it shows, for another line that does so in its place."""
-        return SessionLabel(self._mode, self._read_only, self._sandbox, self._model, self._place, self._branch)
+        return SessionLabel(
+            mode=self._mode,
+            read_only=self._read_only,
+            sandbox=self._sandbox,
+            model=self._model,
+            place=self._place,
+            branch=self._branch,
+            asked=self._asked,
+        )
 
     @property
     def _is_unsafe(self) -> bool:
@@ -110,18 +124,20 @@ class Header(Widget):
         return badge.cell_length + 1 + sum(cells for part, cells in parts.items() if part not in gone)
 
     def _render_badge(self) -> Content:
-        return draw_badge(self._mode, read_only=self._read_only, in_words=self.size.width >= _ROOM_FOR_WORDS)
+        return draw_badge(self.label, in_words=self.size.width >= _ROOM_FOR_WORDS)
 
 
-def draw_badge(mode: str, *, read_only: bool, in_words: bool) -> Content:
+def draw_badge(label: SessionLabel, *, in_words: bool) -> Content:
     """The mode, loud where it has a warning; that the session is read-only in its place. `in_words`: what a
     loud one means, too. Nothing before the mode is known.
     """
+    mode = label.mode
     if not mode:
         return Content("")
-    if read_only:
+    if label.read_only:
         return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
     if warning := find_warning(mode):
+        warning = f"{label.asked} are asked about" if label.asked else warning
         text = f" {mode.upper()}: {warning} " if in_words else f" {mode.upper()} "
         return Content(text).stylize("bold reverse $warning")
     return Content(f" {mode} ").stylize(_STYLES.get(mode, "bold"))

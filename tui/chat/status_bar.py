@@ -162,7 +162,7 @@ def join_line(
     }
     right = {"elsewhere": elsewhere, "cost": Content(cost), "context": context}
     is_loud = label.read_only or bool(find_warning(label.mode))
-    badge = draw_badge(label.mode, read_only=label.read_only, in_words=width >= _ROOM_FOR_WORDS)
+    badge = draw_badge(label, in_words=width >= _ROOM_FOR_WORDS)
 
     def draw(chosen: set[str]) -> tuple[Content, Content]:
         said = [part for name, part in left.items() if name in chosen and part]

@@ -12,6 +12,8 @@ _ONLY_LOOKS = r"-[a-zA-Z0-9]*[clt][a-zA-Z0-9]*|--stdout|--to-stdout|--list|--tes
 _UNPACKERS = {"gunzip": "gzip", "bunzip2": "bzip2", "unxz": "xz", "unzstd": "zstd"}
 _COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
 
+_CHANGES_ARCHIVE = frozenset("dmqrs")
+
 
 def change_form(used: UsedProgram, paths: Sequence[str], data: Data) -> None:
     """Take files that a program puts into another form beside, or in the place of, the former one."""
@@ -58,6 +60,8 @@ def copy_blocks(used: UsedProgram) -> Data:
 def pack(used: UsedProgram, data: Data) -> Data:
     """Take an archive that is made or taken apart, and return what comes out."""
     reducer = used.scope.reducer
+    if used.name == "ar":
+        return _pack_objects(used)
     if used.has_option("--remove-files") or (
         used.name == "zip" and used.has_option("-[a-zA-Z]*m[a-zA-Z]*|--move")
     ):
@@ -84,6 +88,16 @@ def pack(used: UsedProgram, data: Data) -> Data:
     else:
         _unpack(used, archives)
     return data
+
+
+def _pack_objects(used: UsedProgram) -> Data:
+    """The same of ar, whose first word says what it does, with a dash or without."""
+    order = next(iter(used.run.arguments), "")
+    paths = [word for word in used.run.arguments[1:] if not word.startswith("-")]
+    data = used.read(*paths)
+    if paths and not order.startswith("--") and not _CHANGES_ARCHIVE.isdisjoint(order):
+        used.scope.reducer.write_file(paths[0], data)
+    return data if "p" in order else NO_DATA
 
 
 def _unpack(used: UsedProgram, archives: Sequence[str]) -> None:

@@ -18,14 +18,20 @@ _COPIES = re.compile(
 _PRINTS_INTO = re.compile(r"(?im)^\s*\.(?:output|once)\s+(?:-\S+\s+)*([^\s|-]\S*)")
 
 
+def only_shows(statements: str) -> bool:
+    """Whether statements change nothing in the database."""
+    return all(map(_ONLY_SHOWS.match, statements.splitlines()))
+
+
 def write_database(used: UsedProgram) -> None:
     """Take what is written: the database unless all is only shown, its copies, files of what is shown."""
     if not used.operands:
         return
     database, statements = used.operands[0], (*used.words.operands[1:], used.run.text or "")
     reducer = used.scope.reducer
-    lines = (line for each in statements for line in each.splitlines())
-    if not all(map(_ONLY_SHOWS.match, lines)):
+    redirects = any(each.operator == "<" for each in used.run.redirects)
+    is_fed_unseen = used.run.text is None and (redirects or bool(used.piped))
+    if is_fed_unseen or not all(map(only_shows, statements)):
         reducer.write_file(database, frozenset())
     for path in (each for text in statements for each in _COPIES.findall(text)):
         reducer.write_file(path.strip("'\""), frozenset({Datum(DataKind.FILE, database)}))

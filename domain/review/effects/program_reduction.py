@@ -464,7 +464,7 @@ def judge_endless(used: UsedProgram) -> None:
 _PLAIN_MACHINE = frozenset(
     {"uname", "arch", "date", "lsb_release", "nproc", "dpkg", "rustc", "go", "getconf", "git"}
 )
-_ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
+_ARCHIVERS = frozenset({"ar", "zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
 _FINDERS = frozenset({"find", "gfind", "bfs"})
 _TAKES_NAMES = {
     "cpio": r"-[a-zA-Z0-9]*o[a-zA-Z0-9]*|--create",

@@ -206,9 +206,8 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         values="-x -i -P -b -t -p",
         operands=_O.SHOW,
     ),
-    ProgramEffects(
-        names="cpio pax ar shar", source="cpio(1) 2.13", shows="-F -I", writes="-O", operands=_O.SHOW
-    ),
+    ProgramEffects(names="cpio pax shar", source="cpio(1) 2.13", shows="-F -I", writes="-O", operands=_O.SHOW),
+    ProgramEffects(names="ar", source="ar(1) 2.40"),
     ProgramEffects(
         names="split csplit",
         source="split(1) 9.1, csplit(1) 9.1",

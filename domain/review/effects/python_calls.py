@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import base64
+import binascii
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from quorum.domain.review.effects.places import is_wide
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
@@ -121,3 +123,31 @@ _WAITS = frozenset(
         "communicate",
     }
 )
+
+
+def name_archive(given: Sequence[str | None]) -> str:
+    """The archive that `shutil.make_archive` makes, by its first words."""
+    name, form, *_ = (*given, None, None)
+    return f"{name or '$x'}{_ARCHIVE_ENDINGS.get(form or '', '')}"
+
+
+_ARCHIVE_ENDINGS = {"zip": ".zip", "tar": ".tar", "gztar": ".tar.gz", "bztar": ".tar.bz2", "xztar": ".tar.xz"}
+
+
+def decode_text(method: str, text: str) -> str | None:
+    """The text that a function of this name makes of another; None where it cannot."""
+    raw = text.encode("latin-1", "ignore")
+    try:
+        match method:
+            case "b64decode" | "decodebytes" | "urlsafe_b64decode":
+                return base64.b64decode(raw).decode("utf-8", "replace")
+            case "b32decode":
+                return base64.b32decode(raw).decode("utf-8", "replace")
+            case "unhexlify" | "fromhex" | "b16decode":
+                return bytes.fromhex(text).decode("utf-8", "replace")
+            case "b85decode":
+                return base64.b85decode(raw).decode("utf-8", "replace")
+            case _:
+                return None
+    except (ValueError, binascii.Error):
+        return None

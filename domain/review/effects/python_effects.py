@@ -7,20 +7,21 @@ call that they do not. Nothing is run.
 from __future__ import annotations
 
 import ast
-import base64
-import binascii
 import re
 import shlex
 from collections.abc import Iterable, Sequence
 
+from quorum.domain.review.effects.database_files import only_shows
 from quorum.domain.review.effects.noted_names import NotedNames
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
 from quorum.domain.review.effects.python_calls import (
     RUNS_CODE,
     RUNS_FILES,
+    decode_text,
     judge_call,
     judge_calls,
     judge_loop,
+    name_archive,
 )
 from quorum.domain.review.effects.secret_owners import drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
@@ -124,6 +125,11 @@ _ACTING = (
     *(ast.Call, ast.Return, ast.While),
 )
 """Of all nodes few set names, and few do something."""
+_TEXTUAL = (
+    *(ast.Constant, ast.Name, ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.Starred, ast.Await),
+    *(ast.Subscript, ast.Call),
+)
+"""What may be a text."""
 _FOLDERS = {
     **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
     **dict.fromkeys(
@@ -132,7 +138,11 @@ _FOLDERS = {
     ),
 }
 _ENVIRONMENTS = frozenset({"os.environ", "os.getenv", "os.environ.get"})
+_LEADS_PROGRAMS = frozenset(
+    {"LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONSTARTUP", "BASH_ENV"}
+)
 _WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
+_EXECUTES = frozenset({"execute", "executemany", "executescript", "to_sql"})
 _KEEPS = frozenset(
     {
         *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
@@ -166,11 +176,13 @@ class _PythonCode:
         self._opened = NotedNames[str]()
         self._parameters: dict[str, list[str]] = {}
         self._known: dict[int, Data] = {}
+        self._names: dict[int, str] = {}
         self._inner: dict[int, list[ast.expr]] = {}
         self._busy: set[int] = set()
         self._output: Data = NO_DATA
         self._is_socket = False
         self._star = ""
+        self._databases: set[str] = set()
         self._lists = NotedNames[ast.expr]()
 
     def reduce(self) -> Data:
@@ -215,21 +227,26 @@ class _PythonCode:
         self._around.run_data(each for file in files if file for each in file.data)
 
     def _find_name(self, node: ast.expr) -> str:
-        parts: list[str] = []
-        while True:
-            match node:
-                case ast.Attribute(value=value, attr=attribute):
-                    parts.insert(0, attribute)
-                    node = value
-                case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if self._is_import(func):
-                    return ".".join((module, *parts))
-                case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.expr() as name, *_]):
-                    parts.insert(0, self._find_text(name) or "?")
-                    node = owner
-                case ast.Name(id=name):
-                    return ".".join((self._imported.get(name, name), *parts))
-                case _:
-                    return ".".join(("?", *parts))
+        """A dotted name, with what imports stand for; `?` stands for what is not a name."""
+        if (known := self._names.get(id(node))) is not None:
+            return known
+        root, attributes = node, list[str]()
+        while isinstance(root, ast.Attribute):
+            attributes.insert(0, root.attr)
+            root = root.value
+        if isinstance(root, ast.Name):
+            name = self._names[id(node)] = ".".join((self._imported.get(root.id, root.id), *attributes))
+            return name
+        return ".".join((self._find_name_of_result(root), *attributes))
+
+    def _find_name_of_result(self, node: ast.expr) -> str:
+        match node:
+            case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if self._is_import(func):
+                return module
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.expr() as name, *_]):
+                return f"{self._find_name(owner)}.{self._find_text(name) or '?'}"
+            case _:
+                return "?"
 
     def _is_import(self, func: ast.expr) -> bool:
         return self._find_name(func) in ("__import__", "importlib.import_module", "import_module")
@@ -239,21 +256,23 @@ class _PythonCode:
     def _find_text(self, node: ast.expr) -> str | None:
         """What is known of a text; a part that is not known is a variable."""
         match node:
+            case ast.Name(id=name):
+                return self._texts.find(name)
             case ast.Constant(value=str(text)):
                 return text[:_LONGEST]
             case ast.Constant(value=bytes(raw)):
                 return raw[:_LONGEST].decode("latin-1")
-            case ast.Name(id=name):
-                return self._texts.find(name)
-            case ast.BinOp(left=left, op=ast.Add() | ast.Div(), right=right):
-                parts = (self._find_text(left), self._find_text(right))
-                joint = "/" if isinstance(node.op, ast.Div) else ""
-                return (
-                    None if parts == (None, None) else joint.join(each or _UNKNOWN for each in parts)[:_LONGEST]
-                )
+            case ast.Constant() | ast.Attribute():  # most that is neither is one of these
+                return None
+            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
+                return self._find_text_of_method(node, owner, method, args)
+            case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
+                return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
             case ast.BinOp(left=left, op=ast.Mod()):
                 pattern = self._find_text(left)
                 return None if pattern is None else re.sub(r"%[sdr]", _UNKNOWN, pattern)
+            case ast.BinOp():
+                return self._join_texts(node)
             case ast.JoinedStr(values=values):
                 return "".join(self._find_text(each) or _UNKNOWN for each in values)[:_LONGEST]
             case ast.FormattedValue(value=inner) | ast.Starred(value=inner) | ast.Await(value=inner):
@@ -261,12 +280,15 @@ class _PythonCode:
             case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp())):
                 forwards = self._find_text(value)
                 return None if forwards is None else forwards[::-1]
-            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
-                return self._find_text_of_method(node, owner, method, args)
-            case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
-                return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
             case _:
                 return self._find_folder(node)
+
+    def _join_texts(self, node: ast.BinOp) -> str | None:
+        if not isinstance(node.op, ast.Add | ast.Div):
+            return None
+        parts = (self._find_text(node.left), self._find_text(node.right))
+        joint = "/" if isinstance(node.op, ast.Div) else ""
+        return None if parts == (None, None) else joint.join(each or _UNKNOWN for each in parts)[:_LONGEST]
 
     def _find_folder(self, node: ast.expr) -> str | None:
         """A folder that the machine knows by another name than its path."""
@@ -290,7 +312,7 @@ class _PythonCode:
         if folder := self._find_folder(node):
             return folder
         if _DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
-            return _decode(method, text)
+            return decode_text(method, text)
         if _TEXT_OF_PATH.fullmatch(name) and args:
             return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
         if method in ("joinpath", "glob", "rglob", "iterdir"):
@@ -388,14 +410,7 @@ class _PythonCode:
             self._note_value(target.id, value)
         if isinstance(target, ast.Subscript) and self._find_name(target.value) == "os.environ":
             name = self._find_text(target.slice) or ""
-            if name in (
-                "LD_PRELOAD",
-                "LD_LIBRARY_PATH",
-                "DYLD_INSERT_LIBRARIES",
-                "PATH",
-                "PYTHONSTARTUP",
-                "BASH_ENV",
-            ):
+            if name in _LEADS_PROGRAMS:
                 self._add(EffectKind.PERSIST, f"changes {name}, by which other programs find what they run")
 
     def _note_value(self, name: str, value: ast.expr) -> None:
@@ -406,6 +421,7 @@ class _PythonCode:
             self._opened.note(name, path)
         elif isinstance(value, ast.Call) and value.args and self._is_import(value.func):
             self._imported[name] = self._find_text(value.args[0]) or "?"
+            self._names.clear()
 
     def _judge_loop(self, node: ast.For | ast.While) -> None:
         for effect in judge_loop(
@@ -490,6 +506,11 @@ class _PythonCode:
             self._write(node, owner, given | held)
         if owner is not None and last in _KEEPS:
             self._hold(owner, given)
+        if last in _EXECUTES and self._databases:
+            statement = self._find_text(node.args[0]) if node.args else None
+            if last == "to_sql" or statement is None or not only_shows(statement):
+                for database in self._databases:
+                    self._around.write_file(database, NO_DATA)
         if last in ("extractall", "extract"):
             folder = self._find_text(node.args[0]) if node.args else None
             self._around.write_file((folder or ".").rstrip("/") + "/", held)
@@ -565,7 +586,7 @@ class _PythonCode:
     def _find_address(self, node: ast.Call) -> str | None:
         inner = self._inner.get(id(node))
         if inner is None:
-            inner = self._inner[id(node)] = [each for each in list_nodes(node) if isinstance(each, ast.expr)]
+            inner = self._inner[id(node)] = [each for each in list_nodes(node) if isinstance(each, _TEXTUAL)]
         texts = map(self._find_text, inner)
         return next((text for text in texts if text and "://" in text), None)
 
@@ -591,7 +612,9 @@ class _PythonCode:
             text = self._find_text(node.args[0]) if node.args else None
             self._around.write_file(path, NO_DATA.union(*map(self._find_data, node.args)), text)
             return NO_DATA
-        if any(set(mode or "") & set("wax+") for mode in modes):
+        if self._find_name(node.func) == "sqlite3.connect":
+            self._databases.add(path)
+        elif any(set(mode or "") & set("wax+") for mode in modes):
             self._around.write_file(path, NO_DATA)
             return NO_DATA
         return self._around.read_file(path)
@@ -613,11 +636,12 @@ class _PythonCode:
 
     def _copy(self, node: ast.Call) -> Data:
         paths = [self._find_text(each) for each in node.args[:3]]
-        data = self._around.read_file(paths[0]) if paths and paths[0] else NO_DATA
         if self._find_name(node.func) == "shutil.make_archive":
-            data = self._around.read_file(paths[2]) if len(paths) > 2 and paths[2] else NO_DATA
-            self._around.write_file(paths[0] or _UNKNOWN, data)
-        elif len(paths) > 1 and paths[1]:
+            data = self._around.read_file((paths[2] if len(paths) > 2 else ".") or _UNKNOWN)
+            self._around.write_file(name_archive(paths), data)
+            return data
+        data = self._around.read_file(paths[0]) if paths and paths[0] else NO_DATA
+        if len(paths) > 1 and paths[1]:
             self._around.write_file(paths[1], data)
         if paths and paths[0] and self._find_name(node.func) in _MOVES:
             self._around.write_file(paths[0], NO_DATA)
@@ -674,21 +698,3 @@ class _PythonCode:
 
     def _add(self, kind: EffectKind, does: str, place: str = "") -> None:
         self._around.add(SideEffect(kind, does, place))
-
-
-def _decode(method: str, text: str) -> str | None:
-    raw = text.encode("latin-1", "ignore")
-    try:
-        match method:
-            case "b64decode" | "decodebytes" | "urlsafe_b64decode":
-                return base64.b64decode(raw).decode("utf-8", "replace")
-            case "b32decode":
-                return base64.b32decode(raw).decode("utf-8", "replace")
-            case "unhexlify" | "fromhex" | "b16decode":
-                return bytes.fromhex(text).decode("utf-8", "replace")
-            case "b85decode":
-                return base64.b85decode(raw).decode("utf-8", "replace")
-            case _:
-                return None
-    except (ValueError, binascii.Error):
-        return None

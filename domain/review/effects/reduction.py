@@ -34,6 +34,7 @@ from quorum.domain.review.effects.surroundings import Output, WrittenText
 from quorum.domain.review.hazards.places import belongs_to_system, governs_agents, is_device
 from quorum.domain.shell.script import ReadScript
 
+_MOST_TURNS = 4
 _DEEPEST = 6
 _MOST_TEXTS = 60
 _LONGEST_PATH = 1_024
@@ -286,7 +287,10 @@ class Reducer:
         is_repeated = any(
             each.in_loop or each.function or each.words[:1] in (("mkfifo",), ("mknod",)) for each in commands
         )
-        for _ in range(2 if is_repeated else 1):  # what a loop holds reaches what stands in front of it
+        values = max((len(each.assignments) for each in commands if each.in_loop), default=0)
+        # What a loop holds reaches what stands in front of it, and each of its words is one of its turns.
+        for turn in range(max(2, min(values, _MOST_TURNS)) if is_repeated else 1):
+            part.turn = turn
             for command in commands:
                 part.reduce(command)
         self._depth -= 1

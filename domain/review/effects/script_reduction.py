@@ -94,12 +94,13 @@ class ScriptReduction(Struct):
     """One script: what its variables and streams hold, and what is left to print in the end.
 
     `is_seen_elsewhere`: the guards look at the words of these commands themselves. `engine` is where containers
-    are built and run, as a variable says.
+    are built and run, as a variable says. `turn`: which of its words a loop is at.
     """
 
     reducer: CommandReduction
     incoming: Data
     is_seen_elsewhere: bool = False
+    turn: int = 0
     output: Data = NO_DATA
     texts: list[str] | None = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
@@ -289,7 +290,7 @@ class ScriptReduction(Struct):
             return
         if not words or words[0] in ("export", "local", "declare", "typeset", "readonly"):
             chosen: dict[str, str] = {}
-            for assignment in command.assignments:
+            for place, assignment in enumerate(command.assignments):
                 name, _, value = assignment.partition("=")
                 resolved = self._resolve(value, read)
                 held = self.find_data(resolved, data)
@@ -299,7 +300,7 @@ class ScriptReduction(Struct):
                     self.values[name] = made
                 elif SUBSTITUTION.search(resolved) or held:
                     self.values.pop(name, None)
-                elif name not in chosen or is_grave(resolved):
+                elif name not in chosen or (place == self.turn if self.turn else is_grave(resolved)):
                     chosen[name] = self.values.get(name[:-1], "") + resolved if name.endswith("+") else resolved
                     self.values[name.rstrip("+")] = chosen[name]
         for assignment in command.assignments:

@@ -35,6 +35,7 @@ _UNMISTAKABLE = frozenset(
         *("node_modules", "bower_components", "target", "coverage", "__pycache__", ".venv", "venv"),
         *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".eggs", "htmlcov"),
         *(".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", ".angular", ".gradle", ".dart_tool"),
+        ".build",
         *(".nyc_output", ".vite", ".output", ".astro", ".docusaurus", ".expo", ".webpack", ".sass-cache"),
         *("_build", "_site", "elm-stuff", ".stack-work", "dist-newstyle", ".zig-cache", "zig-cache", "zig-out"),
         *("storybook-static", "playwright-report", "test-results", "DerivedData", ".aws-sam", ".jekyll-cache"),
@@ -55,8 +56,10 @@ _BUILDERS = re.compile(
 )
 _FILES = re.compile(
     r"(\*|[\w.+-]+)\.(egg-info|tsbuildinfo|pyc|pyo)|\*\.(o|obj|class)|\*~|(?i:\.ds_store)"
-    r"|\.(eslint|stylelint|prettier|phpunit\.result\.|php-cs-fixer\.)?cache"
+    r"|\.(eslint|stylelint|prettier|phpunit\.result\.|php-cs-fixer\.)?cache|nohup\.out"
+    r"|(\*|[\w.+-]+)\.(aux|toc|lof|lot|fls|fdb_latexmk|synctex\.gz|bbl|blg|bcf|run\.xml|nav|snm|vrb)"
 )
+_PRINTED_BY_TEX = re.compile(r"(\*|[\w.+-]+)\.(?:log|out)")
 _EMPTY_SIZES = re.compile(r"0[bckMG]?")
 _REVERSIBLE = frozenset({"chmod", "chown", "chgrp"})
 _TOP = re.compile(r"tmp/[^/]+/?$")
@@ -130,7 +133,9 @@ def _splits_at_nulls(words: Sequence[str]) -> bool:
 
 
 def _is_beside_generated(name: str, names: Sequence[str]) -> bool:
-    """Whether a folder goes together with what only tools make in the same place: it is what they build."""
+    """Whether a folder or file goes together with what only tools make in the same place: they make it, too."""
+    if stem := _PRINTED_BY_TEX.fullmatch(name):
+        return any(each.startswith(f"{stem[1]}.") and _FILES.fullmatch(each) for each in names)
     folder, _, last = name.rstrip("/").rpartition("/")
     others = (each.rstrip("/").rpartition("/") for each in names)
     return (
@@ -403,6 +408,7 @@ _MAY_LOSE_NOTHING = frozenset(
         *("chmod", "chown", "chgrp", "pkill", "killall", "fuser"),
     }
 )
+_ASKS_TO_FIND = re.compile(r"-[fxno]+|--full|--exact|--newest|--oldest")
 _ASKS_TO_END = re.compile(r"-f|--full|-x|-e|-q|-(SIG)?(TERM|INT|KILL|HUP)|-(1|2|9|15)")
 _OPEN_PORT = re.compile(r"(?!0|10[01]\d/)\d{4,5}/(tcp|udp)")
 _KEY_NAMES = re.compile(r"\*?(id_(rsa|dsa|ecdsa|ed25519).*|\.pem|\.ppk|\.kdbx|\.netrc|\.pgpass|credentials)\*?")
@@ -468,6 +474,13 @@ def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = Non
     if script is not None and changes_only_folders(run, script):
         listed = tuple(each for each in listed if not each.reason.endswith(SPECIAL_BITS))
     yield from listed or list_deletions(run, roots)
+
+
+def finds_only_servers(run: Invocation) -> bool:
+    """Whether a program lists the processes of nothing but such servers."""
+    patterns = [word for word in run.arguments if not _ASKS_TO_FIND.fullmatch(word)]
+    is_finder = run.program in ("pgrep", "pidof") and not (run.wrappers or run.in_loop)
+    return is_finder and len(patterns) == 1 and _SERVERS.fullmatch(patterns[0]) is not None
 
 
 def ends_only_servers(run: Invocation) -> bool:

@@ -12,6 +12,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.database import CLIENTS, list_deleted_data, list_reached_data
 from quorum.domain.review.hazards.files import (
     fill_in_generated,
+    finds_only_servers,
     list_ended_processes,
     list_harm,
     list_read_credentials,
@@ -565,7 +566,7 @@ def _find_produced(run: Invocation) -> frozenset[Carried]:
         produced.add(Carried.DOWNLOAD)
     if _decodes(run):
         produced.add(Carried.DECODED)
-    if program in _PROCESS_LISTERS and not _lists_port(run):
+    if program in _PROCESS_LISTERS and not (_lists_port(run) or finds_only_servers(run)):
         produced.add(Carried.PROCESSES)
     if program in ("env", "printenv", "set", "export") and not arguments:
         produced.add(Carried.ENVIRONMENT)

@@ -125,7 +125,6 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
             "runcon",
             "setarch",
             "linux64",
-            "screen",
             "tsocks",
             "wsl",
             "dotenvx",
@@ -188,7 +187,8 @@ def list_started(given: Invocation) -> Iterator[Invocation]:
     """The program itself, and each that it runs with the words behind it, here, in a container or elsewhere."""
     for run in unwrap(given):
         yield run
-        if (started := _find_started(run)) is not None:
+        started = _find_started(run)
+        if started is not None and (started.arguments or not _starts_script(run)):
             yield from list_started(replace(started, wrappers=(*run.wrappers, run.program)))
 
 
@@ -198,19 +198,21 @@ def list_started_programs(given: Invocation) -> Iterator[Invocation]:
     for run in unwrap(given):
         if run is not given:
             yield run
-        command = _find_command(run)
-        is_script = command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
-        if not is_script and (started := _find_started(run)) is not None:
+        if not _starts_script(run) and (started := _find_started(run)) is not None:
             yield started
             yield from list_started_programs(started)
+
+
+def _starts_script(run: Invocation) -> bool:
+    """Whether what a program starts is a script of the project, which may be called like a program."""
+    command = _find_command(run)
+    return command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
 
 
 def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):
-        command = _find_command(run)
-        is_script = command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
-        if is_script or (started := _find_started(run)) is None:
+        if _starts_script(run) or (started := _find_started(run)) is None:
             words = skip_leading_options(run)
             if words is run.arguments:
                 return run

@@ -37,7 +37,7 @@ STARTERS = frozenset(
         *("tsp", "nq", "task-spooler", "ts", "ifne", "dtach", "abduco", "reptyr", "nohup", "lockf"),
         # in terminals
         *("xterm", "gnome-terminal", "konsole", "alacritty", "kitty", "foot", "x-terminal-emulator", "urxvt"),
-        *("xfce4-terminal", "lxterminal", "terminator", "tilix", "rlfe", "ledit", "screen", "tmux", "byobu"),
+        *("xfce4-terminal", "lxterminal", "terminator", "tilix", "rlfe", "ledit", "screen", "byobu"),
         # under observation, and as other machines
         *("heaptrack", "gdb", "lldb", "qemu-x86_64", "qemu-arm", "box64"),
         *("qemu-aarch64", "qemu-i386", "toybox", "coproc", "errno", "dbus-launch", "rootlesskit", "shifter"),
@@ -48,6 +48,12 @@ STARTERS = frozenset(
 )
 """They have no other use than to start something, or start what they are given as a program."""
 _STARTS = {
+    # tmux 3.3
+    "tmux": (
+        *("new-session", "new", "new-window", "neww", "split-window", "splitw", "respawn-pane", "respawnp"),
+        *("respawn-window", "respawnw", "run-shell", "run", "if-shell", "if", "pipe-pane", "pipep"),
+        *("display-popup", "popup", "send-keys", "send", "set-hook", "bind-key", "bind", "confirm-before"),
+    ),
     "podman": ("unshare", "machine"),
     "kubectl": ("run", "debug"),
     "oc": ("rsh", "debug", "run"),
@@ -70,25 +76,25 @@ _STARTS = {
     "cmd": ("/c", "/C", "/k"),
 }
 """Programs that do so for some of their commands."""
-_COMMANDS = frozenset(
-    {
-        "exec",
-        "run",
-        "x",
-        "ssh",
-        "rsh",
-        "shell",
-        "activate",
-        "start",
-        "add",
-        "exec-env",
-        "exec-file",
-        "build-env",
-    }
+_TAKES_NAMES = frozenset({"run", "start", "add", "activate"})
+_COMMANDS = _TAKES_NAMES | {"exec", "x", "ssh", "rsh", "shell", "exec-env", "exec-file", "build-env"}
+"""What programs of which nothing is known call it. Some take a single word for the name of a script, a service
+or a package, and that may be called like a program."""
+_NAMING = frozenset(
+    {"--what", "--who", "--why", "--name", "--title", "--label", "--unit", "-t", "-T", "-S", "-n"}
 )
-"""What programs of which nothing is known call it."""
-_NAMING = frozenset({"--what", "--who", "--why", "--name", "--title", "--label", "-t", "-T", "-S", "-n"})
 """Options with a value that may be called like a program."""
+_NAMING_BY_PROGRAM = {
+    "nox": frozenset({"-s", "--session", "--sessions", "-e", "-k", "--tags"}),
+    "watchexec": frozenset({"-w", "--watch", "-e", "--exts", "-f", "--filter", "-i", "--ignore"}),
+    "nodemon": frozenset({"-w", "--watch", "-e", "--ext", "-i", "--ignore"}),
+    "tmux": frozenset({"-s", "-c", "-F", "-L", "-f", "-ds", "-dn"}),
+    # screen(1) 4.9: letters may stand together
+    "screen": frozenset({"-r", "-R", "-x", "-d", "-D", "-c", "-e", "-p", "-dr", "-dR", "-DR", "-RR", "-DRR"})
+    | {"-dmS", "-DmS", "-AdmS", "-LdmS", "-dmLS", "-mS"},
+}
+"""Those of single programs, where others have the same letters for something else."""
+_NOTHING = frozenset[str]()
 _DASHES = ("--", "---")
 _TEXTS = frozenset(
     {
@@ -118,25 +124,32 @@ def note_programs(names: Iterable[str]) -> None:
 
 def find_started_words(program: str, words: Sequence[str]) -> Sequence[str]:
     """The command that a program starts which stands in its words: its name and its own words, or none."""
+    naming = _NAMING | _NAMING_BY_PROGRAM.get(program, _NOTHING)
+    if program == "script" and _TEXTS.isdisjoint(words):  # a file, and behind it a command
+        file = next((place for place, word in enumerate(words) if not word.startswith("-")), len(words))
+        return _find_command(words[file + 1 :], naming)
     if program in STARTERS:
-        return _find_command(words)
+        return _find_command(words, naming)
     command = next((word for word in words if not word.startswith("-") or word in _DASHES), "")
     if program in _STARTS:
         place = next((place for place, word in enumerate(words) if word in _STARTS[program]), None)
-        return () if place is None else _find_command(words[place + (words[place] != "--") :])
+        return () if place is None else _find_command(words[place + (words[place] != "--") :], naming)
     if program in _KNOWN:
         return ()
     if "--" in words and (behind := words[words.index("--") + 1 :]) and _is_known(behind[0]):
         return behind
-    return _find_command(words[words.index(command) + 1 :]) if command in _COMMANDS else ()
+    if command not in _COMMANDS:
+        return ()
+    started = _find_command(words[words.index(command) + 1 :], naming)
+    return () if command in _TAKES_NAMES and len(started) == 1 else started
 
 
-def _find_command(words: Sequence[str]) -> Sequence[str]:
+def _find_command(words: Sequence[str], naming: frozenset[str]) -> Sequence[str]:
     for place, word in enumerate(words):
         if word in _DASHES and words[place + 1 :] and _is_known(words[place + 1]):
             return words[place + 1 :]
     pairs = enumerate(zip(("", *words), words, strict=False))
-    return next((words[at:] for at, (option, word) in pairs if option not in _NAMING and _is_known(word)), ())
+    return next((words[at:] for at, (option, word) in pairs if option not in naming and _is_known(word)), ())
 
 
 def _is_known(word: str) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.unasked_calls import CallKind, SampledCall
 from quorum.infrastructure.permissions.sample_file import SampleFile
@@ -31,6 +32,16 @@ async def test_calls_are_kept_once_with_their_secrets_hidden(tmp_path: Path) -> 
     assert [call.text for call in file.read_calls()] == ["curl -u me:[secret:X]", "make"]
     assert "hunter2" not in (tmp_path / "state" / "calls.jsonl").read_text()
     assert (tmp_path / "state" / "calls.jsonl").stat().st_mode & 0o077 == 0
+
+
+async def test_a_secret_is_hidden_before_a_long_text_is_cut(tmp_path: Path) -> None:
+    file = SampleFile(tmp_path / "calls.jsonl", lambda text: text.replace("hunter2", "[secret:X]"))
+
+    await file.add(replace(a_call(1), change="x" * 3_996 + "hunter2" + "y" * 100))
+
+    (kept,) = file.read_calls()
+    assert len(kept.change) == 4_000
+    assert "hun" not in kept.change
 
 
 async def test_figures_follow_the_verdicts_of_another_process(tmp_path: Path) -> None:

@@ -641,6 +641,22 @@ def test_what_a_command_reads_writes_and_deletes_is_told() -> None:
         ("sed -i.bak s/a/b/ f", {("write", "f"), ("write", "f.bak"), ("delete", "f")}),
         ("sqlite3 x.db 'create table t (a)'", {("write", "x.db"), ("read", "x.db")}),
         ("sqlite3 x.db 'select 1'", {("read", "x.db")}),
+        ("sqlite3 x.db < a.sql", {("write", "x.db"), ("read", "x.db"), ("read", "a.sql")}),
+        ("ar rcs lib.a a.o", {("write", "lib.a"), ("read", "lib.a"), ("read", "a.o")}),
+        ("ar t lib.a", {("read", "lib.a")}),
+        ("for f in a b; do echo > $f; done", {("write", "a"), ("write", "b")}),
+        (
+            "python3 -c \"import sqlite3; c = sqlite3.connect('x.db'); c.execute('create table t (a)')\"",
+            {("write", "x.db"), ("read", "x.db")},
+        ),
+        (
+            "python3 -c \"import sqlite3; c = sqlite3.connect('x.db'); print(c.execute('select 1'))\"",
+            {("read", "x.db")},
+        ),
+        (
+            "python3 -c \"import shutil; shutil.make_archive('out', 'zip', 'src')\"",
+            {("write", "out.zip"), ("read", "src")},
+        ),
         ("split -l 1 a part_", {("read", "a"), ("write", "part_*")}),
         ("patch a.py a.patch", {("write", "a.py"), ("read", "a.patch")}),
         ("python3 -m json.tool a.json", {("read", "a.json")}),

@@ -237,4 +237,5 @@ class SettingsController:
 
     def action_show_permissions(self) -> None:
         if (session := self._current.require_session("look at the rules")) is not None:
-            self._host.app.push_screen(session.build_permissions_screen())
+            # What is judged there changes what the mode asks about.
+            self._host.app.push_screen(session.build_permissions_screen(), lambda _: self._host.refresh_state())

@@ -110,7 +110,11 @@ class StatusController:
             facts = session.facts
             in_use = bool(session.agent.record.in_use)
             self.header.show(
-                model=session.model_label, mode=session.mode_label, sandbox=facts.sandbox, read_only=in_use
+                model=session.model_label,
+                mode=session.mode_label,
+                sandbox=facts.sandbox,
+                read_only=in_use,
+                asked=" and ".join(session.agent.review.list_asked()),
             )
             self.welcome.show(session, self._host.app.version if isinstance(self._host.app, Looks) else "")
             if facts.used:

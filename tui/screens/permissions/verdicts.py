@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -37,7 +38,8 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     DEFAULT_CSS = """
     VerdictScreen {
         align: center middle;
-        #asked { height: auto; max-height: 16; }
+        #shown { height: auto; max-height: 60vh; }
+        #asked { height: auto; }
     }
     """
 
@@ -50,7 +52,8 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         """The call, and what is asked about it."""
         with DialogFrame(id="verdicts") as box:
             box.border_title = Content("Calls that ran unasked")
-            yield Static(id="asked", markup=False)
+            with VerticalScroll(id="shown"):
+                yield Static(id="asked", markup=False)
 
     def on_mount(self) -> None:
         """Read them."""
@@ -75,6 +78,7 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         lines = (
             Content("Should it have run without asking you?").stylize("bold"),
             Content(make_printable(call.text)),
+            *((Content(make_printable(call.change)),) if call.change else ()),
             Content(f"mode {call.mode} · {when} · {len(self._waiting)} left").stylize("$text-muted"),
         )
         self._tell(Content("\n").join(lines))
