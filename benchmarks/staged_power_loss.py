@@ -42,12 +42,12 @@ def _run(*words: str | Path) -> None:
 
 
 @contextmanager
-def _mounted(image: Path, place: Path, *options: str) -> Iterator[None]:
+def _mounted(image: Path, place: Path, *options: str, is_left: bool = False) -> Iterator[None]:
     _run("mount", "-o", "loop", *options, image, place)
     try:
         yield
     finally:
-        _run("umount", place)
+        _run("umount", *(("--lazy",) if is_left else ()), place)
 
 
 def _copy(image: Path, to: Path) -> Path:
@@ -162,7 +162,8 @@ def _main(cuts: int, seed: int, kind: str, above: Path | None) -> None:
         (folder / "images").mkdir()
         _run("truncate", "-s", "8G", folder / "below")
         _run("mkfs.xfs", "-q", "-m", "reflink=1", folder / "below")
-        with _mounted(folder / "below", folder / "images"):
+        # The disk that was in use last may still be let go of when all is over.
+        with _mounted(folder / "below", folder / "images", is_left=True):
             counted = _Cuts(_Disk(folder, kind), random.Random(seed))
             for number in range(1, cuts + 1):
                 counted.cut()
