@@ -80,7 +80,7 @@ async def test_the_change_is_shown_and_made_once_it_is_approved_and_nothing_is_s
         await stage.shows("enter adds this line to AGENTS.md")
         await stage.pilot.press("enter")
         await asked(stage)
-        for part in ("/ws/AGENTS.md", "Be brief.", "+ - use tabs", "add it as shown", "sha256"):
+        for part in ("/ws/AGENTS.md", "Be brief.", "+ - use tabs", "add it as shown", "version "):
             await stage.shows(part)
         assert "\x1b[2J" not in stage.text()
         assert stage.agent.memory.added == []
