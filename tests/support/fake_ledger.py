@@ -27,7 +27,7 @@ class FakeLedger:
         self._on_written = on_written
         self._waiting: list[Event] = []
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
         if self.closed:
             raise LedgerError("the record is closed")
         self._waiting.append(event)
